@@ -18,8 +18,12 @@
 #include "core/config/env.h"
 #include "core/os/os.h"
 #include "core/os/os_apart.h"
+#include "core/os/os_cancel.h"
 
 #define KEY_BYTES 32
+
+/* How late it is noticed that a join was cancelled. */
+#define PIECE_NS (50 * WEFT_NS_PER_MS)
 
 /* The end of a fence. It outlives the call that gave up waiting for it. */
 typedef struct fence {
@@ -38,7 +42,7 @@ typedef struct session {
 static struct {
     weft_os_mutex_t lock;
     uint32_t exchanges;
-    bool stuck;
+    fence_t *pending; /* that a call gave up waiting for; the library is open for it */
     int (*finalize)(const weft_pmix_info_t *info, size_t ninfo); /* at exit; NULL: not needed */
     uint32_t generation;                                         /* process that is to call it */
 } use;
@@ -201,6 +205,26 @@ static void id_exchange_pmix_fence_ended(int status, void *arg)
 }
 
 /* Waits for all ranks, until the deadline. */
+static weft_status_t id_exchange_pmix_wait_for_fence(const session_t *s, fence_t *fence)
+{
+    while (atomic_load_explicit(&fence->done, memory_order_acquire) == 0) {
+        uint64_t now = weft_os_clock_ns();
+        weft_status_t cancelled = weft_os_cancelled();
+        if (cancelled != WEFT_OK) {
+            return cancelled;
+        }
+        if (now >= s->job->until) {
+            return weft_fail(WEFT_ERR_TIMEOUT, 0,
+                             "the PMIx server of %s did not end its fence before init_timeout: "
+                             "not all %u ranks came to it",
+                             s->job->launcher->name, s->job->launcher->nranks);
+        }
+        uint64_t left = s->job->until - now;
+        weft_os_futex_wait(&fence->done, 0, left < PIECE_NS ? left : PIECE_NS);
+    }
+    return WEFT_OK;
+}
+
 static weft_status_t id_exchange_pmix_fence(session_t *s)
 {
     weft_pmix_info_t info = {.key = WEFT_PMIX_COLLECT};
@@ -212,16 +236,11 @@ static weft_status_t id_exchange_pmix_fence(session_t *s)
     }
     int code = s->pmix->fence(NULL, 0, &info, 1, id_exchange_pmix_fence_ended, fence);
     if (code == WEFT_PMIX_SUCCESS) {
-        while (atomic_load_explicit(&fence->done, memory_order_acquire) == 0) {
-            uint64_t now = weft_os_clock_ns();
-            if (now >= s->job->until) {
-                s->fence_pending = true; /* and the memory is the library's */
-                return weft_fail(WEFT_ERR_TIMEOUT, 0,
-                                 "the PMIx server of %s did not end its fence before init_timeout: "
-                                 "not all %u ranks came to it",
-                                 s->job->launcher->name, s->job->launcher->nranks);
-            }
-            weft_os_futex_wait(&fence->done, 0, s->job->until - now);
+        weft_status_t status = id_exchange_pmix_wait_for_fence(s, fence);
+        if (status != WEFT_OK) {
+            s->fence_pending = true;
+            use.pending = fence;
+            return status;
         }
         code = fence->status;
     }
@@ -283,9 +302,15 @@ static weft_status_t id_exchange_pmix_check_turn(const session_t *s)
 {
     const char *launcher = s->job->launcher->name;
     weft_mpi_library_t mpi = weft_mpi_library();
-    if (use.stuck) {
-        return weft_fail(WEFT_ERR_STATE, 0, "a fence of the PMIx server of %s did not end before",
-                         launcher);
+    if (use.pending != NULL) {
+        if (atomic_load_explicit(&use.pending->done, memory_order_acquire) == 0) {
+            return weft_fail(WEFT_ERR_STATE, 0,
+                             "a fence of the PMIx server of %s that was given up has not ended yet",
+                             launcher);
+        }
+        weft_os_free(use.pending);
+        use.pending = NULL;
+        id_exchange_pmix_close(s->pmix);
     }
     if (mpi == WEFT_MPI_ENDED) {
         return weft_fail(WEFT_ERR_STATE, 0,
@@ -359,7 +384,6 @@ static weft_status_t id_exchange_pmix_converse(session_t *s, weft_unique_id_t *i
         return id_exchange_pmix_fail(s, WEFT_ERR_LINK, "PMIx_Init", code);
     }
     weft_status_t status = id_exchange_pmix_talk(s, key, id);
-    use.stuck = s->fence_pending;
     if (!s->fence_pending) {
         id_exchange_pmix_close(s->pmix);
     }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/base/error.h"
+#include "core/os/os_socket.h"
 
 static void apart_child(void (*run)(void *arg, void *answer), void *arg, void *answer, size_t bytes,
                         int to)
@@ -30,27 +31,26 @@ static void apart_child(void (*run)(void *arg, void *answer), void *arg, void *a
     _exit(0);
 }
 
-/* Reads `bytes` bytes until then. Returns those that came, or −1 when the time was up. */
-static ssize_t apart_read(int from, uint8_t *to, size_t bytes, uint64_t until)
+/* Reads `bytes` bytes. TIMEOUT: not by then; ABORTED; SYSTEM: there were no more. */
+static weft_status_t apart_read(int from, uint8_t *to, size_t bytes, uint64_t until)
 {
-    size_t used = 0;
-    while (used < bytes) {
+    while (bytes > 0) {
         struct pollfd entry = {.fd = from, .events = POLLIN};
-        uint64_t now = weft_os_clock_ns();
-        if (now >= until) {
-            return -1;
+        int ready = weft_os_poll(&entry, 1, until);
+        if (ready < 0) {
+            return weft_error_record()->status;
         }
-        uint64_t ms = (until - now) / WEFT_NS_PER_MS + 1;
-        if (poll(&entry, 1, ms < 1000 ? (int)ms : 1000) <= 0) {
-            continue;
+        if (ready == 0 && weft_os_clock_ns() >= until) {
+            return weft_fail(WEFT_ERR_TIMEOUT, 0, "a process of weft's own did not answer in time");
         }
-        ssize_t got = read(from, to + used, bytes - used);
-        if (got == 0 || (got < 0 && errno != EINTR)) {
-            break;
+        ssize_t got = ready > 0 ? read(from, to, bytes) : 0;
+        if (ready > 0 && (got == 0 || (got < 0 && errno != EINTR))) {
+            return WEFT_ERR_SYSTEM;
         }
-        used += got > 0 ? (size_t)got : 0;
+        to += got > 0 ? got : 0;
+        bytes -= got > 0 ? (size_t)got : 0;
     }
-    return (ssize_t)used;
+    return WEFT_OK;
 }
 
 weft_status_t weft_os_run_apart(void (*run)(void *arg, void *answer), void *arg, void *answer,
@@ -72,19 +72,16 @@ weft_status_t weft_os_run_apart(void (*run)(void *arg, void *answer), void *arg,
         apart_child(run, arg, answer, bytes, ends[1]);
     }
     (void)close(ends[1]);
-    ssize_t got = apart_read(ends[0], answer, bytes, until);
+    weft_status_t status = apart_read(ends[0], answer, bytes, until);
     (void)close(ends[0]);
-    if (got < 0 || (size_t)got < bytes) {
+    if (status != WEFT_OK) {
         (void)kill(pid, SIGKILL);
     }
     int how = 0;
     while (waitpid(pid, &how, 0) < 0 && errno == EINTR) {
     }
-    if (got < 0) {
-        return weft_fail(WEFT_ERR_TIMEOUT, 0, "a process of weft's own did not answer in time");
-    }
-    return (size_t)got == bytes
-               ? WEFT_OK
+    return status != WEFT_ERR_SYSTEM
+               ? status
                : weft_fail(WEFT_ERR_SYSTEM, 0,
                            "a process of weft's own ended without an answer, by %s %d",
                            WIFSIGNALED(how) ? "signal" : "exit code",

@@ -15,6 +15,7 @@
 #include "core/base/error.h"
 #include "core/boot/id_exchange_pmix.h"
 #include "core/os/os.h"
+#include "core/os/os_cancel.h"
 #ifdef WEFT_TEST_PMIX_H
 #include <pmix.h>
 #endif
@@ -32,7 +33,8 @@ static struct {
     int exit_code; /* not 0: that of the process that closes the library */
     uint8_t stored[WEFT_UNIQUE_ID_BYTES];
     char key[64];
-    void *fence_arg; /* of the fence that did not end */
+    void (*end_fence)(int status, void *arg); /* the fence that did not end */
+    void *fence_arg;
 } lib;
 
 static const char *fake_version(void)
@@ -109,6 +111,7 @@ static int fake_fence(const weft_pmix_proc_t *procs, size_t nprocs, const weft_p
     if (lib.at_once) {
         return WEFT_PMIX_DONE_AT_ONCE;
     }
+    lib.end_fence = done;
     lib.fence_arg = arg;
     if (!lib.silent) {
         done(lib.fence, arg);
@@ -257,7 +260,18 @@ static void version_5_stays_open_until_the_process_ends(void **unused)
     assert_int_equal(WEXITSTATUS(state), 3);
 }
 
-/* The last one: the library keeps the fence, and no other exchange may begin. */
+/* The library keeps a fence that was given up, and no other exchange may begin until it has ended. */
+static void expect_stuck_until_the_fence_ends(void)
+{
+    weft_unique_id_t id;
+    assert_int_equal(lib.open, 1);
+    assert_int_equal(carry(1, 0.2, &id), WEFT_ERR_STATE);
+    lib.silent = false;
+    lib.end_fence(0, lib.fence_arg);
+    assert_int_equal(carry(1, 5, &id), WEFT_OK);
+    assert_int_equal(lib.open, 0);
+}
+
 static void a_fence_that_does_not_end_has_a_deadline(void **unused)
 {
     weft_unique_id_t id;
@@ -267,8 +281,25 @@ static void a_fence_that_does_not_end_has_a_deadline(void **unused)
     assert_int_equal(carry(1, 0.2, &id), WEFT_ERR_TIMEOUT);
     assert_non_null(strstr(weft_error_record()->text, "not all 2 ranks came"));
     assert_true(weft_os_clock_ns() - start < 10 * WEFT_NS_PER_S);
-    assert_int_equal(lib.open, 1);
-    assert_int_equal(carry(1, 0.2, &id), WEFT_ERR_STATE);
+    expect_stuck_until_the_fence_ends();
+}
+
+static void a_fence_is_cancelled(void **unused)
+{
+    weft_unique_id_t id;
+    int ends[2];
+    (void)unused;
+    lib.silent = true;
+    assert_int_equal(pipe(ends), 0);
+    weft_os_cancel_by(ends[0]);
+    close(ends[1]);
+    uint64_t start = weft_os_clock_ns();
+    assert_int_equal(carry(1, 30, &id), WEFT_ERR_ABORTED);
+    assert_non_null(strstr(weft_error_record()->text, "cancelled"));
+    assert_true(weft_os_clock_ns() - start < 10 * WEFT_NS_PER_S);
+    weft_os_cancel_by(-1);
+    close(ends[0]);
+    expect_stuck_until_the_fence_ends();
 }
 
 static void layouts_and_numbers_are_those_of_the_header(void **unused)
@@ -310,6 +341,7 @@ int main(void)
         cmocka_unit_test_setup(other_ranks_than_the_launchers_are_refused, start_right),
         cmocka_unit_test_setup(version_5_stays_open_until_the_process_ends, start_right),
         cmocka_unit_test_setup(a_fence_that_does_not_end_has_a_deadline, start_right),
+        cmocka_unit_test_setup(a_fence_is_cancelled, start_right),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

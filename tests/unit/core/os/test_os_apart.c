@@ -11,6 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/os/os_apart.h"
+#include "core/os/os_cancel.h"
 
 enum { NUMBERS = 40000 }; /* more than a pipe holds */
 
@@ -82,12 +83,30 @@ static void its_time_has_an_end(void **unused)
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 }
 
+static void who_is_cancelled_does_not_wait_for_it(void **unused)
+{
+    (void)unused;
+    int number = 0, ends[2];
+    assert_int_equal(pipe(ends), 0);
+    weft_os_cancel_by(ends[0]);
+    close(ends[1]);
+    uint64_t start = weft_os_clock_ns();
+    assert_int_equal(
+        weft_os_run_apart(sleep_on, NULL, &number, sizeof number, weft_os_deadline(30)),
+        WEFT_ERR_ABORTED);
+    assert_true(weft_os_clock_ns() - start < 10 * WEFT_NS_PER_S);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    weft_os_cancel_by(-1);
+    close(ends[0]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(its_answer_comes_back_and_nothing_else),
         cmocka_unit_test(its_end_without_an_answer_is_told),
         cmocka_unit_test(its_time_has_an_end),
+        cmocka_unit_test(who_is_cancelled_does_not_wait_for_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,15 +17,32 @@
 /* To a root on this host: begin to connect, be connected and send the hello. */
 #define STEPS_TO_HELLO 2
 
+/* A root that could not have a connection to each rank has told those that came in time. Its limit is most
+ * likely ours. "" if that allows enough. */
+static void root_client_limit(const weft_root_client_t *client, char *text, size_t size)
+{
+    uint64_t most = weft_os_files_most();
+    text[0] = '\0';
+    if (most <= client->boot->nranks) {
+        snprintf(text, size,
+                 "; it may have failed, because a root needs more open files than ranks: there are "
+                 "%u ranks, and RLIMIT_NOFILE is %llu here (ulimit -n)",
+                 client->boot->nranks, (unsigned long long)most);
+    }
+}
+
 /* The process that made the id is gone. Which rank that was is known where a launcher's exchange
  * carried the id. */
 static weft_status_t root_client_lost(weft_root_client_t *client, int error, const char *what)
 {
+    char limit[200];
+    root_client_limit(client, limit, sizeof limit);
     client->ended = true;
     if (!client->id.by_rank_0) {
-        return weft_fail(WEFT_ERR_PEER_DEAD, error, "the process that made the unique id %s", what);
+        return weft_fail(WEFT_ERR_PEER_DEAD, error, "the process that made the unique id %s%s",
+                         what, limit);
     }
-    weft_fail(WEFT_ERR_PEER_DEAD, error, "rank 0, which made the unique id, %s", what);
+    weft_fail(WEFT_ERR_PEER_DEAD, error, "rank 0, which made the unique id, %s%s", what, limit);
     return weft_boot_set_culprit(client->boot, 0);
 }
 
@@ -43,23 +60,16 @@ void weft_root_client_begin(weft_root_client_t *client, weft_boot_t *boot, const
     }
 }
 
-/* Nobody listens any more. A root that could not have a connection to each rank has told those that
- * came in time; its limit is most likely ours. */
+/* Nobody listens any more. */
 static weft_status_t root_client_too_late(weft_root_client_t *client, const char *why)
 {
-    char limit[200] = "";
-    uint64_t most = weft_os_files_most();
-    if (most <= client->boot->nranks) {
-        snprintf(limit, sizeof limit,
-                 "; it may have failed, because a root needs more open files than ranks: there are "
-                 "%u ranks, and RLIMIT_NOFILE is %llu here (ulimit -n)",
-                 client->boot->nranks, (unsigned long long)most);
-    }
     if (client->id.by_rank_0) {
-        char what[500];
-        snprintf(what, sizeof what, "has ended, or the id was used before: %s%s", why, limit);
+        char what[400];
+        snprintf(what, sizeof what, "has ended, or the id was used before: %s", why);
         return root_client_lost(client, 0, what);
     }
+    char limit[200];
+    root_client_limit(client, limit, sizeof limit);
     return weft_fail(WEFT_ERR_STATE, 0,
                      "stale unique id: %s; it was used before, its init_timeout has passed, or "
                      "the process that made it has ended%s",

@@ -30,7 +30,7 @@ typedef struct figures {
 static uint32_t family_figures_power_of_two(uint32_t n)
 {
     uint32_t p = 2;
-    while (p < n && p < 64) {
+    while (p < n && p < WEFT_SLOTS_MOST) {
         p *= 2;
     }
     return p;

@@ -7,11 +7,9 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/comm/family_figures.h"
 #include "core/comm/forced_algo.h"
 #include "core/plugin/plugin_status.h"
-
-/* More slots than that no port has. */
-#define DEPTH_MOST 64u
 
 /* Adds to the plugin's error where the configuration lists the plugin. */
 static weft_status_t family_plugins_name_listing(const weft_family_t *family,
@@ -50,7 +48,7 @@ static uint32_t family_plugins_depth(const weft_algo_loaded_t *algo)
     weft_call_note_t before = weft_call_enter(algo->loaded->plugin->name, "depth");
     uint32_t depth = algo->ops->depth(algo->algo);
     weft_call_leave(before);
-    return depth == 0 ? 1 : depth < DEPTH_MOST ? depth : DEPTH_MOST;
+    return depth == 0 ? 1 : depth < WEFT_SLOTS_MOST ? depth : WEFT_SLOTS_MOST;
 }
 
 static weft_status_t family_plugins_made(const weft_loaded_t *loaded, weft_status_t status)

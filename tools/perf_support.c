@@ -93,6 +93,10 @@ static void perf_support_check_name(const tool_session_t *session, char *why, si
         names[count++] = loaded->plugin->name;
     }
     snprintf(name, sizeof name, "%.*s", (int)strcspn(forced, ":"), forced);
+    if (weft_registry_has_spare(session->registry, WEFT_KIND_ALGO, name)) {
+        snprintf(why, bytes, "%s is not loaded: add it to [core] algo", name);
+        return;
+    }
     (void)weft_plan_no_algo(name, names, count);
     snprintf(why, bytes, "%.300s", weft_error_record()->text);
 }

@@ -32,6 +32,8 @@ int plan_algo_find(const tool_session_t *session, const char *name)
     names[i] = NULL;
     if (i == 0) {
         tool_usage("no algorithm is loaded; [core] algo lists them");
+    } else if (weft_registry_has_spare(session->registry, WEFT_KIND_ALGO, name)) {
+        tool_usage("%s is not loaded: add it to [core] algo", name);
     } else {
         tool_parse_name("algorithm", name, names);
     }

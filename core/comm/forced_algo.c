@@ -27,10 +27,14 @@ static const weft_algo_param_t *forced_table(const weft_algo_loaded_t *algo)
 static weft_status_t forced_no_algo(const weft_family_t *family, const char *name)
 {
     const char *names[WEFT_ALGOS_MAX];
+    char why[400];
+    if (weft_registry_has_spare(family->registry, WEFT_KIND_ALGO, name)) {
+        snprintf(why, sizeof why, "%s is not loaded: add it to [core] algo", name);
+        return forced_fail(family, why);
+    }
     for (uint32_t i = 0; i < family->algos.count; i++) {
         names[i] = family->algos.list[i].loaded->plugin->name;
     }
-    char why[400];
     (void)weft_plan_no_algo(name, names, family->algos.count);
     snprintf(why, sizeof why, "%.390s", weft_error_record()->text);
     return forced_fail(family, why);

@@ -305,3 +305,15 @@ void weft_registry_spare(const weft_registry_t *registry, weft_plugin_kind_t kin
                           .bytes = bytes};
     weft_plugin_folders_spare(&registry->folders, &spare);
 }
+
+bool weft_registry_has_spare(const weft_registry_t *registry, weft_plugin_kind_t kind,
+                             const char *name)
+{
+    char names[1024], *rest = NULL;
+    weft_registry_spare(registry, kind, names, sizeof names);
+    const char *word = strtok_r(names, ", ", &rest);
+    while (word != NULL && strcmp(word, name) != 0) {
+        word = strtok_r(NULL, ", ", &rest);
+    }
+    return word != NULL;
+}

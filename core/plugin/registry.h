@@ -27,6 +27,10 @@ const weft_loaded_t *weft_registry_get(const weft_registry_t *registry, weft_plu
 void weft_registry_spare(const weft_registry_t *registry, weft_plugin_kind_t kind, char *text,
                          size_t bytes);
 
+/* Whether a plugin of that name is one of them: it is there, but the INI does not list it. */
+bool weft_registry_has_spare(const weft_registry_t *registry, weft_plugin_kind_t kind,
+                             const char *name);
+
 /* Sets the key of the auth service. Until then get_service() returns NULL for it. */
 void weft_registry_set_key(weft_registry_t *registry, const uint8_t key[32]);
 

@@ -21,6 +21,7 @@ refused 'no loaded algorithm is called algo-ring:x=1' --set tuner.prefer=all_red
 refused '"algo-rign".*algo-ring' -A algo-rign
 refused 'algo-ring has no parameter "x"' -A algo-ring:x=1
 refused 'is no NAME=VALUE' -A algo-ring:x
+refused 'algo-swing is not loaded: add it to \[core\] algo' -A algo-swing
 perf 0 -A algo-ring
 all_right 1
 perf 0 --set tuner.prefer=all_reduce:algo-ring

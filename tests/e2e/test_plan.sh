@@ -40,6 +40,8 @@ expect 0 "$weft" plan --list --json
 says out '"all_reduce": "any"'
 expect 6 "$weft" plan all_reduce -A algo-rng
 says err 'did you mean algo-ring'
+expect 6 "$weft" plan all_reduce -n 4 -A algo-swing
+says err 'algo-swing is not loaded: add it to \[core\] algo'
 expect 3 "$weft" plan all_reduce -n 100 -A algo-flat
 says err 'these do:.*algo-ring'
 if [ -e "$build/lib/weft/algo-hier.so" ]; then

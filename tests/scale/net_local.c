@@ -24,11 +24,13 @@ struct weft_net_device {
 struct weft_net_listener {
     weft_net_device_t *device;
     weft_net_conn_t *first, *last; /* not accepted yet */
+    uint64_t accepted_ns;          /* when the last one was */
 };
 
 /* All options. */
 typedef struct local_config {
     uint64_t slot_bytes;
+    double accept_every;
 } local_config_t;
 
 struct weft_net {
@@ -328,9 +330,15 @@ static weft_status_t local_status(weft_net_conn_t *conn)
 
 static weft_status_t local_accept(weft_net_listener_t *listener, weft_net_conn_t **conn_p)
 {
+    const weft_net_t *net = listener->device->net;
+    const uint64_t now = net->host->clock_ns(net->host);
+    if ((double)(now - listener->accepted_ns) < net->config.accept_every * 1e9) {
+        return WEFT_AGAIN;
+    }
     pthread_mutex_lock(&local_lock);
     weft_net_conn_t *conn = listener->first;
     if (conn != NULL) {
+        listener->accepted_ns = now;
         listener->first = conn->next;
         conn->next = NULL;
         if (conn->status == WEFT_IN_PROGRESS) {
@@ -432,8 +440,20 @@ static const void *local_extension(weft_net_t *net, const char *name)
     return strcmp(name, WEFT_NET_ATTACH) == 0 ? &attach : NULL;
 }
 
-static const weft_option_t options[] = {
-    {"slot_bytes", WEFT_OPT_SIZE, 0, "1K", "bytes of a slot", NULL, 64, 1 << 30, 0, 0}, {0}};
+static const weft_option_t options[] = {{.name = "slot_bytes",
+                                         .type = WEFT_OPT_SIZE,
+                                         .offset = offsetof(local_config_t, slot_bytes),
+                                         .value = "1K",
+                                         .help = "bytes of a slot",
+                                         .min = 64,
+                                         .max = 1 << 30},
+                                        {.name = "accept_every",
+                                         .type = WEFT_OPT_DURATION,
+                                         .offset = offsetof(local_config_t, accept_every),
+                                         .value = "0",
+                                         .help = "time between two connections that a rank accepts",
+                                         .max = 60},
+                                        {.name = NULL}};
 
 static const weft_net_ops_t ops = {.size = sizeof ops,
                                    .caps = WEFT_NET_CAP_MESSAGES,

@@ -50,8 +50,37 @@ static void many_threads_join_split_and_leave(void **unused)
     assert_int_equal(ranks_run_threads(&job), 0);
 }
 
+static int meet_all(weft_comm_t *comm, uint32_t rank, uint32_t nranks, void *arg)
+{
+    uint32_t in[8] = {0}, out[8] = {0};
+    int wrong = 0;
+    (void)arg;
+    for (uint32_t r = 0; r < nranks; r++) {
+        in[r] = 100 * rank + r;
+    }
+    NEED(weft_all_to_all(in, out, 1, WEFT_UINT32, comm, NULL) == WEFT_OK);
+    for (uint32_t r = 0; r < nranks; r++) {
+        NEED(out[r] == 100 * r + rank);
+    }
+    return wrong;
+}
+
+/* The last rank accepts seven connections, which takes longer than one may take. */
+static void each_connection_of_a_call_has_its_time(void **unused)
+{
+    (void)unused;
+    static const char *const settings[] = {
+        "core.net=net-local", "net-local.path=" WEFT_NET_LOCAL_FILE, "net-local.accept_every=0.4s",
+        "boot.connect_timeout=1.5s"};
+    ranks_job_t job = {.nranks = 8, .settings = settings, .settings_count = 4, .work = meet_all};
+    assert_int_equal(ranks_run_threads(&job), 0);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(many_threads_join_split_and_leave)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(many_threads_join_split_and_leave),
+        cmocka_unit_test(each_connection_of_a_call_has_its_time),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "core/plan/trail.h"
+
 static void finding_describe(weft_verify_report_t *report, const weft_run_lane_t *lane, uint32_t pc,
                              const char *format, va_list args)
 {
@@ -29,11 +31,33 @@ void weft_run_finding(weft_run_t *run, weft_verdict_t verdict, const weft_run_la
     }
 }
 
-void weft_run_divergence(weft_run_t *run, const weft_run_lane_t *lane, uint32_t pc, uint32_t chunk)
+void weft_run_note_origin(weft_verify_report_t *report, weft_origin_t from,
+                          const weft_plan_place_t *origin)
+{
+    if (origin->rank == report->rank && origin->lane == report->lane && origin->pc == report->pc) {
+        return;
+    }
+    size_t used = strlen(report->text);
+    report->from = from;
+    report->origin = *origin;
+    snprintf(report->text + used, sizeof report->text - used, "; %s at rank %u lane %u pc %u",
+             weft_origin_name(from), origin->rank, origin->lane, origin->pc);
+}
+
+void weft_run_divergence(weft_run_t *run, const weft_run_lane_t *lane, uint32_t pc, uint32_t chunk,
+                         uint64_t cell)
 {
     weft_run_t in_place = {.report = run->both};
+    if (run->both->verdict != WEFT_VERDICT_OK) {
+        return;
+    }
     weft_run_finding(&in_place, WEFT_VERDICT_WRONG, lane, pc,
                      "in place, reads an input that lies where out[%u] has been written", chunk);
+    if (run->trail != NULL) {
+        weft_plan_place_t origin = {lane->name, weft_trail_of(run, cell)->writer,
+                                    run->cells[cell].pc};
+        weft_run_note_origin(run->both, WEFT_ORIGIN_WRITTEN, &origin);
+    }
 }
 
 /* The reason why a lane is stuck: a queue, or another lane of its rank. */

@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/os/os.h"
 #include "core/plan/finding.h"
+#include "core/plan/trail.h"
 
 #define FIELD ((UINT64_C(1) << 61) - 1)
 
@@ -114,84 +115,33 @@ uint64_t weft_run_expected(const weft_run_t *run, uint32_t rank, uint32_t chunk,
     return weft_run_input(run, from, origin, slice, pass);
 }
 
-/* Ranks of which each may be missing in a sum, or be in it twice, so that all cases can be tried. */
-#define TRIED_RANKS 10u
-
-/* Finds how often each rank is in `value`: 0, 1 or 2 times. False: no such numbers give it. */
-static bool run_result_find_counts(const weft_run_t *run, uint64_t value, const uint32_t at[3],
-                                   uint8_t counts[TRIED_RANKS])
+/* The likely mistake behind a wrong reduction of the inputs in[at[0]], at[1] and at[2] being slice and
+ * pass. Values are divided by the FINAL factor by comparing products. Without a trail, little can be
+ * said; then the proof is made again with one. */
+static void run_result_explain_sum(const weft_run_t *run, uint64_t cell, const uint32_t at[3],
+                                   char *why, size_t bytes)
 {
-    uint64_t one[TRIED_RANKS], cases = 1;
-    for (uint32_t rank = 0; rank < run->n; rank++) {
-        if (run->n > TRIED_RANKS) {
-            return false;
-        }
-        one[rank] =
-            weft_field_mul(run->results.factor, weft_run_input(run, rank, at[0], at[1], at[2]));
-        cases *= 3;
-    }
-    for (uint64_t number = 0; number < cases; number++) {
-        uint64_t sum = 0, rest = number;
-        for (uint32_t rank = 0; rank < run->n; rank++, rest /= 3) {
-            counts[rank] = (uint8_t)(rest % 3);
-            sum = counts[rank] > 0 ? weft_field_add(sum, one[rank]) : sum;
-            sum = counts[rank] > 1 ? weft_field_add(sum, one[rank]) : sum;
-        }
-        if (sum == value) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Writes `what` and the ranks with that count: "missing in it: ranks 1, 3". Returns the bytes. */
-static size_t run_result_list(const uint8_t *counts, uint32_t n, uint8_t count, const char *what,
-                              char *text, size_t bytes)
-{
-    size_t at = 0;
-    text[0] = '\0';
-    for (uint32_t rank = 0; rank < n && at < bytes; rank++) {
-        if (counts[rank] == count) {
-            int used = snprintf(text + at, bytes - at, "%s%u", at == 0 ? what : ", ", rank);
-            at += used > 0 ? (size_t)used : 0;
-        }
-    }
-    return at < bytes ? at : bytes - 1;
-}
-
-/* The likely mistake behind a wrong reduction. Values are divided by the FINAL factor by comparing
- * products. */
-static void run_result_explain_sum(const weft_run_t *run, uint64_t value, uint64_t sum,
-                                   uint32_t at[3], char *why, size_t bytes)
-{
-    uint64_t f = run->results.factor;
-    uint8_t counts[TRIED_RANKS];
+    uint64_t f = run->results.factor, value = run->cells[cell].value;
+    uint64_t sum = *run_result_sum_of(run, at[2], at[0], at[1]);
+    snprintf(why, bytes, "it is not the fold of all ranks");
     if (value == sum) {
         snprintf(why, bytes, "no MOVE is FINAL");
-        return;
-    }
-    if (value == weft_field_mul(f, weft_field_mul(f, sum))) {
+    } else if (value == weft_field_mul(f, weft_field_mul(f, sum))) {
         snprintf(why, bytes, "it passed two FINAL moves");
-        return;
-    }
-    for (uint32_t rank = 0; rank < run->n; rank++) {
-        uint64_t one = weft_run_input(run, rank, at[0], at[1], at[2]);
-        if (value == weft_field_mul(f, weft_field_add(sum, one))) {
-            snprintf(why, bytes, "it contains rank %u twice", rank);
-            return;
+    } else if (run->trail != NULL) {
+        const weft_trail_value_t *from = weft_trail_of(run, cell);
+        char ranks[112];
+        if (weft_trail_word_ranks(run, cell, ranks, sizeof ranks) > 0) {
+            snprintf(why, bytes, "%s", ranks);
+        } else if (from->input == WEFT_TRAIL_MIXED) {
+            snprintf(why, bytes, "it is a fold of different chunks of in");
+        } else if (from->input != weft_trail_input(run, at[0], at[2])) {
+            snprintf(why, bytes, "it is the fold of in[%u], not of in[%u]",
+                     (uint32_t)(from->input % run->ranks[0].chunks[WEFT_OPERAND_IN]), at[0]);
+        } else if (from->finals > 1) {
+            snprintf(why, bytes, "a part of it passed %u FINAL moves", from->finals);
         }
-        if (value == weft_field_mul(f, weft_field_add(sum, FIELD - one))) {
-            snprintf(why, bytes, "rank %u is missing in it", rank);
-            return;
-        }
     }
-    if (run_result_find_counts(run, value, at, counts)) {
-        size_t used = run_result_list(counts, run->n, 0, "missing in it: ranks ", why, bytes);
-        run_result_list(counts, run->n, 2, used > 0 ? "; twice: ranks " : "twice in it: ranks ",
-                        why + used, bytes - used);
-        return;
-    }
-    snprintf(why, bytes, "it is not the fold of all ranks");
 }
 
 /* What was copied there in place of what belongs there. */
@@ -210,27 +160,38 @@ static void run_result_explain_copy(const weft_run_t *run, uint64_t value, const
     snprintf(why, bytes, "it is not in[%u] of rank %u", at[0], from);
 }
 
+static void run_result_note_origin(weft_run_t *run, uint64_t cell)
+{
+    if (run->trail != NULL) {
+        const weft_trail_value_t *from = weft_trail_of(run, cell);
+        weft_run_note_origin(run->report, from->folded ? WEFT_ORIGIN_FOLDED : WEFT_ORIGIN_READ,
+                             &from->made);
+    }
+}
+
 static void run_result_report_wrong(weft_run_t *run, uint32_t rank, const weft_run_cell_t *cell,
                                     uint32_t at[3])
 {
     const weft_plan_t *plan = run->input->plans[rank];
     uint32_t chunk = at[0], from;
+    uint64_t number = (uint64_t)(cell - run->cells);
     weft_run_lane_t nowhere = {.plan = plan, .rank = rank, .name = rank};
-    char why[160];
+    char why[120];
     if (cell->tag != at[2] + 1) {
         weft_run_finding(run, WEFT_VERDICT_WRONG, &nowhere, 0, "out[%u] slice %u is never written",
                          chunk, at[1]);
         return;
     }
+    nowhere.lane = run->trail != NULL ? weft_trail_of(run, number)->writer : 0;
     at[0] = run_result_origin_of(plan, rank, chunk, &from);
     if (weft_coll_reduces(plan->coll)) {
-        run_result_explain_sum(run, cell->value, *run_result_sum_of(run, at[2], at[0], at[1]), at,
-                               why, sizeof why);
+        run_result_explain_sum(run, number, at, why, sizeof why);
     } else {
         run_result_explain_copy(run, cell->value, at, from, why, sizeof why);
     }
     weft_run_finding(run, WEFT_VERDICT_WRONG, &nowhere, cell->pc, "out[%u] slice %u is wrong: %s",
                      chunk, at[1], why);
+    run_result_note_origin(run, number);
 }
 
 static bool has_result(const weft_plan_t *plan)

@@ -11,6 +11,7 @@
 #include "core/plan/race.h"
 #include "core/plan/run_result.h"
 #include "core/plan/run_vector.h"
+#include "core/plan/trail.h"
 
 static void run_setup_measure_rank(weft_run_t *run, uint32_t index)
 {
@@ -121,6 +122,7 @@ weft_status_t weft_run_init(weft_run_t *run, const weft_run_setup_t *setup,
 
 void weft_run_fini(weft_run_t *run)
 {
+    weft_trail_fini(run);
     weft_race_fini(run);
     weft_os_free(run->results.prints);
     weft_os_free(run->results.trees);

@@ -189,6 +189,8 @@ typedef struct weft_run_memory {
     uint64_t nports, nmembers, nends, ncells, nslots;
 } weft_run_memory_t;
 
+typedef struct weft_run_trail weft_run_trail_t;
+
 typedef struct weft_run {
     const weft_verify_input_t *input;
     const weft_plan_facts_t *facts; /* by rank */
@@ -207,6 +209,7 @@ typedef struct weft_run {
     weft_run_memory_t memory;
     weft_run_results_t results;
     weft_run_race_t race;
+    weft_run_trail_t *trail; /* NULL: nobody asks where values come from; trail.h */
     uint64_t steps;
     weft_run_chain_t chain;
     weft_vector_t vector; /* vector collectives served, as far as the run has come */

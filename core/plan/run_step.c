@@ -8,6 +8,7 @@
 #include "core/plan/race.h"
 #include "core/plan/run_result.h"
 #include "core/plan/run_vector.h"
+#include "core/plan/trail.h"
 
 /* Constants that keep kinds of tree nodes apart. */
 #define NODE_FOLD UINT64_C(0x666f6c64)
@@ -48,33 +49,10 @@ static void run_step_wake_member(weft_run_t *run, uint32_t lane, uint8_t *waits_
     }
 }
 
-static uint32_t run_step_wrapped(uint32_t chunk, uint32_t chunks)
-{
-    return chunk >= chunks ? chunk - chunks : chunk;
-}
-
-/* The chunk that the operand starting at chunk `base` has reached. */
-static uint32_t run_step_chunk_now(const weft_run_t *run, const weft_run_lane_t *lane,
-                                   const weft_run_member_t *member, uint32_t kind, uint32_t base)
-{
-    return run_step_wrapped(base + member->chunk, run->ranks[lane->rank].chunks[kind]);
-}
-
-static uint64_t run_step_cell_of(const weft_run_t *run, const weft_run_lane_t *lane,
-                                 const weft_run_member_t *member, uint32_t kind, uint32_t chunk)
-{
-    const weft_run_rank_t *rank = &run->ranks[lane->rank];
-    uint64_t at = chunk;
-    if (kind == WEFT_OPERAND_OUT && rank->windows != 1) {
-        at += (uint64_t)lane->cursor.pass * rank->chunks[WEFT_OPERAND_OUT];
-    }
-    return rank->cells[kind] + at * run->slices + member->slice;
-}
-
 static result_t run_step_read_memory(weft_run_t *run, const weft_run_lane_t *lane,
                                      const weft_run_member_t *member, uint32_t kind, uint32_t chunk)
 {
-    uint64_t at = run_step_cell_of(run, lane, member, kind, chunk);
+    uint64_t at = weft_run_cell_of(run, lane, member, kind, chunk);
     const weft_run_cell_t *cell = &run->cells[at];
     if (lane->clocked) {
         weft_race_read(run, lane, member, at);
@@ -93,7 +71,7 @@ static result_t run_step_read_in_place(weft_run_t *run, const weft_run_lane_t *l
                                        const weft_run_member_t *member, uint32_t alias,
                                        result_t input)
 {
-    uint64_t at = run_step_cell_of(run, lane, member, WEFT_OPERAND_OUT, alias);
+    uint64_t at = weft_run_cell_of(run, lane, member, WEFT_OPERAND_OUT, alias);
     const weft_run_cell_t *cell = &run->cells[at];
     if (lane->clocked) {
         weft_race_read_input(run, lane, member, at);
@@ -103,7 +81,7 @@ static result_t run_step_read_in_place(weft_run_t *run, const weft_run_lane_t *l
     }
     if (run->both) {
         if (run->reduces || cell->value != input.value || cell->tree != input.tree) {
-            weft_run_divergence(run, lane, member->pc, alias);
+            weft_run_divergence(run, lane, member->pc, alias, at);
         }
         return input;
     }
@@ -158,7 +136,7 @@ static void run_step_see_extent(weft_run_t *run, const weft_run_lane_t *lane,
             continue;
         }
         uint32_t base = is_src ? member->src[at] : is_dst ? member->dst[at] : member->like;
-        uint32_t chunk = run_step_chunk_now(run, lane, member, operand->kind, base);
+        uint32_t chunk = weft_run_chunk_now(run, lane, member, operand->kind, base);
         uint32_t one = weft_run_extent(lane->plan, operand->kind, chunk);
         if (extent != WEFT_RUN_NONE && one != extent) {
             run->vector = WEFT_VECTOR_NONE;
@@ -264,7 +242,7 @@ static result_t run_step_fold(weft_run_t *run, const weft_run_lane_t *lane,
         if (kind == WEFT_OPERAND_PORT) {
             one = run_step_pop(run, lane, member, member->src[i]);
         } else if (run->values) {
-            uint32_t chunk = run_step_chunk_now(run, lane, member, kind, member->src[i]);
+            uint32_t chunk = weft_run_chunk_now(run, lane, member, kind, member->src[i]);
             one = kind == WEFT_OPERAND_IN ? run_step_read_input(run, lane, member, chunk)
                                           : run_step_read_memory(run, lane, member, kind, chunk);
         }
@@ -286,8 +264,8 @@ static void run_step_store(weft_run_t *run, const weft_run_lane_t *lane,
                            const weft_run_member_t *member, uint32_t kind, uint32_t chunk,
                            result_t result)
 {
-    chunk = run_step_chunk_now(run, lane, member, kind, chunk);
-    uint64_t at = run_step_cell_of(run, lane, member, kind, chunk);
+    chunk = weft_run_chunk_now(run, lane, member, kind, chunk);
+    uint64_t at = weft_run_cell_of(run, lane, member, kind, chunk);
     if (lane->clocked) {
         weft_race_write(run, lane, member, at, result.value);
     }
@@ -326,7 +304,13 @@ void weft_run_advance(weft_run_t *run, weft_run_lane_t *lane, weft_run_member_t 
 {
     while (member->chunk < member->move.cnt && run->report->verdict == WEFT_VERDICT_OK &&
            !run_step_blocked(run, lane, member)) {
+        if (run->trail != NULL) {
+            weft_trail_read(run, lane, member);
+        }
         run_step_move_slice(run, lane, member);
+        if (run->trail != NULL) {
+            weft_trail_write(run, lane, member);
+        }
         if (++member->slice == run->slices) {
             member->slice = 0;
             member->chunk++;

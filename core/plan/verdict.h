@@ -24,6 +24,28 @@ typedef enum weft_vector {
     WEFT_VECTOR_PAIRS = 2   /* counts that two ranks know: all_to_all_v, gather_v, scatter_v */
 } weft_vector_t;
 
+/* An instruction of a job's plans. */
+typedef struct weft_plan_place {
+    uint32_t rank, lane, pc;
+} weft_plan_place_t;
+
+/* What an instruction has to do with a value that is wrong elsewhere. */
+typedef enum weft_origin {
+    WEFT_ORIGIN_NONE = 0, /* nothing is known, or it is the place of the verdict itself */
+    WEFT_ORIGIN_FOLDED,   /* it was folded there last */
+    WEFT_ORIGIN_READ,     /* it was never folded: it was read from IN there */
+    WEFT_ORIGIN_WRITTEN   /* in place, it was written over IN there */
+} weft_origin_t;
+
+/* Returns a constant that "at rank 0" can follow. */
+static inline const char *weft_origin_name(weft_origin_t from)
+{
+    return from == WEFT_ORIGIN_FOLDED    ? "last folded"
+           : from == WEFT_ORIGIN_READ    ? "read"
+           : from == WEFT_ORIGIN_WRITTEN ? "written"
+                                         : "";
+}
+
 typedef struct weft_verify_input {
     weft_plan_t *const *plans; /* nranks of them */
     uint32_t nranks;
@@ -31,13 +53,18 @@ typedef struct weft_verify_input {
     uint32_t slices; /* L: slices per chunk */
     bool in_place;   /* IN and OUT overlap as in the collective's in-place form */
     uint64_t limit;  /* abstract slice steps; 0 = no limit */
+    /* Where a plan serves out of place only, say also what was written over its input. Takes a
+     * second run; plans that do not serve at all are always explained so. */
+    bool explain_in_place;
 } weft_verify_input_t;
 
 typedef struct weft_verify_report {
     weft_verdict_t verdict;
     uint32_t rank, lane, pc; /* where, if not OK */
     char text[256];          /* rank, lane, instruction, chunk, and what it waits for */
-    uint64_t steps;          /* slices moved by the run */
+    weft_origin_t from;      /* if WRONG: what `origin` has to do with the wrong value */
+    weft_plan_place_t origin;
+    uint64_t steps; /* slices moved by the run */
     /* Of the expression trees of all results: two plans with equal ones compute the same bits. */
     uint64_t fingerprint;
     bool same_on_all_ranks;   /* all ranks compute an element by the same expression */

@@ -14,6 +14,7 @@
 #include "core/plan/run_queues.h"
 #include "core/plan/run_result.h"
 #include "core/plan/run_setup.h"
+#include "core/plan/trail.h"
 #include "core/plan/well_formed.h"
 
 const char *weft_verdict_name(weft_verdict_t verdict)
@@ -171,6 +172,9 @@ static weft_status_t verify_run_once(weft_run_t *run, uint8_t mark, uint32_t *ne
 {
     weft_verify_report_t *report = run->report;
     weft_status_t status = weft_run_pair(run);
+    if (run->trail != NULL && (status != WEFT_OK || !weft_trail_init(run))) {
+        run->trail = NULL;
+    }
     if (status == WEFT_OK && report->verdict == WEFT_VERDICT_OK) {
         status = mark == 0 ? weft_race_init_local(run) : weft_race_init_exact(run, mark, next_p);
     }
@@ -212,21 +216,41 @@ static weft_status_t verify_judge_marked(const verify_proof_t *proof, uint8_t ma
     return status;
 }
 
-/* `both`: NULL, or where to say what would differ in place. */
-static weft_status_t verify_judge(const verify_proof_t *proof, weft_verify_report_t *report,
-                                  weft_verify_report_t *both)
+/* `both`: NULL, or where to say what would differ in place. `trail`: NULL, or memory for one. */
+static weft_status_t verify_judge_local(const verify_proof_t *proof, weft_run_trail_t *trail,
+                                        weft_verify_report_t *report, weft_verify_report_t *both)
 {
     weft_run_t run;
     memset(report, 0, sizeof *report);
     memset(proof->marks, 0, proof->input.nranks);
+    if (both != NULL) {
+        memset(both, 0, sizeof *both);
+    }
     weft_status_t status = verify_proof_run(proof, &run, report);
     run.both = both;
+    run.trail = status == WEFT_OK ? trail : NULL;
     if (status == WEFT_OK) {
         status = verify_run_once(&run, 0, NULL);
     }
     weft_run_fini(&run);
+    return status;
+}
+
+/* A wrong result is judged once more, with a trail that tells where it comes from. */
+static weft_status_t verify_judge(const verify_proof_t *proof, weft_verify_report_t *report,
+                                  weft_verify_report_t *both)
+{
+    weft_run_trail_t trail;
+    weft_verify_report_t again;
+    bool asked = both != NULL && proof->input.explain_in_place;
+    weft_status_t status = verify_judge_local(proof, NULL, report, both);
     if (status == WEFT_OK && verify_any_marked(proof, WEFT_SUSPECT)) {
         status = verify_judge_marked(proof, WEFT_SUSPECT, report);
+    }
+    bool wrong = report->verdict == WEFT_VERDICT_WRONG;
+    if (status == WEFT_OK && (wrong || (asked && both->verdict == WEFT_VERDICT_WRONG))) {
+        status = verify_judge_local(proof, &trail, &again, both);
+        *report = wrong && status == WEFT_OK ? again : *report;
     }
     return status;
 }
@@ -247,6 +271,8 @@ static weft_status_t verify_judge_in_place(const verify_proof_t *proof,
         report->rank = differs.rank;
         report->lane = differs.lane;
         report->pc = differs.pc;
+        report->from = differs.from;
+        report->origin = differs.origin;
         memcpy(report->text, differs.text, sizeof report->text);
         return WEFT_OK;
     }
@@ -301,7 +327,6 @@ static weft_status_t verify_thin(verify_proof_t *proof)
 
 static weft_status_t verify_judge_both(verify_proof_t *proof, weft_verify_report_t reports[2])
 {
-    memset(&reports[1], 0, sizeof reports[1]);
     weft_status_t status = verify_judge(proof, &reports[0], &reports[1]);
     if (status == WEFT_OK) {
         proof->input.in_place = true;

@@ -280,8 +280,8 @@ static weft_status_t run_joined(perf_rank_t *rank)
 {
     const perf_options_t *o = rank->options;
     uint64_t resident = perf_memory_resident();
-    perf_support_refine(rank);
-    weft_status_t status = perf_run_begin(rank);
+    weft_status_t status = perf_support_refine(rank);
+    status = status != WEFT_OK ? status : perf_run_begin(rank);
     if (status != WEFT_OK || rank->exit_code != TOOL_OK) {
         return status;
     }
@@ -296,6 +296,9 @@ static void perf_run_print_failure(const perf_rank_t *rank, weft_status_t status
 {
     const weft_error_t *error = weft_error_record();
     char host[64];
+    if (status == WEFT_ERR_PLAN && rank->comm != NULL) {
+        return; /* the verdict is the same on all ranks, and the library has logged it on the first */
+    }
     weft_os_host_name(host, sizeof host);
     fprintf(stderr, "weft: rank %u (%s, pid %d): %s: %s\n", rank->rank, host, weft_os_pid(),
             weft_status_name(status),
@@ -333,7 +336,7 @@ void perf_rank_run(perf_rank_t *rank, const weft_unique_id_t *id)
     status = status != WEFT_OK ? status : run_joined(rank);
     perf_run_finish(rank, status);
     if (rank->comm != NULL) {
-        if (perf_run_fails_alone(rank->exit_code)) {
+        if (status != WEFT_ERR_PLAN && perf_run_fails_alone(rank->exit_code)) {
             weft_comm_abort(rank->comm);
         }
         perf_stream_close(rank);

@@ -169,26 +169,39 @@ int perf_support_check(perf_options_t *options, uint32_t nranks, bool speaks)
     return why[0] != '\0' ? TOOL_LIBRARY : TOOL_OK;
 }
 
-static bool perf_support_is_unserved(perf_rank_t *rank, weft_coll_t coll)
+static weft_status_t perf_support_explain(perf_rank_t *rank, weft_coll_t coll)
 {
     char text[256];
-    return weft_comm_explain(rank->comm, coll, 1, WEFT_FP32, WEFT_SUM, 0, text, sizeof text) ==
-           WEFT_ERR_UNSUPPORTED;
+    return weft_comm_explain(rank->comm, coll, 1, WEFT_FP32, WEFT_SUM, 0, text, sizeof text);
 }
 
-void perf_support_refine(perf_rank_t *rank)
+weft_status_t perf_support_refine(perf_rank_t *rank)
 {
     perf_support_t *support = &rank->support;
-    *support = rank->options->support;
+    const perf_options_t *o = rank->options;
+    *support = o->support;
     if (!support->forced) {
-        return;
+        return WEFT_OK;
     }
-    support->by_hand = support->by_hand || perf_support_is_unserved(rank, WEFT_ALL_REDUCE);
-    for (int c = 0; c < WEFT_COLL_COUNT && rank->options->every; c++) {
+    bool asked = !support->by_hand;
+    weft_status_t status = asked ? perf_support_explain(rank, WEFT_ALL_REDUCE) : WEFT_OK;
+    if (status == WEFT_ERR_PLAN && (o->every || o->coll == WEFT_ALL_REDUCE)) {
+        return status; /* running it would end in the same words */
+    }
+    support->by_hand |= status == WEFT_ERR_UNSUPPORTED || status == WEFT_ERR_PLAN;
+    for (int c = 0; c < WEFT_COLL_COUNT && o->every; c++) {
         char *why = support->unserved[c];
-        if (why[0] == '\0' && c != WEFT_SEND_RECV &&
-            perf_support_is_unserved(rank, (weft_coll_t)c)) {
+        if (why[0] != '\0' || c == WEFT_SEND_RECV ||
+            (c == WEFT_ALL_REDUCE && asked && status == WEFT_OK)) {
+            continue;
+        }
+        weft_status_t one = perf_support_explain(rank, (weft_coll_t)c);
+        if (one == WEFT_ERR_PLAN) {
+            return one;
+        }
+        if (one == WEFT_ERR_UNSUPPORTED) {
             snprintf(why, sizeof support->unserved[c], "%.370s", weft_error_record()->text);
         }
     }
+    return WEFT_OK;
 }

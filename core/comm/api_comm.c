@@ -442,6 +442,7 @@ weft_status_t weft_comm_explain(weft_comm_t *comm, weft_coll_t coll, uint64_t co
 {
     weft_comm_state_t *state;
     weft_args_t args = {.coll = coll, .count = count, .dtype = dtype, .op = op, .root = root};
+    bool told = false; /* by another rank */
     weft_status_t status =
         comm_enter_to_ask(comm, "weft_comm_explain", text != NULL && bytes > 0, &args, &state);
     if (status == WEFT_OK) {
@@ -449,9 +450,10 @@ weft_status_t weft_comm_explain(weft_comm_t *comm, weft_coll_t coll, uint64_t co
         if (status == WEFT_OK) {
             comm_explain_place(state, text, bytes);
         }
+        told = !weft_failure_speaks(&state->self, status);
         weft_comm_leave(state);
     }
-    return status == WEFT_OK ? status : weft_api_error("comm", status);
+    return status == WEFT_OK || told ? status : weft_api_error("comm", status);
 }
 
 weft_status_t weft_comm_predict(weft_comm_t *comm, weft_coll_t coll, uint64_t count,
@@ -459,11 +461,13 @@ weft_status_t weft_comm_predict(weft_comm_t *comm, weft_coll_t coll, uint64_t co
 {
     weft_comm_state_t *state;
     weft_args_t args = {.coll = coll, .count = count, .dtype = dtype, .op = op, .root = root};
+    bool told = false; /* by another rank */
     weft_status_t status =
         comm_enter_to_ask(comm, "weft_comm_predict", seconds_p != NULL, &args, &state);
     if (status == WEFT_OK) {
         status = comm_predict(state, &args, seconds_p);
+        told = !weft_failure_speaks(&state->self, status);
         weft_comm_leave(state);
     }
-    return status == WEFT_OK ? status : weft_api_error("comm", status);
+    return status == WEFT_OK || told ? status : weft_api_error("comm", status);
 }

@@ -76,6 +76,11 @@ static void failure_keep(weft_failure_t *failure, const weft_comm_identity_t *se
     }
 }
 
+bool weft_failure_speaks(const weft_comm_identity_t *self, weft_status_t status)
+{
+    return status != WEFT_ERR_PLAN || self->rank == 0;
+}
+
 void weft_failure_set(weft_failure_t *failure, const weft_comm_identity_t *self,
                       const weft_error_t *error, const weft_missing_t *missing, bool tell)
 {
@@ -89,8 +94,9 @@ void weft_failure_set(weft_failure_t *failure, const weft_comm_identity_t *self,
     if (!first) {
         return;
     }
-    weft_log(WEFT_LOG_ERROR, "comm", "rank %u of %u: %s: %s", self->rank, self->nranks,
-             weft_status_name(kept.status), kept.text);
+    weft_log(weft_failure_speaks(self, kept.status) ? WEFT_LOG_ERROR : WEFT_LOG_INFO, "comm",
+             "rank %u of %u: %s: %s", self->rank, self->nranks, weft_status_name(kept.status),
+             kept.text);
     if (tell) {
         memcpy(kept.text, error->text, sizeof kept.text);
         if (kept.peer < 0) { /* the other ranks see this one as the culprit */

@@ -6,6 +6,8 @@
 #ifndef WEFT_COMM_FAMILY_H
 #define WEFT_COMM_FAMILY_H
 
+#include <stdatomic.h>
+
 #include <weft/plugin/algo.h>
 #include <weft/plugin/draft/gpudirect.h>
 #include <weft/plugin/draft/lanes.h>
@@ -46,6 +48,7 @@ typedef struct weft_family_algos {
     uint32_t count;
     weft_algo_forced_t forced;
     weft_plan_finder_t finder; /* over the list, for plans that contain plans of other algorithms */
+    _Atomic uint32_t told[WEFT_COLL_COUNT]; /* bit per algorithm: users know that it was refused */
 } weft_family_algos_t;
 
 /* The kernel, and the extensions that it answers to. */

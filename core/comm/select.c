@@ -107,10 +107,10 @@ static weft_status_t select_choose_proved(const weft_comm_state_t *state, const 
         weft_candidates_query(state, algo, args, choice->slices, query);
         status = weft_plan_lookup(query, entry);
         if (status != WEFT_ERR_PLAN) {
+            weft_candidates_tell(state, args, &c);
             return status;
         }
-        weft_candidates_refuse(&c, query->algo);
-        c.refused |= 1u << (algo - state->self.family->algos.list);
+        weft_candidates_refuse(state, &c, algo);
     }
 }
 

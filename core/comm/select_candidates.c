@@ -8,6 +8,7 @@
 
 #include "core/base/coll.h"
 #include "core/base/log.h"
+#include "core/comm/failure.h"
 #include "core/comm/forced_algo.h"
 #include "core/comm/vectors.h"
 #include "core/plan/hash.h"
@@ -130,13 +131,30 @@ weft_status_t weft_candidates_fail(const weft_comm_state_t *state, const weft_ar
         spare[0] != '\0' ? "; not listed in [core] algo: " : "", spare);
 }
 
-/* An algorithm whose plan was refused is left out; the first refusal is told if nobody else
- * serves. */
-void weft_candidates_refuse(weft_candidates_t *c, const char *algo)
+void weft_candidates_refuse(const weft_comm_state_t *state, weft_candidates_t *c,
+                            const weft_algo_loaded_t *algo)
 {
-    weft_log(WEFT_LOG_WARN, algo, "not used: %s", weft_error_record()->text);
+    uint32_t number = (uint32_t)(algo - state->self.family->algos.list);
+    weft_log(WEFT_LOG_INFO, algo->loaded->plugin->name, "left out: %s", weft_error_record()->text);
+    c->refused |= UINT32_C(1) << number;
     if (c->refusal.status == WEFT_OK) {
         c->refusal = *weft_error_record();
+        c->refuser = number;
+    }
+}
+
+void weft_candidates_tell(const weft_comm_state_t *state, const weft_args_t *args,
+                          const weft_candidates_t *c)
+{
+    weft_family_algos_t *algos = &state->self.family->algos;
+    uint32_t bit = UINT32_C(1) << c->refuser;
+    if (c->refused == 0 || !weft_failure_speaks(&state->self, c->refusal.status)) {
+        return;
+    }
+    uint32_t told = atomic_fetch_or_explicit(&algos->told[args->coll], bit, memory_order_relaxed);
+    if ((told & bit) == 0) {
+        weft_log(WEFT_LOG_WARN, algos->list[c->refuser].loaded->plugin->name, "not used: %s",
+                 c->refusal.text);
     }
 }
 
@@ -226,7 +244,7 @@ weft_status_t weft_candidates_list(const weft_comm_state_t *state, const weft_ar
             return status;
         }
         if (status != WEFT_OK && status != WEFT_ERR_UNSUPPORTED) {
-            weft_candidates_refuse(c, algo->loaded->plugin->name);
+            weft_candidates_refuse(state, c, algo);
         }
     }
     if (state->self.family->settings.plan.deterministic && weft_coll_reduces(args->coll)) {

@@ -7,12 +7,14 @@
 #include "core/base/error.h"
 #include "core/comm/select_price.h"
 
-/* Candidates of one call. `refused` algorithms were dropped because their proof failed. */
+/* Candidates of one call. `refused` algorithms were dropped because their proof failed; `refusal` is
+ * the first one's reason. */
 typedef struct weft_candidates {
     weft_priced_t priced[WEFT_ALGOS_MAX];
     weft_tuner_candidate_t list[WEFT_ALGOS_MAX];
     uint32_t count;
     uint32_t refused; /* bit per loaded algorithm */
+    uint32_t refuser; /* number of the one whose reason is `refusal` */
     weft_error_t refusal;
     char why[384]; /* of those that do not serve, for the error */
 } weft_candidates_t;
@@ -26,9 +28,13 @@ void weft_candidates_query(const weft_comm_state_t *state, const weft_algo_loade
 weft_status_t weft_candidates_list(const weft_comm_state_t *state, const weft_args_t *args,
                                    weft_candidates_t *c);
 
-/* Notes the error record as the reason why the algorithm is left out; the first refusal is told if
- * nobody else serves. */
-void weft_candidates_refuse(weft_candidates_t *c, const char *algo);
+/* Leaves the algorithm out; the error record says why. */
+void weft_candidates_refuse(const weft_comm_state_t *state, weft_candidates_t *c,
+                            const weft_algo_loaded_t *algo);
+/* Warns, once for a collective, of an algorithm that was refused where another one serves. A verdict
+ * on a plan is the same on all ranks, so the first rank tells it. */
+void weft_candidates_tell(const weft_comm_state_t *state, const weft_args_t *args,
+                          const weft_candidates_t *c);
 
 /* Returns why there is no candidate: ERR_UNSUPPORTED with what was ruled out, or the first
  * refusal. */

@@ -159,6 +159,13 @@ static weft_status_t plan_cache_refuse(const weft_plan_query_t *query,
                      weft_verdict_name(report->verdict), report->text);
 }
 
+/* The proof says that the plan is wrong, whenever it is made. */
+static bool plan_cache_is_refused(const weft_plan_entry_t *entry)
+{
+    return entry->report.verdict != WEFT_VERDICT_OK &&
+           entry->report.verdict != WEFT_VERDICT_TOO_BIG;
+}
+
 static void plan_cache_warn_unproved(const weft_plan_query_t *query,
                                      const weft_verify_report_t *report)
 {
@@ -266,6 +273,11 @@ static weft_status_t plan_cache_proof_create(const weft_plan_query_t *query, con
     proof->key = *key;
     proof->hashes = hashes;
     status = plan_cache_proof_fill(query, proof, plans);
+    if (status == WEFT_ERR_PLAN && plan_cache_is_refused(&proof->entry)) {
+        /* Other calls need not prove it again. */
+        plan_cache_keep_proof(proof, nranks);
+        goto err_plans;
+    }
     if (status != WEFT_OK) {
         plan_cache_proof_destroy(proof);
         goto err_plans;
@@ -285,7 +297,7 @@ static weft_status_t add_plan(const weft_plan_query_t *query, cache_proof_t *pro
     weft_plan_t *plan = NULL;
     weft_status_t status = plan_cache_emit_rank(query, rank, &plan);
     if (status == WEFT_OK && weft_plan_hash(plan) != proof->hashes[rank]) {
-        status = weft_fail(WEFT_ERR_PLAN, 0,
+        status = weft_fail(WEFT_ERR_PLUGIN, 0,
                            "%s: emits another plan for rank %u than before; plans must depend on "
                            "the arguments only",
                            query->algo, rank);
@@ -362,6 +374,8 @@ static weft_status_t plan_cache_lookup_locked(const weft_plan_query_t *query, co
     weft_status_t status = WEFT_OK;
     if (proof == NULL) {
         status = plan_cache_proof_get(query, key, &proof, &fresh);
+    } else if (plan_cache_is_refused(&proof->entry)) {
+        status = plan_cache_refuse(query, &proof->entry.report);
     } else if (find_plan(proof, query->call.rank) == NULL) {
         status = add_plan(query, proof);
     }

@@ -103,6 +103,37 @@ static void refusal_has_the_verifiers_words(void **state)
     assert_non_null(strstr(text, "rank 0 lane 0 pc 0: waits for a free slot to rank 1 channel 0"));
 }
 
+static uint32_t emits;
+
+static weft_status_t counting_emit(weft_algo_t *algo, const weft_algo_call_t *call,
+                                   const weft_algo_topo_t *view, weft_plan_builder_t *builder)
+{
+    (void)algo;
+    emits++;
+    return ring.ops->emit(ring.algo, call, view, builder);
+}
+
+static void a_refused_plan_is_not_proved_again(void **state)
+{
+    (void)state;
+    weft_algo_ops_t ops = {
+        .size = sizeof ops, .supports = ring.ops->supports, .emit = counting_emit};
+    weft_plan_query_t query = query_of(WEFT_ALL_REDUCE, 5, 0);
+    weft_plan_entry_t entry;
+    char first[sizeof weft_error_record()->text];
+    query.algo = "counting";
+    query.ops = &ops;
+    query.slots = 2;
+    query.slices = 3;
+    assert_int_equal(weft_plan_lookup(&query, &entry), WEFT_ERR_PLAN);
+    memcpy(first, weft_error_record()->text, sizeof first);
+    assert_int_equal(emits, 5);
+    query.call.rank = 3;
+    assert_int_equal(weft_plan_lookup(&query, &entry), WEFT_ERR_PLAN);
+    assert_string_equal(weft_error_record()->text, first);
+    assert_int_equal(emits, 5);
+}
+
 static void shapes_above_the_limit_are_used_without_proof(void **state)
 {
     (void)state;
@@ -171,7 +202,7 @@ static void algorithms_that_change_their_mind_are_refused(void **state)
     query.instance = (void *)&calls;
     assert_int_equal(weft_plan_lookup(&query, &entry), WEFT_OK);
     query.call.rank = 1;
-    assert_int_equal(weft_plan_lookup(&query, &entry), WEFT_ERR_PLAN);
+    assert_int_equal(weft_plan_lookup(&query, &entry), WEFT_ERR_PLUGIN);
     assert_non_null(strstr(weft_error_record()->text, "another plan for rank 1 than before"));
 }
 
@@ -216,6 +247,7 @@ int main(void)
         cmocka_unit_test(second_lookup_reuses_proof_and_plan),
         cmocka_unit_test(each_part_of_the_key_counts),
         cmocka_unit_test(refusal_has_the_verifiers_words),
+        cmocka_unit_test(a_refused_plan_is_not_proved_again),
         cmocka_unit_test(shapes_above_the_limit_are_used_without_proof),
         cmocka_unit_test(thousands_of_ranks_are_priced_without_a_walk),
         cmocka_unit_test(unsupported_calls_are_the_plugins_answer),

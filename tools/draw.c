@@ -10,8 +10,11 @@
 
 #include "core/base/error.h"
 #include "tools/draw_forest.h"
+#include "tools/draw_grid.h"
+#include "tools/draw_hosts.h"
 #include "tools/draw_lanes.h"
 #include "tools/draw_ring.h"
+#include "tools/draw_title.h"
 #include "tools/draw_tree.h"
 #include "tools/timeline.h"
 
@@ -58,22 +61,42 @@ static weft_status_t draw_make_links(draw_t *draw)
     return WEFT_OK;
 }
 
+const char *const *draw_view_names(void)
+{
+    static const char *const names[] = {"auto", "ring", "hosts", "grid", "tree", "lanes", NULL};
+    return names;
+}
+
 const char *draw_view_name(draw_view_t view)
 {
-    static const char *const names[] = {"auto", "ring", "tree", "lanes"};
-    return names[view];
+    return draw_view_names()[view];
+}
+
+/* Beyond that a circle is a tangle. */
+static bool draw_suits_circle(const draw_t *draw)
+{
+    uint32_t n = draw->input->nranks;
+    return n <= 64 && draw->nlinks <= (n <= 32 ? 8 : 4) * n;
 }
 
 /* A chain is a tree too, but shows better on the circle. */
 static weft_status_t draw_choose(draw_t *draw, draw_view_t *view_p)
 {
+    const draw_input_t *input = draw->input;
     draw_forest_t forest;
     weft_status_t status = draw_forest_make(draw, &forest);
-    if (status == WEFT_OK) {
-        *view_p = forest.count > 0 && forest.whole && forest.branching > 1 ? DRAW_TREE : DRAW_RING;
-        draw_forest_free(&forest);
+    if (status != WEFT_OK) {
+        return status;
     }
-    return status;
+    bool tree = forest.count > 0 && forest.whole && forest.branching > 1;
+    draw_forest_free(&forest);
+    bool boxes = input->nhosts > 1 && input->nhosts < input->nranks &&
+                 draw_hosts_width(input) <= DRAW_SCREEN;
+    *view_p = tree                      ? DRAW_TREE
+              : boxes                   ? DRAW_HOSTS
+              : draw_suits_circle(draw) ? DRAW_RING
+                                        : DRAW_GRID;
+    return WEFT_OK;
 }
 
 static weft_status_t draw_prepare(draw_t *draw)
@@ -86,7 +109,8 @@ static weft_status_t draw_prepare(draw_t *draw)
                               .limit = STEPS_MAX,
                               .record = 1};
     weft_status_t status = timeline_run(&timed, &draw->timeline);
-    if (status == WEFT_OK && draw->timeline.stuck) {
+    /* A drawing with a verdict shows how far the plan comes. */
+    if (status == WEFT_OK && draw->timeline.stuck && !draw_is_refused(draw)) {
         return weft_fail(WEFT_ERR_PLAN, 0,
                          "the plan does not come to its end with %u slots; --check tells where",
                          input->slots);
@@ -96,15 +120,19 @@ static weft_status_t draw_prepare(draw_t *draw)
 
 weft_status_t draw_plan(const draw_input_t *input, draw_view_t *view_p, FILE *out)
 {
+    static weft_status_t (*const views[])(draw_t *, FILE *) = {[DRAW_RING] = draw_ring,
+                                                               [DRAW_HOSTS] = draw_hosts,
+                                                               [DRAW_GRID] = draw_grid,
+                                                               [DRAW_TREE] = draw_tree,
+                                                               [DRAW_LANES] = draw_lanes};
     draw_t draw = {.input = input};
     weft_status_t status = draw_prepare(&draw);
+    draw.top = draw_title_height(&draw);
     if (status == WEFT_OK && *view_p == DRAW_AUTO) {
         status = draw_choose(&draw, view_p);
     }
     if (status == WEFT_OK) {
-        status = *view_p == DRAW_RING   ? draw_ring(&draw, out)
-                 : *view_p == DRAW_TREE ? draw_tree(&draw, out)
-                                        : draw_lanes(&draw, out);
+        status = views[*view_p](&draw, out);
     }
     free(draw.links);
     timeline_free(&draw.timeline);

@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "tools/draw_page.h"
+#include "tools/draw_title.h"
 #include "tools/svg.h"
 #include "tools/timeline.h"
 
@@ -18,6 +19,7 @@
 #define LEFT_LANES 138.0
 #define BAR_SHARE 0.76 /* of a step; the rest shows the message */
 #define RIGHT 40.0
+#define LEVEL 12.0 /* by which a row grows for each further bar at the same moment */
 
 typedef struct lanes {
     draw_t *draw;
@@ -34,6 +36,12 @@ static uint32_t draw_lanes_lane_of(const lanes_t *lanes, const timeline_event_t 
     return lanes->first[e->rank] + e->lane;
 }
 
+static double draw_lanes_height_of(const lanes_t *lanes, uint32_t lane)
+{
+    uint32_t levels = lanes->levels[lane];
+    return lanes->bar + (levels > 1 ? LEVEL * (levels - 1) : 0);
+}
+
 static void draw_lanes_place(lanes_t *lanes)
 {
     const draw_t *draw = lanes->draw;
@@ -46,11 +54,11 @@ static void draw_lanes_place(lanes_t *lanes)
         lanes->has_par |= e->members > 1;
         lanes->has_final |= e->final != 0;
     }
-    double y = DRAW_TOP + 34;
+    double y = draw->top + 34;
     for (uint32_t r = 0; r < draw->input->nranks; r++) {
         for (uint32_t l = lanes->first[r]; l < lanes->first[r + 1]; l++) {
             lanes->top[l] = y;
-            y += lanes->bar + (lanes->levels[l] > 1 ? 7.0 * (lanes->levels[l] - 1) : 0) + 5;
+            y += draw_lanes_height_of(lanes, l) + 5;
         }
         y += 12;
     }
@@ -61,7 +69,7 @@ static svg_box_t draw_lanes_box_of(const lanes_t *lanes, const timeline_event_t 
 {
     uint32_t lane = draw_lanes_lane_of(lanes, e);
     uint32_t levels = lanes->levels[lane];
-    double height = lanes->bar + (levels > 1 ? 7.0 * (levels - 1) : 0);
+    double height = draw_lanes_height_of(lanes, lane);
     uint32_t shown = e->members < levels ? e->members : levels;
     double each = height / shown;
     double y = lanes->top[lane] + each * (e->member % shown);
@@ -70,6 +78,45 @@ static svg_box_t draw_lanes_box_of(const lanes_t *lanes, const timeline_event_t 
                        .w = (e->end - e->start) * lanes->unit * BAR_SHARE,
                        .h = each - (shown > 1 ? 1.2 : 0),
                        .round = 2.5};
+}
+
+/* Bars of the instruction that the verdict names, and of the one that made the wrong value. */
+static void draw_lanes_mark_bar(const lanes_t *lanes, const timeline_event_t *e, svg_box_t box)
+{
+    weft_plan_place_t at = {e->rank, e->lane, e->pc};
+    svg_paint_t mark = {.stroke = draw_mark_of_code(lanes->draw, &at), .width = 3};
+    if (mark.stroke != NULL) {
+        svg_rect(&lanes->draw->svg, (svg_box_t){box.x - 3, box.y - 3, box.w + 6, box.h + 6, 4},
+                 &mark);
+    }
+}
+
+/* An instruction that never began, or never ended, is marked where its lane stops. */
+static void draw_lanes_put_stop(const lanes_t *lanes)
+{
+    const draw_t *draw = lanes->draw;
+    const weft_verify_report_t *r = draw->input->reports;
+    double at = 0;
+    if (!draw_is_refused(draw) || r->lane >= draw->input->plans[r->rank]->nlanes) {
+        return;
+    }
+    for (uint32_t i = 0; i < draw->timeline.nevents; i++) {
+        const timeline_event_t *e = &draw->timeline.events[i];
+        if (e->rank == r->rank && e->lane == r->lane) {
+            if (e->pc == r->pc && !draw->timeline.stuck) {
+                return;
+            }
+            at = fmax(at, e->end);
+        }
+    }
+    uint32_t lane = lanes->first[r->rank] + r->lane;
+    svg_paint_t mark = {.stroke = DRAW_FAULT, .width = 2.4, .dash = "4 3"};
+    svg_font_t font = {.size = 10, .anchor = 's', .bold = true, .fill = DRAW_FAULT};
+    svg_box_t box = {lanes->left + at * lanes->unit + 2, lanes->top[lane] + 1,
+                     lanes->unit * BAR_SHARE, lanes->bar - 2, 3};
+    svg_rect(&lanes->draw->svg, box, &mark);
+    svg_text(&lanes->draw->svg, (svg_point_t){box.x + box.w + 5, box.y + box.h / 2 + 3.5}, &font,
+             "pc %u", r->pc);
 }
 
 static void draw_lanes_put_bar(const lanes_t *lanes, const timeline_event_t *e)
@@ -86,13 +133,14 @@ static void draw_lanes_put_bar(const lanes_t *lanes, const timeline_event_t *e)
               e->members > 1 ? " (par)" : "", e->chunk, e->receives != 0 ? "receives " : "",
               e->combines != 0 ? "and combines " : "", e->sends != 0 ? "and sends" : "");
     svg_rect(svg, box, &paint);
+    draw_lanes_mark_bar(lanes, e, box);
     char text[24];
     snprintf(text, sizeof text, "%u%s", e->chunk, e->combines != 0 ? "+" : "");
-    double size = box.h * 0.62 < 11 ? box.h * 0.62 : 11;
+    double size = fmin(11, 0.72 * box.h);
     if (svg_width(text, size) > box.w - 2) {
         snprintf(text, sizeof text, "%u", e->chunk);
     }
-    if (size >= 6.5 && svg_width(text, size) <= box.w - 1) {
+    if (size >= DRAW_TEXT_LEAST && svg_width(text, size) <= box.w - 1) {
         svg_font_t font = {.size = size, .anchor = 'm', .fill = SVG_INK};
         svg_text(svg, (svg_point_t){box.x + box.w / 2, box.y + box.h / 2 + 0.36 * size}, &font,
                  "%s", text);
@@ -124,11 +172,12 @@ static void draw_lanes_put_grid(const lanes_t *lanes)
     svg_font_t font = {.size = 10.5, .anchor = 'm', .fill = SVG_GREY};
     for (double t = 0; t <= end + 0.01; t += every) {
         double x = lanes->left + t * lanes->unit;
-        svg_line(svg, (svg_point_t){x, DRAW_TOP + 22}, (svg_point_t){x, lanes->bottom - 8}, &line);
-        svg_text(svg, (svg_point_t){x, DRAW_TOP + 14}, &font, "%.0f", t);
+        svg_line(svg, (svg_point_t){x, lanes->draw->top + 22}, (svg_point_t){x, lanes->bottom - 8},
+                 &line);
+        svg_text(svg, (svg_point_t){x, lanes->draw->top + 14}, &font, "%.0f", t);
     }
     font.anchor = 's';
-    svg_text(svg, (svg_point_t){DRAW_MARGIN, DRAW_TOP + 14}, &font, "step");
+    svg_text(svg, (svg_point_t){DRAW_MARGIN, lanes->draw->top + 14}, &font, "step");
 }
 
 static void draw_lanes_put_names(const lanes_t *lanes)
@@ -141,7 +190,7 @@ static void draw_lanes_put_names(const lanes_t *lanes)
     for (uint32_t r = 0; r < input->nranks; r++) {
         for (uint32_t l = lanes->first[r]; l < lanes->first[r + 1]; l++) {
             double y = lanes->top[l] + lanes->bar - 5;
-            double high = lanes->bar + (lanes->levels[l] > 1 ? 7.0 * (lanes->levels[l] - 1) : 0);
+            double high = draw_lanes_height_of(lanes, l);
             svg_paint_t ground = {.fill = r % 2 == 0 ? "#f5f7f9" : "#fafbfc"};
             svg_rect(svg, (svg_box_t){lanes->left, lanes->top[l] - 1.5, width, high + 3, 3},
                      &ground);
@@ -184,7 +233,7 @@ static void draw_lanes_put_groups(const lanes_t *lanes)
             }
         }
         uint32_t lane = draw_lanes_lane_of(lanes, e);
-        double high = lanes->bar + 7.0 * (lanes->levels[lane] - 1);
+        double high = draw_lanes_height_of(lanes, lane);
         double wide = (end - start - (1 - BAR_SHARE)) * lanes->unit;
         svg_box_t box = {lanes->left + start * lanes->unit - 1.5, lanes->top[lane] - 1, wide + 4.5,
                          high + 2, 3};
@@ -259,6 +308,7 @@ static void draw_lanes_put_all(lanes_t *lanes, FILE *out)
     for (uint32_t i = 0; i < t->nevents; i++) {
         draw_lanes_put_bar(lanes, &t->events[i]);
     }
+    draw_lanes_put_stop(lanes);
     draw_lanes_put_legend(lanes, lanes->bottom + 20);
     svg_close(&lanes->draw->svg);
 }
@@ -281,7 +331,7 @@ weft_status_t draw_lanes(draw_t *draw, FILE *out)
     lanes.left = lanes.nlanes > input->nranks ? LEFT_LANES : LEFT;
     lanes.top = calloc(lanes.nlanes + 1, sizeof *lanes.top);
     lanes.levels = calloc(lanes.nlanes + 1, sizeof *lanes.levels);
-    lanes.unit = fmin(64, fmax(24, 1400 / (t->end > 0 ? t->end : 1)));
+    lanes.unit = fmin(64, fmax(24, (DRAW_SCREEN - lanes.left - RIGHT) / fmax(t->end, 1)));
     weft_status_t status = WEFT_OK;
     if (lanes.first == NULL || lanes.top == NULL || lanes.levels == NULL) {
         status = weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for a drawing");

@@ -1,30 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The parts that all views draw: title, key, colours. */
-#include <stdio.h>
-
-#include <weft/weft.h>
-
+ * The parts that all views share: keys, colours, links. */
 #include "tools/draw_page.h"
-
-#include "tools/svg.h"
-#include "tools/timeline.h"
-
-void draw_begin(draw_t *draw, FILE *out, double width, double height, const char *what)
-{
-    const draw_input_t *input = draw->input;
-    const weft_plan_t *plan = input->plans[0];
-    char title[256];
-    snprintf(title, sizeof title, "%s by %s", weft_coll_name(plan->coll), input->algo);
-    svg_open(&draw->svg, out, width, height, title);
-    svg_font_t large = {.size = 22, .anchor = 's', .bold = true};
-    svg_font_t small = {.size = 13, .anchor = 's', .fill = SVG_GREY};
-    svg_text(&draw->svg, (svg_point_t){DRAW_MARGIN, 40}, &large, "%s", title);
-    svg_text(&draw->svg, (svg_point_t){DRAW_MARGIN, 62}, &small,
-             "%u ranks on %u host%s · %u chunk%s a block · %.4g steps · %s", input->nranks,
-             input->nhosts, input->nhosts == 1 ? "" : "s", plan->k, plan->k == 1 ? "" : "s",
-             draw->timeline.end, what);
-}
 
 void draw_key(draw_t *draw, svg_point_t at, const char *colour, const char *text)
 {
@@ -38,4 +15,22 @@ void draw_key(draw_t *draw, svg_point_t at, const char *colour, const char *text
 svg_colour_t draw_chunk_colour(const draw_t *draw, uint32_t chunk)
 {
     return svg_hue(chunk, timeline_chunks(draw->input->plans[0]));
+}
+
+uint32_t draw_merge_links(const draw_t *draw, draw_link_t *merged)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < draw->nlinks; i++) {
+        const draw_link_t *link = &draw->links[i];
+        draw_link_t *last = count > 0 ? &merged[count - 1] : NULL;
+        if (last == NULL || last->from != link->from || last->to != link->to) {
+            merged[count] = *link;
+            merged[count++].channel = 1; /* now their number */
+        } else {
+            last->channel++;
+            last->messages += link->messages;
+            last->first = link->first < last->first ? link->first : last->first;
+        }
+    }
+    return count;
 }

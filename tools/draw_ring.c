@@ -8,61 +8,22 @@
 
 #include "core/base/coll.h"
 #include "core/base/error.h"
+#include "tools/draw_circle.h"
 #include "tools/draw_page.h"
+#include "tools/draw_steps.h"
+#include "tools/draw_title.h"
 #include "tools/svg.h"
 
-#define TAU 6.28318530717958647692
 #define RANKS_MAX 256u
-#define STEPS_MAX 512u
 #define PANEL 250.0
 
 typedef struct ring {
     draw_t *draw;
-    svg_point_t centre;
-    double radius, node; /* of the circle, of a rank */
-    double step[STEPS_MAX];
-    uint32_t nsteps, nchannels, most, degree;
+    draw_circle_t circle;
+    draw_steps_t steps;
+    uint32_t nchannels, most, degree;
     int by_channel;
 } ring_t;
-
-static double draw_ring_angle_of(const ring_t *ring, double rank)
-{
-    return TAU * rank / ring->draw->input->nranks - TAU / 4;
-}
-
-static svg_point_t draw_ring_on_circle(const ring_t *ring, double rank, double radius)
-{
-    double angle = draw_ring_angle_of(ring, rank);
-    return (svg_point_t){ring->centre.x + radius * cos(angle),
-                         ring->centre.y + radius * sin(angle)};
-}
-
-static void draw_ring_add_step(ring_t *ring, double first)
-{
-    uint32_t at = ring->nsteps;
-    for (uint32_t i = 0; i < ring->nsteps; i++) {
-        if (fabs(ring->step[i] - first) < 0.01) {
-            return;
-        }
-    }
-    if (at == STEPS_MAX) {
-        return;
-    }
-    for (; at > 0 && ring->step[at - 1] > first; at--) {
-        ring->step[at] = ring->step[at - 1];
-    }
-    ring->step[at] = first;
-    ring->nsteps++;
-}
-
-static uint32_t draw_ring_step_of(const ring_t *ring, double first)
-{
-    uint32_t at = 0;
-    while (at + 1 < ring->nsteps && ring->step[at] < first - 0.01) {
-        at++;
-    }
-    return at;
-}
 
 /* Links are sorted by sender, so the links of one sender are together. */
 static void draw_ring_study(ring_t *ring)
@@ -80,37 +41,22 @@ static void draw_ring_study(ring_t *ring)
         most[1] = same > most[1] ? same : most[1];
         ring->most = link->messages > ring->most ? link->messages : ring->most;
         ring->nchannels = link->channel + 1 > ring->nchannels ? link->channel + 1 : ring->nchannels;
-        draw_ring_add_step(ring, link->first);
     }
+    draw_steps_make(draw->links, draw->nlinks, &ring->steps);
     ring->degree = most[0];
     ring->by_channel = most[1] <= 1 && ring->nchannels <= 16;
 }
 
 static svg_colour_t draw_ring_colour_of(const ring_t *ring, const draw_link_t *link)
 {
-    if (ring->by_channel) {
-        return svg_hue(link->channel, ring->nchannels);
-    }
-    return svg_ramp(
-        ring->nsteps < 2 ? 0.3 : (double)draw_ring_step_of(ring, link->first) / (ring->nsteps - 1));
+    return ring->by_channel ? svg_hue(link->channel, ring->nchannels)
+                            : draw_steps_colour(&ring->steps, link->first);
 }
 
-static svg_point_t draw_ring_towards(svg_point_t from, svg_point_t to, double length)
-{
-    double dx = to.x - from.x, dy = to.y - from.y, all = hypot(dx, dy);
-    all = all < 1e-9 ? 1 : all;
-    return (svg_point_t){from.x + dx / all * length, from.y + dy / all * length};
-}
-
-/* Bends to the left of its way, so that the two directions of a pair lie apart; `beside` tells links of
- * the same two ranks on different channels apart. */
+/* `beside` tells links of the same two ranks on different channels apart. */
 static void draw_ring_put_link(const ring_t *ring, const draw_link_t *link, uint32_t beside)
 {
-    svg_point_t a = draw_ring_on_circle(ring, link->from, ring->radius);
-    svg_point_t b = draw_ring_on_circle(ring, link->to, ring->radius);
-    double dx = b.x - a.x, dy = b.y - a.y;
-    double bend = (ring->draw->input->nranks == 2 ? 0.25 : 0.13) + 0.1 * (beside % 4);
-    svg_point_t control = {(a.x + b.x) / 2 + bend * dy, (a.y + b.y) / 2 - bend * dx};
+    svg_point_t curve[3];
     svg_colour_t colour = draw_ring_colour_of(ring, link);
     uint32_t many = ring->draw->nlinks;
     svg_paint_t paint = {.stroke = colour.text,
@@ -121,8 +67,9 @@ static void draw_ring_put_link(const ring_t *ring, const draw_link_t *link, uint
                          .opacity = many > 600   ? 0.45
                                     : many > 150 ? 0.7
                                                  : 0.95};
-    svg_point_t curve[3] = {draw_ring_towards(a, control, ring->node + 1.5), control,
-                            draw_ring_towards(b, control, ring->node + 2.5)};
+    draw_circle_link(&ring->circle, link->from, link->to, beside, curve);
+    curve[0] = draw_circle_towards(curve[0], curve[1], ring->circle.node + 1.5);
+    curve[2] = draw_circle_towards(curve[2], curve[1], ring->circle.node + 2.5);
     svg_begin(&ring->draw->svg,
               "rank %u to rank %u, channel %u: %u messages, the first in step %.4g", link->from,
               link->to, link->channel, link->messages, link->first + 1);
@@ -133,19 +80,19 @@ static void draw_ring_put_link(const ring_t *ring, const draw_link_t *link, uint
 static void draw_ring_put_host(const ring_t *ring, uint32_t first, uint32_t last)
 {
     svg_t *svg = &ring->draw->svg;
-    double radius = ring->radius + ring->node + 13;
-    double angles[2] = {draw_ring_angle_of(ring, first - 0.32),
-                        draw_ring_angle_of(ring, last + 0.32)};
+    double radius = ring->circle.radius + ring->circle.node + 13;
+    double angles[2] = {draw_circle_angle(&ring->circle, first - 0.32),
+                        draw_circle_angle(&ring->circle, last + 0.32)};
     svg_paint_t band = {.stroke = SVG_PALE, .width = 7};
-    svg_arc(svg, ring->centre, radius, angles, &band);
-    svg_point_t at = draw_ring_on_circle(ring, ((double)first + last) / 2, radius + 16);
-    double side = at.x - ring->centre.x;
+    svg_arc(svg, ring->circle.centre, radius, angles, &band);
+    svg_point_t at = draw_circle_at(&ring->circle, ((double)first + last) / 2, radius + 16);
+    double side = at.x - ring->circle.centre.x;
     svg_font_t font = {.size = 12,
                        .anchor = side > 12    ? 's'
                                  : side < -12 ? 'e'
                                               : 'm',
                        .fill = SVG_GREY};
-    at.y += at.y < ring->centre.y ? 2 : 8;
+    at.y += at.y < ring->circle.centre.y ? 2 : 8;
     svg_text(svg, at, &font, "host %u", ring->draw->input->host[first]);
 }
 
@@ -167,14 +114,15 @@ static void draw_ring_put_ranks(const ring_t *ring)
     uint32_t root = ring->draw->input->plans[0]->root;
     weft_coll_t coll = ring->draw->input->plans[0]->coll;
     bool rooted = weft_coll_is_rooted(coll);
-    svg_font_t font = {.size = ring->node * 0.82, .anchor = 'm', .bold = true};
+    svg_font_t font = {.size = ring->circle.node * 0.82, .anchor = 'm', .bold = true};
     for (uint32_t r = 0; r < ring->draw->input->nranks; r++) {
-        svg_point_t at = draw_ring_on_circle(ring, r, ring->radius);
+        svg_point_t at = draw_circle_at(&ring->circle, r, ring->circle.radius);
         int is_root = rooted && r == root;
         svg_paint_t disc = {.fill = is_root ? SVG_INK : SVG_PAPER, .stroke = SVG_INK, .width = 1.6};
-        svg_circle(svg, at, ring->node, &disc);
+        svg_circle(svg, at, ring->circle.node, &disc);
+        draw_mark_rank(ring->draw, r, at, ring->circle.node);
         font.fill = is_root ? SVG_PAPER : SVG_INK;
-        svg_text(svg, (svg_point_t){at.x, at.y + 0.3 * ring->node}, &font, "%u", r);
+        svg_text(svg, (svg_point_t){at.x, at.y + 0.3 * ring->circle.node}, &font, "%u", r);
     }
 }
 
@@ -183,36 +131,21 @@ static void draw_ring_put_middle(const ring_t *ring)
     const draw_t *draw = ring->draw;
     svg_font_t large = {.size = 34, .anchor = 'm', .bold = true, .fill = SVG_INK};
     svg_font_t small = {.size = 13, .anchor = 'm', .fill = SVG_GREY};
-    svg_point_t at = ring->centre;
+    svg_point_t at = ring->circle.centre;
     svg_text(&ring->draw->svg, (svg_point_t){at.x, at.y + 2}, &large, "%u", ring->most);
     svg_text(&ring->draw->svg, (svg_point_t){at.x, at.y + 24}, &small, "message%s of 1/%u block",
              ring->most == 1 ? "" : "s", draw->input->plans[0]->k);
     svg_text(&ring->draw->svg, (svg_point_t){at.x, at.y + 41}, &small, "over each link");
 }
 
-static void draw_ring_put_steps(const ring_t *ring, svg_point_t at)
-{
-    draw_t *draw = ring->draw;
-    svg_font_t font = {.size = 13, .anchor = 's', .fill = SVG_GREY};
-    svg_text(&draw->svg, at, &font, "first message of a link in");
-    uint32_t rows = ring->nsteps < 14 ? ring->nsteps : 14;
-    for (uint32_t i = 0; i < rows; i++) {
-        uint32_t step = rows < 2 ? 0 : i * (ring->nsteps - 1) / (rows - 1);
-        char text[40];
-        snprintf(text, sizeof text, "step %.4g", ring->step[step] + 1);
-        svg_colour_t colour = svg_ramp(ring->nsteps < 2 ? 0.3 : (double)step / (ring->nsteps - 1));
-        draw_key(draw, (svg_point_t){at.x, at.y + 24 + 22 * i}, colour.text, text);
-    }
-}
-
 static void draw_ring_put_legend(const ring_t *ring, double x)
 {
     draw_t *draw = ring->draw;
-    svg_point_t at = {x, DRAW_TOP + 32};
+    svg_point_t at = {x, draw->top + 32};
     char text[64];
     if (!ring->by_channel) {
-        draw_ring_put_steps(ring, at);
-        at.y += 24 + 22 * (ring->nsteps < 14 ? ring->nsteps : 14) + 14;
+        draw_steps_put_legend(draw, &ring->steps, at);
+        at.y += draw_steps_legend_height(&ring->steps) + 14;
     } else {
         for (uint32_t c = 0; c < ring->nchannels; c++) {
             snprintf(text, sizeof text, "links of channel %u", c);
@@ -242,15 +175,17 @@ weft_status_t draw_ring(draw_t *draw, FILE *out)
         return weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for a drawing");
     }
     ring->draw = draw;
-    ring->node = n <= 12 ? 21 : n <= 24 ? 17 : n <= 40 ? 14 : 12;
-    double around = n * (2 * ring->node + 17) / TAU; /* room for arrows between neighbours */
-    ring->radius = around > 190 ? around : 190;
+    double node = n <= 12 ? 21 : n <= 24 ? 17 : n <= 40 ? 14 : 12;
+    double radius = draw_circle_radius(n, 2 * node + 17); /* room for arrows between neighbours */
+    ring->circle = (draw_circle_t){
+        .radius = radius > 190 ? radius : 190, .node = node, .count = n, .turn = DRAW_CIRCLE_TOP};
     draw_ring_study(ring);
-    double side = 2 * (ring->radius + ring->node + 64);
-    double rows = ring->by_channel ? ring->nchannels : ring->nsteps < 14 ? ring->nsteps : 14;
-    double legend = DRAW_TOP + 170 + 22 * rows;
-    double height = DRAW_TOP + side > legend ? DRAW_TOP + side : legend;
-    ring->centre = (svg_point_t){side / 2 + 16, DRAW_TOP + side / 2 - 14};
+    double side = 2 * (ring->circle.radius + node + 64);
+    double rows =
+        ring->by_channel ? 22.0 * ring->nchannels : draw_steps_legend_height(&ring->steps);
+    double legend = draw->top + 170 + rows;
+    double height = draw->top + side > legend ? draw->top + side : legend;
+    ring->circle.centre = (svg_point_t){side / 2 + 16, draw->top + side / 2 - 14};
     draw_begin(draw, out, side + PANEL, height, "links between ranks");
     draw_ring_put_hosts(ring);
     for (uint32_t i = 0, beside = 0; i < draw->nlinks; i++) {

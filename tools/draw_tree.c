@@ -11,12 +11,13 @@
 #include "core/base/error.h"
 #include "tools/draw_forest.h"
 #include "tools/draw_page.h"
+#include "tools/draw_title.h"
 #include "tools/svg.h"
 
 #define RANKS_MAX 256u
-#define SIDE_BY_SIDE 17u /* ranks */
 #define GAP 44.0
-#define LABEL 46.0 /* of a host, beside its ranks */
+#define TITLE 230.0 /* width of a tree's title */
+#define ROOM (DRAW_SCREEN - 2 * DRAW_MARGIN)
 
 typedef struct trees {
     draw_t *draw;
@@ -24,7 +25,9 @@ typedef struct trees {
     double *x;               /* of each rank, from the left of its tree */
     uint32_t *depth, *inner; /* of each rank; tree in which it has children */
     double node, column, level, width;
-    int boxes; /* ranks of one host lie in one box */
+    double label; /* room for a host's name, behind its ranks */
+    int boxes;    /* ranks of one host lie in one box */
+    bool lying;   /* the root is at the left, ranks go down: such trees may be wide */
 } trees_t;
 
 static svg_colour_t draw_tree_hue_of(const trees_t *trees, uint32_t tree, double lightness,
@@ -85,11 +88,11 @@ static void draw_tree_set_columns(trees_t *trees)
     for (uint32_t r = 0; r < input->nranks; r++) {
         if (r > 0) {
             x += trees->column;
-            x += trees->boxes && input->host[r] != input->host[r - 1] ? LABEL + 14 : 0;
+            x += trees->boxes && input->host[r] != input->host[r - 1] ? trees->label + 14 : 0;
         }
         trees->x[r] = x;
     }
-    trees->width = x + trees->node + 6 + (trees->boxes ? LABEL : 0);
+    trees->width = x + trees->node + 6 + (trees->boxes ? trees->label : 0);
 }
 
 static void draw_tree_set_inner(trees_t *trees)
@@ -108,10 +111,18 @@ static void draw_tree_set_inner(trees_t *trees)
     }
 }
 
+/* Half of what a level takes from the root to the leaves. */
+static double draw_tree_half(const trees_t *trees)
+{
+    return trees->boxes && trees->lying ? 29 : trees->node + 6;
+}
+
 static svg_point_t draw_tree_place(const trees_t *trees, svg_point_t origin, uint32_t rank)
 {
-    return (svg_point_t){origin.x + trees->x[rank],
-                         origin.y + trees->node + 8 + trees->level * trees->depth[rank]};
+    double across = trees->x[rank];
+    double down = draw_tree_half(trees) + 2 + trees->level * trees->depth[rank];
+    return trees->lying ? (svg_point_t){origin.x + down, origin.y + across}
+                        : (svg_point_t){origin.x + across, origin.y + down};
 }
 
 /* The two directions bend to different sides. */
@@ -122,14 +133,14 @@ static void draw_tree_put_edge(const trees_t *trees, uint32_t t, svg_point_t ori
     svg_point_t c = draw_tree_place(trees, origin, child),
                 p = draw_tree_place(trees, origin, tree->parent[child]);
     double dx = p.x - c.x, dy = p.y - c.y, length = hypot(dx, dy);
-    int flat = fabs(dy) < 1;
+    int flat = fabs(trees->lying ? dx : dy) < 1;
     double bend = tree->up && tree->down ? (flat ? 0.16 : 9 / length) : 0;
-    bend = flat && fabs(dx) > 1.5 * trees->column ? 0.3 : bend;
+    bend = flat && length > 1.5 * trees->column ? 0.3 : bend;
     double ux = dx / length, uy = dy / length, r = trees->node + 2;
     if (trees->boxes && !flat) {
-        /* From below the parent to above the child, not through its neighbours. */
-        ux = 0;
-        uy = -1;
+        /* From behind the parent to before the child, not through its neighbours. */
+        ux = trees->lying ? -1 : 0;
+        uy = trees->lying ? 0 : -1;
     }
     svg_point_t low = {c.x + ux * r, c.y + uy * r}, high = {p.x - ux * r, p.y - uy * r};
     svg_colour_t up = draw_tree_hue_of(trees, t, 0.52, 0.15),
@@ -153,7 +164,7 @@ static void draw_tree_put_boxes(const trees_t *trees, svg_point_t origin)
 {
     const draw_input_t *input = trees->draw->input;
     svg_paint_t box = {.fill = "#f3f5f7", .stroke = SVG_PALE, .width = 1.2};
-    svg_font_t font = {.size = 10.5, .anchor = 'e', .fill = SVG_GREY};
+    svg_font_t font = {.size = 10.5, .anchor = trees->lying ? 'm' : 'e', .fill = SVG_GREY};
     for (uint32_t first = 0; trees->boxes && first < input->nranks;) {
         uint32_t last = first;
         while (last + 1 < input->nranks && input->host[last + 1] == input->host[first]) {
@@ -161,11 +172,16 @@ static void draw_tree_put_boxes(const trees_t *trees, svg_point_t origin)
         }
         svg_point_t a = draw_tree_place(trees, origin, first),
                     b = draw_tree_place(trees, origin, last);
-        double pad = trees->node + 6;
-        svg_box_t area = {a.x - pad, a.y - pad, b.x - a.x + 2 * pad + LABEL, 2 * pad, 9};
+        double pad = trees->node + 6, half = draw_tree_half(trees);
+        svg_box_t area = {a.x - pad, a.y - half, b.x - a.x + 2 * pad + trees->label, 2 * half, 9};
+        svg_point_t name = {area.x + area.w - 8, a.y + 4};
+        if (trees->lying) {
+            area =
+                (svg_box_t){a.x - half, a.y - pad, 2 * half, b.y - a.y + 2 * pad + trees->label, 9};
+            name = (svg_point_t){a.x, area.y + area.h - 7};
+        }
         svg_rect(&trees->draw->svg, area, &box);
-        svg_text(&trees->draw->svg, (svg_point_t){area.x + area.w - 8, a.y + 4}, &font, "host %u",
-                 input->host[first]);
+        svg_text(&trees->draw->svg, name, &font, "host %u", input->host[first]);
         first = last + 1;
     }
 }
@@ -198,8 +214,10 @@ static void draw_tree_put_rank(const trees_t *trees, uint32_t t, svg_point_t ori
                                                      : SVG_GREY,
                         .width = rank == tree->root ? 2.6 : 1.4};
     svg_circle(svg, at, trees->node, &disc);
-    svg_font_t font = {.size = trees->node * 0.85, .anchor = 'm', .bold = here};
-    svg_text(svg, (svg_point_t){at.x, at.y + 0.31 * trees->node}, &font, "%u", rank);
+    draw_mark_rank(trees->draw, rank, at, trees->node);
+    svg_font_t font = {
+        .size = fmax(trees->node * 0.85, DRAW_TEXT_LEAST), .anchor = 'm', .bold = here};
+    svg_text(svg, (svg_point_t){at.x, at.y + 0.36 * font.size}, &font, "%u", rank);
 }
 
 static void put_tree(const trees_t *trees, uint32_t t, svg_point_t origin)
@@ -259,30 +277,69 @@ static void draw_tree_put_legend(const trees_t *trees, svg_point_t at)
              trees->forest->count > 1 ? ", tinted: with children in another one" : "");
 }
 
-static void draw_tree_put_all(trees_t *trees, FILE *out)
+/* The levels of the deepest tree. */
+static uint32_t draw_tree_levels(const trees_t *trees)
 {
-    draw_t *draw = trees->draw;
-    uint32_t count = trees->forest->count, n = draw->input->nranks;
-    int beside = n < SIDE_BY_SIDE || count == 1;
-    uint32_t columns = beside ? (count < 2 ? count : 2) : 1;
-    uint32_t rows = (count + columns - 1) / columns, deepest = 0;
-    for (uint32_t t = 0; t < count; t++) {
+    uint32_t deepest = 0;
+    for (uint32_t t = 0; t < trees->forest->count; t++) {
         uint32_t height = draw_tree_height_of(trees, &trees->forest->trees[t]);
         deepest = height > deepest ? height : deepest;
     }
-    double each = 12 + 2 * trees->node + 16 + deepest * trees->level + (trees->boxes ? 20 : 0);
-    double width = 2 * DRAW_MARGIN + columns * trees->width + (columns - 1) * GAP;
-    double height = DRAW_TOP + 24 + rows * (each + 44) + 30;
-    draw_begin(draw, out, width > 720 ? width : 720, height,
+    return deepest;
+}
+
+/* Trees beside each other, as many as there is room for. */
+static uint32_t draw_tree_columns(const trees_t *trees, double wide)
+{
+    uint32_t columns = 1;
+    while (columns < trees->forest->count && (columns + 1) * wide + columns * GAP <= ROOM) {
+        columns++;
+    }
+    return columns;
+}
+
+static void draw_tree_put_all(trees_t *trees, FILE *out)
+{
+    draw_t *draw = trees->draw;
+    uint32_t count = trees->forest->count;
+    double along = 2 * draw_tree_half(trees) + 12 + draw_tree_levels(trees) * trees->level +
+                   (trees->boxes && !trees->lying ? 20 : 0);
+    double wide = fmax(trees->lying ? along : trees->width, TITLE);
+    double high = 20 + (trees->lying ? trees->width : along);
+    uint32_t columns = draw_tree_columns(trees, wide);
+    uint32_t rows = (count + columns - 1) / columns;
+    double width = 2 * DRAW_MARGIN + columns * wide + (columns - 1) * GAP;
+    double height = draw->top + 24 + rows * (high + 36) + 30;
+    draw_begin(draw, out, fmax(width, 720), height,
                count > 1 ? "the trees that the messages form" : "the tree that the messages form");
     for (uint32_t t = 0; t < count; t++) {
         uint32_t column = t % columns, row = t / columns;
-        svg_point_t origin = {DRAW_MARGIN + column * (trees->width + GAP),
-                              DRAW_TOP + 24 + row * (each + 44)};
+        svg_point_t origin = {DRAW_MARGIN + column * (wide + GAP),
+                              draw->top + 24 + row * (high + 36)};
         put_tree(trees, t, origin);
     }
     draw_tree_put_legend(trees, (svg_point_t){DRAW_MARGIN, height - 38});
     svg_close(&draw->svg);
+}
+
+/* Trees stand if they fit the screen, else they lie. */
+static void draw_tree_set_sizes(trees_t *trees)
+{
+    uint32_t n = trees->draw->input->nranks;
+    trees->boxes = draw_tree_has_boxes(trees);
+    trees->node = n <= 16 ? 16 : n <= 32 ? 13 : trees->boxes ? 11 : 9;
+    trees->column = 2 * trees->node + (trees->boxes ? 24 : n <= 16 ? 12 : n <= 32 ? 5 : 0.9);
+    trees->level = trees->boxes ? 112 : n <= 16 ? 66 : 74;
+    trees->label = 46;
+    draw_tree_set_columns(trees);
+    trees->lying = trees->width > ROOM;
+    if (trees->lying) {
+        trees->node = 11;
+        trees->column = 2 * trees->node + (trees->boxes ? 19 : 3);
+        trees->level = trees->boxes ? 112 : 66;
+        trees->label = 18;
+        draw_tree_set_columns(trees);
+    }
 }
 
 static weft_status_t draw_tree_lay_out(draw_t *draw, const draw_forest_t *forest, FILE *out)
@@ -296,11 +353,7 @@ static weft_status_t draw_tree_lay_out(draw_t *draw, const draw_forest_t *forest
     if (trees.x == NULL || trees.depth == NULL || trees.inner == NULL) {
         status = weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for a drawing");
     } else {
-        trees.boxes = draw_tree_has_boxes(&trees);
-        trees.node = n <= 16 ? 16 : n <= 32 ? 13 : 11;
-        trees.column = 2 * trees.node + (trees.boxes ? 24 : n <= 16 ? 12 : 5);
-        trees.level = trees.boxes ? 112 : n <= 16 ? 66 : 74;
-        draw_tree_set_columns(&trees);
+        draw_tree_set_sizes(&trees);
         draw_tree_set_inner(&trees);
         draw_tree_put_all(&trees, out);
     }

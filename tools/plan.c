@@ -3,17 +3,16 @@
  * `weft plan`: emits the plans of all ranks with a loaded algorithm, and shows them. */
 #include "tools/plan.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/error.h"
 #include "core/plan/dot.h"
 #include "core/plan/plan_print.h"
-#include "tools/draw.h"
 #include "tools/json.h"
 #include "tools/plan_check.h"
 #include "tools/plan_compare.h"
+#include "tools/plan_draw.h"
 #include "tools/plan_list.h"
 #include "tools/plan_request.h"
 #include "tools/plan_source.h"
@@ -57,40 +56,6 @@ static void plan_put_plans(const plan_request_t *request, const plan_set_t *set)
         }
         weft_plan_print(set->plans[r], stdout);
     }
-}
-
-static int plan_put_drawing(const plan_request_t *request, const plan_set_t *set)
-{
-    draw_input_t input = {.plans = set->plans,
-                          .nranks = set->nranks,
-                          .host = set->hosts,
-                          .nhosts = set->view.topo.nhosts,
-                          .algo = set->source->label,
-                          .slots = (uint32_t)request->slots};
-    draw_view_t view = (draw_view_t)request->view;
-    bool to_stdout = strcmp(request->svg, "-") == 0;
-    FILE *out = to_stdout ? stdout : fopen(request->svg, "we");
-    if (out == NULL) {
-        weft_fail(WEFT_ERR_SYSTEM, errno, "cannot write %s", request->svg);
-        return tool_report(WEFT_ERR_SYSTEM);
-    }
-    weft_status_t status = draw_plan(&input, &view, out);
-    bool written = !ferror(out);
-    written = (to_stdout ? fflush(out) : fclose(out)) == 0 && written;
-    if (status == WEFT_OK && !written) {
-        status = weft_fail(WEFT_ERR_SYSTEM, errno, "cannot write %s", request->svg);
-    }
-    if (status != WEFT_OK) {
-        if (!to_stdout) {
-            remove(request->svg);
-        }
-        return tool_report(status);
-    }
-    if (!to_stdout) {
-        printf("%s: %s of %s, %u ranks, view %s\n", request->svg, weft_coll_name(request->coll),
-               set->source->label, set->nranks, draw_view_name(view));
-    }
-    return TOOL_OK;
 }
 
 /* What an algorithm does not serve is sometimes known only when it sees the hosts. */
@@ -143,7 +108,7 @@ static int plan_show(const plan_request_t *request, const plan_source_t *source)
     } else if (request->form == PLAN_DOT) {
         weft_plan_print_dot(set.plans, set.nranks, stdout);
     } else if (request->form == PLAN_SVG) {
-        code = plan_put_drawing(request, &set);
+        code = plan_draw(request, &set);
     } else if (request->json) {
         plan_put_plans_json(&json, request, &set);
     } else {

@@ -30,23 +30,36 @@ static void plan_check_print_shape(const plan_request_t *request, const plan_stu
 /* Instructions before and after the one that a verdict names. */
 #define NEIGHBOURS 2u
 
-static void plan_check_print_place(const plan_set_t *set, const weft_verify_report_t *r)
+static void plan_check_print_place(const plan_set_t *set, const char *what,
+                                   const weft_plan_place_t *at)
 {
-    const weft_plan_t *plan = r->rank < set->nranks ? set->plans[r->rank] : NULL;
-    printf("          at rank %u, lane %u, instruction %u\n", r->rank, r->lane, r->pc);
-    if (plan == NULL || r->lane >= plan->nlanes) {
+    const weft_plan_t *plan = at->rank < set->nranks ? set->plans[at->rank] : NULL;
+    printf("          %s rank %u, lane %u, instruction %u\n", what, at->rank, at->lane, at->pc);
+    if (plan == NULL || at->lane >= plan->nlanes) {
         return;
     }
-    const weft_code_t *code = plan->lanes[r->lane].code;
-    for (uint32_t pc = 0; pc <= r->pc + NEIGHBOURS; pc++) {
-        if (pc + NEIGHBOURS >= r->pc) {
-            printf("        %c %4u: ", pc == r->pc ? '>' : ' ', pc);
+    const weft_code_t *code = plan->lanes[at->lane].code;
+    for (uint32_t pc = 0; pc <= at->pc + NEIGHBOURS; pc++) {
+        if (pc + NEIGHBOURS >= at->pc) {
+            printf("        %c %4u: ", pc == at->pc ? '>' : ' ', pc);
             weft_plan_print_code(plan, &code[pc], stdout);
             printf("\n");
         }
         if (code[pc].opcode == WEFT_CODE_STOP) {
             return;
         }
+    }
+}
+
+/* Where it shows, and where it comes from. */
+static void plan_check_print_places(const plan_set_t *set, const weft_verify_report_t *r)
+{
+    weft_plan_place_t at = {r->rank, r->lane, r->pc};
+    plan_check_print_place(set, "at", &at);
+    if (r->from != WEFT_ORIGIN_NONE) {
+        char what[24];
+        snprintf(what, sizeof what, "%s at", weft_origin_name(r->from));
+        plan_check_print_place(set, what, &r->origin);
     }
 }
 
@@ -61,19 +74,23 @@ static bool plan_check_has_place(const weft_verify_report_t *r)
     return r->verdict != WEFT_VERDICT_OK && r->verdict != WEFT_VERDICT_TOO_BIG;
 }
 
-/* What is wrong at the same place with buffers apart and in place is shown once. */
+/* What is wrong at the same place with buffers apart and in place is told once. */
 static void plan_check_print_verdicts(const plan_study_t *study)
 {
     const weft_verify_report_t *apart = &study->reports[0], *both = &study->reports[1];
     plan_check_print_verdict("verdict", apart);
     if (plan_check_has_place(apart)) {
-        plan_check_print_place(&study->set, apart);
+        plan_check_print_places(&study->set, apart);
+    }
+    bool same = plan_check_has_place(apart) && apart->verdict == both->verdict &&
+                apart->rank == both->rank && apart->lane == both->lane && apart->pc == both->pc;
+    if (same) {
+        printf("in place  %s at the same place\n", weft_verdict_name(both->verdict));
+        return;
     }
     plan_check_print_verdict("in place", both);
-    bool same = plan_check_has_place(apart) && apart->rank == both->rank &&
-                apart->lane == both->lane && apart->pc == both->pc;
-    if (plan_check_has_place(both) && !same) {
-        plan_check_print_place(&study->set, both);
+    if (plan_check_has_place(both)) {
+        plan_check_print_places(&study->set, both);
     }
 }
 
@@ -129,6 +146,14 @@ static void plan_check_put_verdict(json_t *json, const char *key, const weft_ver
     json_unsigned(json, "rank", r->rank);
     json_unsigned(json, "lane", r->lane);
     json_unsigned(json, "pc", r->pc);
+    if (r->from != WEFT_ORIGIN_NONE) {
+        json_open(json, "origin", '{');
+        json_string(json, "what", weft_origin_name(r->from));
+        json_unsigned(json, "rank", r->origin.rank);
+        json_unsigned(json, "lane", r->origin.lane);
+        json_unsigned(json, "pc", r->origin.pc);
+        json_close(json, '}');
+    }
     json_unsigned(json, "steps", r->steps);
     json_string(json, "fingerprint", fingerprint);
     json_bool(json, "same_on_all_ranks", r->same_on_all_ranks != 0);

@@ -26,7 +26,7 @@ static const tool_option_t options_table[] = {
     {0, "cost", NULL, "print the prices only", PLAN_COST},
     {0, "dot", NULL, "print a graph for Graphviz: weft plan … --dot | dot -Tsvg", PLAN_DOT},
     {0, "svg", "FILE", "draw the plan; - = standard output", PLAN_SVG},
-    {0, "view", "VIEW", "of the drawing: auto, ring, tree or lanes [auto]", 'V'},
+    {0, "view", "VIEW", "of the drawing: auto, ring, hosts, grid, tree or lanes [auto]", 'V'},
     {0, "compare", "A B", "compare two algorithms: same bits? which is faster?", PLAN_COMPARE},
     PRICE_OPTIONS,
     TOOL_OPTIONS_CONFIG,
@@ -96,7 +96,6 @@ static int plan_request_take_form(plan_request_t *request, int id, const char *t
 
 static int plan_request_take(plan_request_t *request, int id, const char *text)
 {
-    static const char *const views[] = {"auto", "ring", "tree", "lanes", NULL};
     switch (id) {
     case TOOL_ARGS_OPERAND:
         return plan_request_take_operand(request, text);
@@ -108,7 +107,7 @@ static int plan_request_take(plan_request_t *request, int id, const char *text)
     case 'H':
         return plan_hosts_read(&request->hosts, text);
     case 'V':
-        request->view = tool_parse_name("view", text, views);
+        request->view = tool_parse_name("view", text, draw_view_names());
         return request->view < 0 ? TOOL_USAGE : TOOL_OK;
     case 'p':
         return plan_request_take_param(request, text);

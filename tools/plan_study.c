@@ -14,27 +14,27 @@
 /* Slice steps of one timed run in the search for the least depth. */
 #define DEPTH_STEPS_MAX 4000000u
 
-static weft_status_t plan_study_prove(plan_study_t *study, const plan_request_t *request,
-                                      uint64_t limit)
+weft_status_t plan_study_prove(const plan_set_t *set, const plan_request_t *request,
+                               weft_verify_report_t reports[2])
 {
-    weft_verify_input_t input = {.plans = study->set.plans,
-                                 .nranks = study->set.nranks,
+    weft_verify_input_t input = {.plans = set->plans,
+                                 .nranks = set->nranks,
                                  .slots = (uint32_t)request->slots,
                                  .slices = (uint32_t)request->slices,
-                                 .limit = limit};
-    return weft_plan_prove(&input, study->reports);
+                                 .limit = set->source->session.settings.plan.verify_limit,
+                                 .explain_in_place = true};
+    return weft_plan_prove(&input, reports);
 }
 
 weft_status_t plan_study_make(plan_study_t *study, const plan_request_t *request,
                               const plan_source_t *source)
 {
-    uint64_t limit = source->session.settings.plan.verify_limit;
     *study = (plan_study_t){0};
     weft_status_t status =
         plan_set_emit(&study->set, source, request->coll, (uint32_t)request->nranks,
                       (uint32_t)request->root, &request->hosts);
     uint64_t start = weft_os_clock_ns();
-    status = status != WEFT_OK ? status : plan_study_prove(study, request, limit);
+    status = status != WEFT_OK ? status : plan_study_prove(&study->set, request, study->reports);
     study->verify_seconds = (double)(weft_os_clock_ns() - start) * 1e-9;
     if (status == WEFT_OK && plan_study_good(study)) {
         status = weft_plan_cost(study->set.plans, study->set.nranks, study->set.hosts,

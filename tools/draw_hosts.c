@@ -16,11 +16,10 @@
 
 #define HOSTS_MAX 64u
 #define RANKS_MAX 512u
-#define APART 44.0 /* between boxes */
-#define PAD 12.0   /* inside a box */
-#define NAME 18.0  /* height of a host's name */
-#define LABELS_MAX 40u
-#define KEYS 210.0 /* width of the legend */
+#define PAD 12.0        /* inside a box */
+#define NAME 18.0       /* height of a host's name */
+#define NUMBERS_MAX 40u /* more arrows would lie below their numbers */
+#define KEYS 210.0      /* width of the legend */
 #define TINT "#dfeaf6"
 #define BOX "#f3f5f7"
 
@@ -58,21 +57,37 @@ static double draw_hosts_turn(uint32_t nhosts)
     return nhosts == 2 ? pi : nhosts == 4 ? -0.75 * pi : DRAW_CIRCLE_TOP;
 }
 
+/* True if no two boxes are nearer to each other than `gap`. */
+static bool draw_hosts_are_apart(const hosts_layout_t *l, double gap)
+{
+    for (uint32_t a = 0; a < l->hosts.count; a++) {
+        svg_point_t one = draw_circle_at(&l->hosts, a, l->hosts.radius);
+        for (uint32_t b = 0; b < a; b++) {
+            svg_point_t two = draw_circle_at(&l->hosts, b, l->hosts.radius);
+            if (fabs(one.x - two.x) < l->wide + gap && fabs(one.y - two.y) < l->high + gap) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 static hosts_layout_t draw_hosts_lay_out(const draw_input_t *input)
 {
     hosts_layout_t l = {.node = input->nranks <= 32 ? 13 : 11};
-    uint32_t most = draw_hosts_most_ranks(input);
-    l.inner = draw_circle_radius(most, 2 * l.node + 15);
-    l.wide = 2 * (l.inner + l.node + PAD + 6);
-    l.wide = fmax(l.wide, 72);
+    uint32_t most = draw_hosts_most_ranks(input), n = input->nhosts;
+    double gap = n <= 4 ? 100 : n <= 8 ? 64 : 26; /* few hosts have room for longer arrows */
+    l.inner = draw_circle_radius(most, 2 * l.node + 14);
+    l.wide = fmax(2 * (l.inner + l.node + PAD), 72);
     l.high = l.wide + NAME;
-    /* Boxes whose centres are so far apart touch in no direction. */
-    double apart = input->nhosts == 2 ? l.wide + 2 * APART : sqrt(2) * (l.high + APART);
-    l.hosts = (draw_circle_t){.radius = draw_circle_radius(input->nhosts, apart),
+    l.hosts = (draw_circle_t){.radius = draw_circle_radius(n, l.wide + gap),
                               .node = hypot(l.wide, l.high) / 2,
-                              .count = input->nhosts,
-                              .turn = draw_hosts_turn(input->nhosts)};
-    for (uint32_t h = 0; h < input->nhosts; h++) {
+                              .count = n,
+                              .turn = draw_hosts_turn(n)};
+    while (!draw_hosts_are_apart(&l, gap)) {
+        l.hosts.radius = l.hosts.radius * 1.02 + 1;
+    }
+    for (uint32_t h = 0; h < n; h++) {
         svg_point_t at = draw_circle_at(&l.hosts, h, l.hosts.radius);
         l.left = fmax(l.left, l.wide / 2 - at.x);
         l.right = fmax(l.right, l.wide / 2 + at.x);
@@ -88,7 +103,7 @@ double draw_hosts_width(const draw_input_t *input)
         return INFINITY;
     }
     hosts_layout_t l = draw_hosts_lay_out(input);
-    return 2 * DRAW_MARGIN + l.left + l.right + 30 + KEYS;
+    return 2 * DRAW_MARGIN + l.left + l.right + 26 + KEYS;
 }
 
 static svg_box_t draw_hosts_box_of(const hosts_t *hosts, uint32_t host)
@@ -189,17 +204,28 @@ static void draw_hosts_put_between(const hosts_t *hosts, const draw_link_t *pair
               pair->from, pair->to, pair->messages, pair->channel, pair->channel == 1 ? "" : "s",
               pair->first + 1);
     svg_arrow(svg, curve, 9 + paint.width, &paint);
-    if (hosts->outside <= LABELS_MAX && pair->channel > 1) {
-        /* Beside the middle of the arrow, on the outer side of its bend. */
-        svg_point_t chord = {(curve[0].x + curve[2].x) / 2, (curve[0].y + curve[2].y) / 2};
-        svg_point_t middle = {(chord.x + curve[1].x) / 2, (chord.y + curve[1].y) / 2};
-        svg_point_t one = draw_circle_towards(middle, curve[1], 1);
-        double away = 9 + paint.width / 2 + 8 * fabs(one.x - middle.x);
-        svg_point_t at = draw_circle_towards(middle, curve[1], away);
-        svg_font_t font = {.size = 11, .anchor = 'm', .bold = true, .fill = colour.text};
-        svg_text(svg, (svg_point_t){at.x, at.y + 4}, &font, "×%u", pair->channel);
-    }
     svg_end(svg);
+}
+
+/* The number of links, in the middle of their arrow; over all arrows, on a ground of its own. */
+static void draw_hosts_put_number(const hosts_t *hosts, const draw_link_t *pair)
+{
+    svg_point_t curve[3];
+    svg_t *svg = &hosts->draw->svg;
+    const hosts_layout_t *l = &hosts->layout;
+    draw_circle_link(&l->hosts, pair->from, pair->to, 0, curve);
+    curve[0] = draw_hosts_leave(l, curve[0], curve[1], 1);
+    curve[2] = draw_hosts_leave(l, curve[2], curve[1], 2);
+    svg_point_t at = {(curve[0].x + 2 * curve[1].x + curve[2].x) / 4,
+                      (curve[0].y + 2 * curve[1].y + curve[2].y) / 4};
+    char text[16];
+    snprintf(text, sizeof text, "×%u", pair->channel);
+    double wide = svg_width(text, 11) + 2;
+    svg_colour_t colour = draw_steps_colour(&hosts->steps, pair->first);
+    svg_paint_t ground = {.fill = SVG_PAPER};
+    svg_font_t font = {.size = 11, .anchor = 'm', .bold = true, .fill = colour.text};
+    svg_rect(svg, (svg_box_t){at.x - wide / 2, at.y - 7, wide, 14, 3}, &ground);
+    svg_text(svg, (svg_point_t){at.x, at.y + 4}, &font, "%s", text);
 }
 
 static int draw_hosts_compare(const void *a, const void *b)
@@ -267,6 +293,11 @@ static void draw_hosts_put_all(hosts_t *hosts, FILE *out)
     draw_begin(draw, out, wide, fmax(tall, legend), "links inside and between hosts");
     for (uint32_t i = 0; i < hosts->outside; i++) {
         draw_hosts_put_between(hosts, &hosts->pairs[hosts->npairs + i]);
+    }
+    for (uint32_t i = 0; i < hosts->outside && hosts->outside <= NUMBERS_MAX; i++) {
+        if (hosts->pairs[hosts->npairs + i].channel > 1) {
+            draw_hosts_put_number(hosts, &hosts->pairs[hosts->npairs + i]);
+        }
     }
     draw_hosts_put_boxes(hosts);
     for (uint32_t i = 0; i < hosts->npairs; i++) {

@@ -27,8 +27,8 @@ void weft_failure_fini(weft_failure_t *failure);
 void weft_failure_set_name(weft_failure_t *failure, const char *name);
 void weft_failure_name(weft_failure_t *failure, char *text, size_t bytes);
 
-/* True if this rank logs such a failure. All ranks come to the same verdict on a plan: the first one
- * tells it. Thread: any. */
+/* True if this rank logs such a failure. All ranks come to the same verdict on a plan: the first
+ * one tells it. Thread: any. */
 bool weft_failure_speaks(const weft_comm_identity_t *self, weft_status_t status);
 
 /* Keeps and logs the error, unless there is one already; tells the other ranks if `tell`. An error

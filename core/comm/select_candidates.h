@@ -7,8 +7,8 @@
 #include "core/base/error.h"
 #include "core/comm/select_price.h"
 
-/* Candidates of one call. `refused` algorithms were dropped because their proof failed; `refusal` is
- * the first one's reason. */
+/* Candidates of one call. `refused` algorithms were dropped because their proof failed; `refusal`
+ * is the first one's reason. */
 typedef struct weft_candidates {
     weft_priced_t priced[WEFT_ALGOS_MAX];
     weft_tuner_candidate_t list[WEFT_ALGOS_MAX];
@@ -31,8 +31,8 @@ weft_status_t weft_candidates_list(const weft_comm_state_t *state, const weft_ar
 /* Leaves the algorithm out; the error record says why. */
 void weft_candidates_refuse(const weft_comm_state_t *state, weft_candidates_t *c,
                             const weft_algo_loaded_t *algo);
-/* Warns, once for a collective, of an algorithm that was refused where another one serves. A verdict
- * on a plan is the same on all ranks, so the first rank tells it. */
+/* Warns, once for a collective, of an algorithm that was refused where another one serves. A
+ * verdict on a plan is the same on all ranks, so the first rank tells it. */
 void weft_candidates_tell(const weft_comm_state_t *state, const weft_args_t *args,
                           const weft_candidates_t *c);
 

@@ -39,9 +39,9 @@ typedef struct weft_plan_entry {
 
 /* Finds the entry, or emits and proves it; may take long. The plan stays valid until the process
  * ends. Plans above `limit` are used without a proof and with a warning (report.verdict is
- * TOO_BIG). Fails with ERR_PLAN and the verifier's words, which are kept as a proof is, ERR_PLUGIN (the
- * algorithm emits another plan than before), ERR_UNSUPPORTED, ERR_RESOURCE, or the algorithm's
- * failure. */
+ * TOO_BIG). Fails with ERR_PLAN and the verifier's words, which are kept as a proof is, ERR_PLUGIN
+ * (the algorithm emits another plan than before), ERR_UNSUPPORTED, ERR_RESOURCE, or the
+ * algorithm's failure. */
 weft_status_t weft_plan_lookup(const weft_plan_query_t *query, weft_plan_entry_t *entry_p);
 
 /* Returns the bytes of what the cache of this process keeps. */

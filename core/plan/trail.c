@@ -6,8 +6,6 @@
 #include <string.h>
 
 #include "core/os/os.h"
-#include "core/plan/run_result.h"
-#include "core/plan/run_step.h"
 
 /* Sets of ranks of a value: in it at least once, twice, three times. */
 #define SETS 3u
@@ -122,7 +120,8 @@ static void trail_add_source(weft_run_t *run, const weft_run_lane_t *lane,
         return;
     }
     /* In place, IN may have been written over. */
-    uint32_t alias = run->input->in_place ? weft_run_alias(run, lane->rank, chunk) : WEFT_RUN_NONE;
+    uint32_t alias =
+        run->input->in_place ? weft_plan_alias(lane->plan, lane->rank, chunk) : WEFT_RUN_NONE;
     uint64_t cell =
         alias == WEFT_RUN_NONE ? 0 : weft_run_cell_of(run, lane, member, WEFT_OPERAND_OUT, alias);
     if (alias != WEFT_RUN_NONE && run->cells[cell].tag == lane->cursor.pass + 1) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Where the values of an abstract run come from: which MOVE folded each of them last, and how often
- * each rank is in it. Only a proof that has failed is made again with a trail, so a proof that holds
- * pays nothing for it. Private to core/plan. */
+ * Where the values of an abstract run come from: which MOVE folded each of them last, and how
+ * often each rank is in it. Only a proof that has failed is made again with a trail, so a proof
+ * that holds pays nothing for it. Private to core/plan. */
 #ifndef WEFT_PLAN_TRAIL_H
 #define WEFT_PLAN_TRAIL_H
 

@@ -52,6 +52,8 @@ static const sample_t samples[] = {
     {&hier, WEFT_ALL_REDUCE, 16, 4, DRAW_AUTO, DRAW_HOSTS},
     {&hier, WEFT_ALL_REDUCE, 16, 4, DRAW_LANES, DRAW_LANES},
     {&hier, WEFT_ALL_REDUCE, 64, 8, DRAW_AUTO, DRAW_HOSTS},
+    {&hier, WEFT_ALL_REDUCE, 64, 16, DRAW_AUTO, DRAW_HOSTS},
+    {&halving, WEFT_ALL_REDUCE, 32, 8, DRAW_AUTO, DRAW_HOSTS},
     {&hier, WEFT_ALL_REDUCE, 128, 32, DRAW_AUTO, DRAW_GRID},
     {&tree, WEFT_ALL_REDUCE, 16, 1, DRAW_AUTO, DRAW_TREE},
     {&tree, WEFT_ALL_REDUCE, 64, 64, DRAW_AUTO, DRAW_TREE},

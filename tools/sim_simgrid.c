@@ -25,6 +25,7 @@
 typedef struct simgrid_job {
     const sim_request_t *request;
     char program[512], plans[64];
+    FILE *said; /* what the program writes to its stderr */
     sim_point_t point;
     json_t json;
 } simgrid_job_t;
@@ -58,18 +59,20 @@ static weft_status_t sim_simgrid_write_plans(simgrid_job_t *job, const plan_set_
     return WEFT_OK;
 }
 
-/* Runs the program and reads the number that it prints; its errors go to our stderr. */
-static bool sim_simgrid_run_program(char *const *argv, double *seconds_p)
+/* Runs the program and reads the number that it prints. */
+static bool sim_simgrid_run_program(const simgrid_job_t *job, char *const *argv, double *seconds_p)
 {
     int ends[2], wait_status = 0;
     char text[64] = "";
     pid_t pid;
     posix_spawn_file_actions_t actions;
-    if (pipe2(ends, O_CLOEXEC) != 0) {
+    rewind(job->said);
+    if (ftruncate(fileno(job->said), 0) != 0 || pipe2(ends, O_CLOEXEC) != 0) {
         return false;
     }
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, fileno(job->said), STDERR_FILENO);
     char *environment[] = {NULL}; /* all it needs is on its command line */
     int error = posix_spawn(&pid, argv[0], &actions, NULL, argv, environment);
     posix_spawn_file_actions_destroy(&actions);
@@ -90,6 +93,28 @@ static bool sim_simgrid_run_program(char *const *argv, double *seconds_p)
     char *end = text;
     *seconds_p = strtod(text, &end);
     return error == 0 && WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0 && end != text;
+}
+
+/* Tells why the program failed: the first line that it said, without what is of no use to a user. */
+static int sim_simgrid_tell_failure(const simgrid_job_t *job)
+{
+    static const char exception[] = "Uncaught exception ", own[] = "weft-simgrid: ";
+    char line[512];
+    rewind(job->said);
+    if (fgets(line, sizeof line, job->said) == NULL) {
+        snprintf(line, sizeof line, "it ended without a word");
+    }
+    line[strcspn(line, "\n")] = '\0';
+    const char *words = line;
+    if (strncmp(line, own, strlen(own)) == 0) {
+        words += strlen(own);
+    } else if (strncmp(line, exception, strlen(exception)) == 0 && strstr(line, ": ") != NULL) {
+        words = strstr(line, ": ") + 2;
+    }
+    tool_usage("SimGrid, %s, %s over %u ranks: %s",
+               job->request->platform != NULL ? job->request->platform : "a fat tree",
+               job->point.algo, job->point.nranks, words);
+    return TOOL_LIBRARY;
 }
 
 typedef char number_t[32];
@@ -141,7 +166,7 @@ static bool sim_simgrid_simulate(const simgrid_job_t *job, const price_time_t *c
         copies[i] = strdup(argv[i]);
         good = copies[i] != NULL;
     }
-    good = good && sim_simgrid_run_program(copies, seconds_p);
+    good = good && sim_simgrid_run_program(job, copies, seconds_p);
     for (size_t i = 0; copies[i] != NULL; i++) {
         free(copies[i]);
     }
@@ -178,8 +203,7 @@ static int sim_simgrid_run_sizes(simgrid_job_t *job)
                                       (uint32_t)job->request->slots, size);
         double simulated = 0;
         if (!sim_simgrid_simulate(job, &cut, size, &simulated)) {
-            tool_usage("weft-simgrid failed for %s over %u ranks", p->algo, p->nranks);
-            return TOOL_LIBRARY;
+            return sim_simgrid_tell_failure(job);
         }
         sim_simgrid_put_row(job, size, cut.seconds, simulated);
     }
@@ -225,10 +249,10 @@ static int sim_simgrid_run_algorithm(simgrid_job_t *job, const char *spec)
     return code;
 }
 
-int sim_simgrid(const sim_request_t *request)
+static int sim_simgrid_run_all(simgrid_job_t *job)
 {
-    simgrid_job_t job = {.request = request, .json = {.out = stdout}};
-    int code = sim_simgrid_find_program(&job);
+    const sim_request_t *request = job->request;
+    int code = sim_simgrid_find_program(job);
     for (uint32_t i = 0; i < request->nranks && code == TOOL_OK; i++) {
         if (request->ranks[i] > RANKS_MOST) {
             code =
@@ -239,7 +263,7 @@ int sim_simgrid(const sim_request_t *request)
         return code;
     }
     if (request->form == SIM_JSON) {
-        json_open(&job.json, NULL, '[');
+        json_open(&job->json, NULL, '[');
     } else if (request->form == SIM_CSV) {
         puts("algorithm,nranks,size,walk_seconds,simgrid_seconds");
     } else {
@@ -249,10 +273,21 @@ int sim_simgrid(const sim_request_t *request)
                "algorithm", "walk (us)", "SimGrid (us)", "ratio");
     }
     for (uint32_t a = 0; a < request->nspecs && code == TOOL_OK; a++) {
-        code = sim_simgrid_run_algorithm(&job, request->specs[a]);
+        code = sim_simgrid_run_algorithm(job, request->specs[a]);
     }
     if (request->form == SIM_JSON) {
-        json_close(&job.json, ']');
+        json_close(&job->json, ']');
     }
+    return code;
+}
+
+int sim_simgrid(const sim_request_t *request)
+{
+    simgrid_job_t job = {.request = request, .said = tmpfile(), .json = {.out = stdout}};
+    if (job.said == NULL) {
+        return tool_report(weft_fail(WEFT_ERR_SYSTEM, errno, "cannot make a temporary file"));
+    }
+    int code = sim_simgrid_run_all(&job);
+    fclose(job.said);
     return code;
 }

@@ -17,7 +17,7 @@ import typing
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = ("README.md", "bindings/python/README.md", "docs/launchers.md", "docs/nccl.md",
-         "docs/python.md", "docs/pytorch.md")
+         "docs/plans.md", "docs/python.md", "docs/pytorch.md")
 # Who runs the blocks of a tag: a file that asks for them.
 RUNNERS = {
     "here": "tests/docs/test_commands.py",
@@ -26,6 +26,7 @@ RUNNERS = {
     "hydra": "tests/launchers/test_hydra.sh",
     "openmpi": "tests/launchers/test_openmpi.sh",
     "slurm": "tests/launchers/test_slurm.sh",
+    "simgrid": "tests/e2e/test_sim.sh",
     "hand": "tests/launchers/test_by_hand.sh",
     "python": "tests/bindings/python/test_documents.py",
     "torch": "tests/bindings/torch/test_examples.py",

@@ -48,5 +48,27 @@ elif [ -z "${E2E_SANITIZE:-}" ]; then
     expect 0 "$weft" sim all_reduce -A algo-ring -n 4 -b 8 -e 8 $model --simgrid --csv
     says out '^"algo-ring",4,8,3\.0[0-9]*e-05,3\.00[0-9]*e-05$'
     expect 6 "$weft" sim all_reduce -A algo-ring -n 2000 --simgrid
-    expect 3 "$weft" sim all_reduce -A algo-ring -n 4 -e 8 --simgrid --platform "$work/none.xml"
+
+    # A network that is wrong is one line, with file and place.
+    network() {
+        local words=$1
+        shift
+        expect 3 "$weft" sim all_reduce -A algo-ring -n 16 -b 8 -e 8 --simgrid --platform "$@"
+        says err "$words"
+        [ "$(wc -l <"$work/err")" -eq 1 ] || die "more than one line: $(cat "$work/err")"
+    }
+    source=$(cd "$(dirname "$0")/../.." && pwd)
+    torus=$source/examples/networks/torus-4x4.xml
+    network "none.xml.*Does this file exist" "$work/none.xml"
+    sed 's/<cluster/<clusster/' "$torus" >"$work/word.xml"
+    network 'Parse error at .*word.xml:[0-9]' "$work/word.xml"
+    sed 's/speed="[^"]*"/speed="fast"/' "$torus" >"$work/value.xml"
+    network 'Parse error at .*value.xml:[0-9].*fast' "$work/value.xml"
+    network 'the network has 16 hosts; 32 ranks, 1 on a host, need 32' "$torus" -n 32
+
+    # What the guide shows.
+    python3 "$source/tests/docs/guides.py" simgrid "$build" >"$work/guide.sh"
+    [ -s "$work/guide.sh" ] || die "the guide has no commands"
+    expect 0 bash -e -c "cd '$source'; . '$work/guide.sh'"
+    says out '^ +16 +33554432 +algo-swing:x=4 '
 fi

@@ -171,9 +171,6 @@ static sg_host_t simgrid_plan_host_of(const job_t *job, uint32_t rank)
         snprintf(name, sizeof name, "host-%u", host);
         return sg_host_by_name(name);
     }
-    if (host >= sg_host_count()) {
-        return NULL;
-    }
     sg_host_t *hosts = sg_host_list();
     sg_host_t found = hosts[host];
     free(hosts);
@@ -269,19 +266,30 @@ static int simgrid_plan_make_rank(job_t *job, uint32_t r)
     return 0;
 }
 
+static int simgrid_plan_check_hosts(const job_t *job)
+{
+    uint32_t per_host = job->options->per_host;
+    uint64_t hosts = sg_host_count(), needed = (job->nranks + per_host - 1) / per_host;
+    if (hosts >= needed) {
+        return 0;
+    }
+    fprintf(stderr, "weft-simgrid: the network has %llu hosts; %u ranks, %u on a host, need %llu\n",
+            (unsigned long long)hosts, job->nranks, per_host, (unsigned long long)needed);
+    return -1;
+}
+
 int job_start(job_t *job)
 {
     uint64_t queues = 0;
+    if (simgrid_plan_check_hosts(job) != 0) {
+        return -1;
+    }
     for (uint32_t r = 0; r < job->nranks; r++) {
         queues += job->plans[r]->nports;
     }
     job->ranks = calloc(job->nranks, sizeof *job->ranks);
     job->queues = calloc(queues + 1, sizeof *job->queues);
     for (uint32_t r = 0; job->ranks != NULL && job->queues != NULL && r < job->nranks; r++) {
-        if (simgrid_plan_host_of(job, r) == NULL) {
-            fprintf(stderr, "weft-simgrid: the platform has no host for rank %u\n", r);
-            return -1;
-        }
         if (simgrid_plan_make_rank(job, r) != 0) {
             fprintf(stderr, "weft-simgrid: no memory for rank %u\n", r);
             return -1;

@@ -103,6 +103,30 @@ static void refusal_has_the_verifiers_words(void **state)
     assert_non_null(strstr(text, "rank 0 lane 0 pc 0: waits for a free slot to rank 1 channel 0"));
 }
 
+static weft_status_t careless_emit(weft_algo_t *algo, const weft_algo_call_t *call,
+                                   const weft_algo_topo_t *view, weft_plan_builder_t *builder)
+{
+    (void)algo;
+    (void)call;
+    (void)view;
+    builder->grid(builder, 1, 0);
+    builder->grid(builder, 1, 0);
+    return WEFT_OK;
+}
+
+static void a_mistake_with_the_builder_names_the_algorithm(void **state)
+{
+    (void)state;
+    weft_algo_ops_t ops = {
+        .size = sizeof ops, .supports = ring.ops->supports, .emit = careless_emit};
+    weft_plan_query_t query = query_of(WEFT_ALL_REDUCE, 4, 0);
+    weft_plan_entry_t entry;
+    query.algo = "careless";
+    query.ops = &ops;
+    assert_int_equal(weft_plan_lookup(&query, &entry), WEFT_ERR_PLAN);
+    assert_string_equal(weft_error_record()->text, "careless: plan of rank 0: grid() called twice");
+}
+
 static uint32_t emits;
 
 static weft_status_t counting_emit(weft_algo_t *algo, const weft_algo_call_t *call,
@@ -248,6 +272,7 @@ int main(void)
         cmocka_unit_test(each_part_of_the_key_counts),
         cmocka_unit_test(refusal_has_the_verifiers_words),
         cmocka_unit_test(a_refused_plan_is_not_proved_again),
+        cmocka_unit_test(a_mistake_with_the_builder_names_the_algorithm),
         cmocka_unit_test(shapes_above_the_limit_are_used_without_proof),
         cmocka_unit_test(thousands_of_ranks_are_priced_without_a_walk),
         cmocka_unit_test(unsupported_calls_are_the_plugins_answer),

@@ -178,7 +178,7 @@ static uint32_t trail_times(const weft_run_trail_t *trail, uint64_t value, uint3
     const uint64_t *once = trail_sets(trail, value) + rank / 64;
     uint32_t times = 0;
     for (uint32_t i = 0; i < SETS; i++) {
-        times += once[(size_t)i * trail->words] >> rank % 64 & 1;
+        times += (uint32_t)(once[(size_t)i * trail->words] >> rank % 64) & 1;
     }
     return times;
 }

@@ -18,7 +18,7 @@ enum { COUNT = STREAMS_COUNT, BYTES = COUNT * 4 };
 
 enum { SETTINGS = 5 };
 static const char *const settings[SETTINGS] = {
-    "core.kernel=kernel-cuda", "kernel-cuda.path=" WEFT_KERNEL_CUDA_FILE, "core.net=net-shm",
+    "core.kernel=kernel-cuda", ("kernel-cuda.path=" WEFT_KERNEL_CUDA_FILE), "core.net=net-shm",
     "exec.op_timeout=20s", DESK_SHARE};
 
 static ranks_job_t job_of(uint32_t n, const desk_job_t *at_desk)

@@ -86,25 +86,31 @@ static int use(weft_comm_t *comm)
            weft_request_wait(&request) == WEFT_OK;
 }
 
-/* The health thread and the progress thread are there, and nobody calls. */
+enum { LOOKS = 3 };
+
+/* The health thread and the progress thread are there, and nobody calls. On a busy machine another
+ * rank may end its part of the calls late, so that one look of three may see its last words. What
+ * wakes up at a rhythm is seen in each. */
 static int rest(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
-    (void)rank;
     (void)n;
     (void)arg;
     if (!use(comm)) {
         return 1;
     }
     sleep(1); /* what the calls left to do is done */
-    long threads;
-    long before = count_switches(&threads);
-    sleep(3);
-    long woken = count_switches(&threads) - before;
-    sleep(1); /* the others count, too */
-    if (woken != 0) {
-        fprintf(stderr, "rank %u: %ld threads woke up %ld times in 3 s\n", rank, threads, woken);
+    long threads = 0, quiet = 0;
+    for (int look = 0; look < LOOKS; look++) {
+        long before = count_switches(&threads);
+        sleep(2);
+        long woken = count_switches(&threads) - before;
+        quiet += woken == 0;
+        if (woken != 0) {
+            fprintf(stderr, "rank %u: %ld threads woke up %ld times in 2 s\n", rank, threads, woken);
+        }
     }
-    return threads != 2 || woken != 0;
+    sleep(1); /* the others count, too */
+    return threads != 2 || quiet == 0;
 }
 
 static void idle_communicators_wake_no_thread(void **state)

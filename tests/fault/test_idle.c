@@ -106,7 +106,8 @@ static int rest(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
         long woken = count_switches(&threads) - before;
         quiet += woken == 0;
         if (woken != 0) {
-            fprintf(stderr, "rank %u: %ld threads woke up %ld times in 2 s\n", rank, threads, woken);
+            fprintf(stderr, "rank %u: %ld threads woke up %ld times in 2 s\n", rank, threads,
+                    woken);
         }
     }
     sleep(1); /* the others count, too */

@@ -70,8 +70,8 @@ static void each_connection_of_a_call_has_its_time(void **unused)
 {
     (void)unused;
     static const char *const settings[] = {
-        "core.net=net-local", ("net-local.path=" WEFT_NET_LOCAL_FILE), "net-local.accept_every=0.4s",
-        "boot.connect_timeout=1.5s"};
+        "core.net=net-local", ("net-local.path=" WEFT_NET_LOCAL_FILE),
+        "net-local.accept_every=0.4s", "boot.connect_timeout=1.5s"};
     ranks_job_t job = {.nranks = 8, .settings = settings, .settings_count = 4, .work = meet_all};
     assert_int_equal(ranks_run_threads(&job), 0);
 }

@@ -74,9 +74,7 @@ void weft_disseminate_failure(weft_health_t *health, const weft_neighbour_t *fro
     if (weft_event_log_find(&health->log, WEFT_FRAME_FAIL, comm_id, 0) != NULL) {
         return;
     }
-    if (!weft_event_log_add_failure(&health->log, comm_id, error, missing)) {
-        return;
-    }
+    weft_event_log_add_failure(&health->log, comm_id, error, missing);
     dissemination_disseminate_failure(health, (audience_t){.except = from}, comm_id, error,
                                       missing);
     if (from != NULL) {
@@ -91,9 +89,7 @@ void weft_disseminate_leave_comm(weft_health_t *health, const weft_neighbour_t *
     if (weft_event_log_find(&health->log, WEFT_FRAME_LEAVE_COMM, comm_id, rank) != NULL) {
         return;
     }
-    if (!weft_event_log_add_leave(&health->log, comm_id, rank, sequence)) {
-        return;
-    }
+    weft_event_log_add_leave(&health->log, comm_id, rank, sequence);
     dissemination_disseminate_left(
         health, (audience_t){.except = from},
         weft_event_log_find(&health->log, WEFT_FRAME_LEAVE_COMM, comm_id, rank));

@@ -3,6 +3,7 @@
  * The event log: a ring of events with a hash table over it, and a list of deaths. */
 #include "core/boot/event_log.h"
 
+#include "core/base/error.h"
 #include "core/os/os.h"
 
 #define LOG_EVENTS 1024 /* and four for each rank */
@@ -30,12 +31,6 @@ uint64_t weft_event_log_most_bytes(uint32_t nranks)
         held *= 2;
     }
     return event_log_bytes_of(held);
-}
-
-void weft_event_log_init(weft_event_log_t *log, uint32_t nranks)
-{
-    *log = (weft_event_log_t){.room = event_log_room(nranks)};
-    log->deaths_end = &log->deaths;
 }
 
 void weft_event_log_fini(weft_event_log_t *log)
@@ -109,11 +104,19 @@ static bool event_log_grow(weft_event_log_t *log)
     return true;
 }
 
+weft_status_t weft_event_log_init(weft_event_log_t *log, uint32_t nranks)
+{
+    *log = (weft_event_log_t){.room = event_log_room(nranks)};
+    log->deaths_end = &log->deaths;
+    return event_log_grow(log) ? WEFT_OK
+                               : weft_fail(WEFT_ERR_RESOURCE, 0, "out of memory for events");
+}
+
 const weft_logged_event_t *weft_event_log_find(const weft_event_log_t *log, uint32_t type,
                                                uint64_t comm_id, uint32_t rank)
 {
     uint32_t owner = event_log_owner(type, rank);
-    uint32_t at = log->held > 0 ? *event_log_chain(log, type, comm_id, rank) : 0;
+    uint32_t at = *event_log_chain(log, type, comm_id, rank);
     while (at != 0) {
         const weft_logged_event_t *event = &log->events[at - 1];
         if (event->type == type && event->comm_id == comm_id &&
@@ -125,14 +128,10 @@ const weft_logged_event_t *weft_event_log_find(const weft_event_log_t *log, uint
     return NULL;
 }
 
-static bool event_log_add(weft_event_log_t *log, const weft_logged_event_t *event)
+static void event_log_add(weft_event_log_t *log, const weft_logged_event_t *event)
 {
     if (log->added == log->held && log->held < log->room && !event_log_grow(log)) {
         log->room = log->held;
-    }
-    if (log->room == 0) {
-        weft_os_free(event->failure);
-        return false;
     }
     uint32_t position = log->added % log->room;
     if (log->added >= log->room) {
@@ -142,10 +141,9 @@ static bool event_log_add(weft_event_log_t *log, const weft_logged_event_t *even
     log->events[position] = *event;
     log->added++;
     event_log_link(log, position);
-    return true;
 }
 
-bool weft_event_log_add_failure(weft_event_log_t *log, uint64_t comm_id, const weft_error_t *error,
+void weft_event_log_add_failure(weft_event_log_t *log, uint64_t comm_id, const weft_error_t *error,
                                 const weft_missing_t *missing)
 {
     weft_logged_event_t event = {.type = WEFT_FRAME_FAIL, .comm_id = comm_id};
@@ -156,15 +154,15 @@ bool weft_event_log_add_failure(weft_event_log_t *log, uint64_t comm_id, const w
     if (event.failure != NULL && missing != NULL) {
         event.failure->missing = *missing;
     }
-    return event_log_add(log, &event);
+    event_log_add(log, &event);
 }
 
-bool weft_event_log_add_leave(weft_event_log_t *log, uint64_t comm_id, uint32_t rank,
+void weft_event_log_add_leave(weft_event_log_t *log, uint64_t comm_id, uint32_t rank,
                               uint64_t sequence)
 {
     weft_logged_event_t event = {
         .type = WEFT_FRAME_LEAVE_COMM, .rank = rank, .comm_id = comm_id, .sequence = sequence};
-    return event_log_add(log, &event);
+    event_log_add(log, &event);
 }
 
 void weft_event_log_add_death(weft_event_log_t *log, const weft_error_t *error)

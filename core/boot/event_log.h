@@ -70,7 +70,8 @@ static inline uint32_t weft_event_log_count(const weft_event_log_t *log)
 uint64_t weft_event_log_bytes(const weft_event_log_t *log);
 uint64_t weft_event_log_most_bytes(uint32_t nranks);
 
-void weft_event_log_init(weft_event_log_t *log, uint32_t nranks);
+/* Takes the memory for the first events, so that these are kept whatever happens. ERR_RESOURCE. */
+weft_status_t weft_event_log_init(weft_event_log_t *log, uint32_t nranks);
 void weft_event_log_fini(weft_event_log_t *log);
 
 /* The failure of comm_id (`rank` is ignored), or that `rank` left it; NULL: not known. */
@@ -78,11 +79,11 @@ const weft_logged_event_t *weft_event_log_find(const weft_event_log_t *log, uint
                                                uint64_t comm_id, uint32_t rank);
 
 /* Add an event that is not known yet. The oldest event makes room, and so it does where memory is
- * short: with it a reason is lost, but a deadline still ends the wait. `missing` may be NULL.
- * False: there is no memory at all, and the event would be taken for a new one again. */
-bool weft_event_log_add_failure(weft_event_log_t *log, uint64_t comm_id, const weft_error_t *error,
+ * short: who connects later is not told that one, but a deadline still ends its wait. `missing` may
+ * be NULL. */
+void weft_event_log_add_failure(weft_event_log_t *log, uint64_t comm_id, const weft_error_t *error,
                                 const weft_missing_t *missing);
-bool weft_event_log_add_leave(weft_event_log_t *log, uint64_t comm_id, uint32_t rank,
+void weft_event_log_add_leave(weft_event_log_t *log, uint64_t comm_id, uint32_t rank,
                               uint64_t sequence);
 /* Without memory the death is not remembered. */
 void weft_event_log_add_death(weft_event_log_t *log, const weft_error_t *error);

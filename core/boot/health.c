@@ -87,7 +87,7 @@ static void health_serve_queue(weft_health_t *health)
     for (const weft_health_event_t *event = first; event != NULL; event = event->next) {
         health_serve_event(health, event);
     }
-    weft_health_queue_free(first);
+    weft_health_queue_free(&health->queue, first);
     if (stop) {
         health_begin_leaving(health);
     }
@@ -270,7 +270,9 @@ static weft_status_t health_init(weft_health_t *health, weft_boot_t *boot)
     if (status == WEFT_OK) {
         status = weft_membership_init(&health->membership, boot->rank, boot->nranks);
     }
-    weft_event_log_init(&health->log, boot->nranks);
+    if (status == WEFT_OK) {
+        status = weft_event_log_init(&health->log, boot->nranks);
+    }
     if (status == WEFT_OK) {
         status = weft_neighbours_init(&health->neighbours, boot);
     }

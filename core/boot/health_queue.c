@@ -3,20 +3,61 @@
  * The queue of the health thread: a list under a mutex and a descriptor to wake the thread. */
 #include "core/boot/health_queue.h"
 
+#include "core/base/error.h"
 #include "core/os/assert.h"
 #include "core/os/os_socket.h"
 
 #define QUEUE_QUESTIONS 64 /* beyond this asks and answers are dropped: they are repeated */
+#define QUEUE_SPARES 8     /* events that are there without memory */
+
+/* Fills up the reserve with the event, or frees it. */
+static void health_queue_put_back(weft_health_queue_t *queue, weft_health_event_t *event)
+{
+    weft_os_lock(&queue->mutex);
+    bool kept = queue->spares < QUEUE_SPARES;
+    if (kept) {
+        event->next = queue->spare;
+        queue->spare = event;
+        queue->spares++;
+    }
+    weft_os_unlock(&queue->mutex);
+    if (!kept) {
+        weft_os_free(event);
+    }
+}
+
+/* Returns an event out of the reserve; NULL: it is used up. */
+static weft_health_event_t *health_queue_spare(weft_health_queue_t *queue)
+{
+    weft_os_lock(&queue->mutex);
+    weft_health_event_t *event = queue->spare;
+    if (event != NULL) {
+        queue->spare = event->next;
+        queue->spares--;
+    }
+    weft_os_unlock(&queue->mutex);
+    return event;
+}
 
 weft_status_t weft_health_queue_init(weft_health_queue_t *queue)
 {
     *queue = (weft_health_queue_t){.wake = -1};
+    while (queue->spares < QUEUE_SPARES) {
+        weft_health_event_t *event = weft_os_alloc(sizeof *event, 0);
+        if (event == NULL) {
+            return weft_fail(WEFT_ERR_RESOURCE, 0, "out of memory for the queue of events");
+        }
+        health_queue_put_back(queue, event);
+    }
     return weft_os_wake_open(&queue->wake);
 }
 
 void weft_health_queue_fini(weft_health_queue_t *queue)
 {
-    weft_health_queue_free(queue->first);
+    weft_health_queue_free(queue, queue->first);
+    for (weft_health_event_t *event; (event = health_queue_spare(queue)) != NULL;) {
+        weft_os_free(event);
+    }
     queue->first = NULL;
     weft_os_close(queue->wake);
     queue->wake = -1;
@@ -38,7 +79,11 @@ static bool health_queue_append(weft_health_queue_t *queue, weft_health_event_t 
 
 void weft_health_queue_post(weft_health_queue_t *queue, const weft_health_event_t *event)
 {
+    bool question = event->type == WEFT_HEALTH_ASK || event->type == WEFT_HEALTH_ANSWER;
     weft_health_event_t *copy = weft_os_alloc(sizeof *copy, 0);
+    if (copy == NULL && !question) {
+        copy = health_queue_spare(queue);
+    }
     if (copy == NULL) {
         return;
     }
@@ -48,7 +93,7 @@ void weft_health_queue_post(weft_health_queue_t *queue, const weft_health_event_
     bool queued = health_queue_append(queue, copy);
     weft_os_unlock(&queue->mutex);
     if (!queued) {
-        weft_os_free(copy);
+        health_queue_put_back(queue, copy);
     }
     weft_os_wake(queue->wake);
 }
@@ -74,11 +119,11 @@ weft_health_event_t *weft_health_queue_take(weft_health_queue_t *queue, bool *st
     return first;
 }
 
-void weft_health_queue_free(weft_health_event_t *first)
+void weft_health_queue_free(weft_health_queue_t *queue, weft_health_event_t *first)
 {
     while (first != NULL) {
         weft_health_event_t *next = first->next;
-        weft_os_free(first);
+        health_queue_put_back(queue, first);
         first = next;
     }
 }

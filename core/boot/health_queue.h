@@ -34,6 +34,8 @@ typedef struct weft_health_queue {
     weft_os_mutex_t mutex; /* guards the rest */
     bool stop;
     uint32_t questions; /* asks and answers in the list */
+    uint32_t spares;
+    weft_health_event_t *spare; /* for what must be said when there is no memory */
     weft_health_event_t *first, *last;
 } weft_health_queue_t;
 
@@ -41,9 +43,9 @@ typedef struct weft_health_queue {
 weft_status_t weft_health_queue_init(weft_health_queue_t *queue);
 void weft_health_queue_fini(weft_health_queue_t *queue);
 
-/* Posts a copy of the event and wakes the thread. Without memory the event is lost: other ranks
- * then learn by their deadlines. Asks and answers, which are repeated, are dropped when many wait.
- * Any thread. */
+/* Posts a copy of the event and wakes the thread. Without memory some events find room in the
+ * queue's reserve; the others are lost, and other ranks learn by their deadlines. Asks and answers,
+ * which are repeated, are dropped when many wait. Any thread. */
 void weft_health_queue_post(weft_health_queue_t *queue, const weft_health_event_t *event);
 /* Tells the thread to end. Any thread. */
 void weft_health_queue_stop(weft_health_queue_t *queue);
@@ -51,6 +53,6 @@ void weft_health_queue_stop(weft_health_queue_t *queue);
 /* Takes all events, oldest first; the caller frees them. *stop_p says whether the thread shall
  * end. */
 weft_health_event_t *weft_health_queue_take(weft_health_queue_t *queue, bool *stop_p);
-void weft_health_queue_free(weft_health_event_t *first);
+void weft_health_queue_free(weft_health_queue_t *queue, weft_health_event_t *first);
 
 #endif

@@ -13,6 +13,9 @@
 #define NEIGHBOUR_OUT_SOFT ((size_t)16 * 1024)
 /* Unsent bytes that do not wait for the end of the step. */
 #define NEIGHBOUR_OUT_BATCH ((size_t)4 * 1024)
+/* Room for unsent bytes that a connection has from its beginning: what must be said of a lack of
+ * memory needs none. */
+#define NEIGHBOUR_OUT_LEAST (2 * NEIGHBOUR_OUT_BATCH)
 
 /* Room for twice as many as now. The list keeps its contents, the poll entries do not. */
 static weft_status_t neighbour_neighbours_grow(weft_neighbours_t *neighbours)
@@ -112,8 +115,14 @@ weft_status_t weft_neighbours_add(weft_neighbours_t *neighbours, int fd, uint32_
             return status;
         }
     }
-    neighbours->list[neighbours->count++] = (weft_neighbour_t){
-        .fd = fd, .process = neighbour_watch_process(neighbours->boot, rank), .rank = rank};
+    /* A new connection in a rank without memory is made all the same: there may be some later. */
+    uint8_t *out = weft_os_alloc(NEIGHBOUR_OUT_LEAST, 0);
+    neighbours->list[neighbours->count++] =
+        (weft_neighbour_t){.fd = fd,
+                           .process = neighbour_watch_process(neighbours->boot, rank),
+                           .rank = rank,
+                           .out = out,
+                           .out_room = out != NULL ? NEIGHBOUR_OUT_LEAST : 0};
     return WEFT_OK;
 }
 
@@ -215,16 +224,21 @@ static bool neighbour_make_room(weft_neighbour_t *neighbour, size_t bytes)
     if (neighbour->out_end + bytes <= neighbour->out_room) {
         return true;
     }
-    size_t held = neighbour->out_end - neighbour->out_at;
-    size_t room = 2 * (held + bytes) > 4096 ? 2 * (held + bytes) : 4096;
-    uint8_t *out = weft_os_alloc(room, 0);
+    size_t held = neighbour->out_end - neighbour->out_at, room = neighbour->out_room;
+    uint8_t *old = neighbour->out, *out = old;
+    if (held + bytes > room) {
+        room = 2 * (held + bytes);
+        out = weft_os_alloc(room, 0);
+    }
     if (out == NULL) {
         return false;
     }
     if (held > 0) {
-        memcpy(out, neighbour->out + neighbour->out_at, held);
+        memmove(out, old + neighbour->out_at, held);
     }
-    weft_os_free(neighbour->out);
+    if (out != old) {
+        weft_os_free(old);
+    }
     neighbour->out = out;
     neighbour->out_at = 0;
     neighbour->out_end = held;

@@ -81,13 +81,30 @@ bool weft_failure_speaks(const weft_comm_identity_t *self, weft_status_t status)
     return status != WEFT_ERR_PLAN || self->rank == 0;
 }
 
+/* What the others hear of a failure that is this rank's own. */
+static void failure_name_self(const weft_comm_identity_t *self, weft_error_t *error)
+{
+    char text[sizeof error->text];
+    error->peer = (int32_t)self->rank;
+    failure_fill_culprit(self, error);
+    if (error->status == WEFT_ERR_RESOURCE || error->status == WEFT_ERR_SYSTEM) {
+        snprintf(text, sizeof text, "%s", error->text);
+        snprintf(error->text, sizeof error->text, "rank %u of host %s, pid %d: %.360s", self->rank,
+                 error->peer_host, (int)error->peer_pid, text);
+    }
+}
+
 void weft_failure_set(weft_failure_t *failure, const weft_comm_identity_t *self,
                       const weft_error_t *error, const weft_missing_t *missing, bool tell)
 {
     weft_os_lock(&failure->lock);
     bool first = !weft_failure_is_set(failure);
+    weft_error_t mine = *error;
+    if (tell && error->status == WEFT_ERR_RESOURCE) {
+        mine.peer = -1; /* whoever it was about, what is lacking is lacking here */
+    }
     if (first) {
-        failure_keep(failure, self, error, missing);
+        failure_keep(failure, self, &mine, missing);
     }
     weft_error_t kept = failure->error;
     weft_os_unlock(&failure->lock);
@@ -99,9 +116,8 @@ void weft_failure_set(weft_failure_t *failure, const weft_comm_identity_t *self,
              kept.text);
     if (tell) {
         memcpy(kept.text, error->text, sizeof kept.text);
-        if (kept.peer < 0) { /* the other ranks see this one as the culprit */
-            kept.peer = (int32_t)self->rank;
-            failure_fill_culprit(self, &kept);
+        if (kept.peer < 0) {
+            failure_name_self(self, &kept);
         }
         weft_health_report(self->family->boot, self->id, &kept, missing);
     }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A process without memory: the join says so, and the process lives on. */
+ * A process without memory: the join says so, a call says so to all, and the process lives on. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,6 +13,8 @@
 #include <cmocka.h>
 
 #include <weft/weft.h>
+
+#include "tests/support/ranks.h"
 
 /* So many ranks take some hundred MiB, and more descriptors than a process may have. */
 #define RANKS (1u << 20)
@@ -67,10 +70,71 @@ static void a_join_without_memory_is_refused(void **unused)
     }
 }
 
+/* No allocation succeeds from now on. Returns the memory that was left, as a list. */
+static void **take_all_memory(void)
+{
+    rlim_t bytes = bytes_mapped();
+    void **list = NULL;
+    if (setrlimit(RLIMIT_AS, &(struct rlimit){bytes, RLIM_INFINITY}) != 0) {
+        _exit(3);
+    }
+    for (size_t size = MIB; size >= 2 * sizeof(void *); size /= 2) {
+        for (void **one; (one = malloc(size)) != NULL; list = one) {
+            *one = list;
+        }
+    }
+    return list;
+}
+
+static void give_back(void **list)
+{
+    while (list != NULL) {
+        void **next = *list;
+        free(list);
+        list = next;
+    }
+    (void)setrlimit(RLIMIT_AS, &(struct rlimit){RLIM_INFINITY, RLIM_INFINITY});
+}
+
+/* Rank 1 needs memory for its first call, and has none until the others have heard of it. */
+static int call_without_memory(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    static uint64_t in[1000], out[1000];
+    weft_error_t error = {.size = sizeof error};
+    void **list = rank == 1 ? take_all_memory() : NULL;
+    (void)n;
+    (void)arg;
+    weft_status_t status = weft_all_reduce(in, out, 1000, WEFT_UINT64, WEFT_SUM, comm, NULL);
+    if (rank == 1) {
+        sleep(2);
+        give_back(list);
+        return status != WEFT_ERR_RESOURCE;
+    }
+    (void)weft_last_error(&error);
+    if (status != WEFT_ERR_RESOURCE || error.peer != 1) {
+        fprintf(stderr, "rank %u: %s, peer %d: %s\n", rank, weft_status_name(status), error.peer,
+                error.text);
+    }
+    return status != WEFT_ERR_RESOURCE || error.peer != 1;
+}
+
+static void a_call_without_memory_fails_everywhere(void **unused)
+{
+    (void)unused;
+    static const char *const settings[][2] = {{"core.net=net-shm", "exec.op_timeout=30"},
+                                              {"core.net=net-socket", "exec.op_timeout=30"}};
+    for (int i = 0; i < 2; i++) {
+        ranks_job_t job = {
+            .nranks = 4, .settings = settings[i], .settings_count = 2, .work = call_without_memory};
+        assert_int_equal(ranks_run_processes(&job, 60, -1), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_join_without_memory_is_refused),
+        cmocka_unit_test(a_call_without_memory_fails_everywhere),
     };
     return cmocka_run_group_tests_name("fault/memory", tests, NULL, NULL);
 }

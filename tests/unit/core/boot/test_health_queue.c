@@ -25,7 +25,7 @@ static uint32_t take_all(weft_health_queue_t *queue, bool *stop)
     for (const weft_health_event_t *event = first; event != NULL; event = event->next) {
         count++;
     }
-    weft_health_queue_free(first);
+    weft_health_queue_free(queue, first);
     return count;
 }
 
@@ -49,7 +49,7 @@ static void events_come_in_order_and_wake_the_thread(void **unused)
         assert_true(event->comm_id == expected++);
     }
     assert_true(expected == 3);
-    weft_health_queue_free(first);
+    weft_health_queue_free(&queue, first);
     weft_health_queue_stop(&queue);
     assert_true(is_awake(&queue));
     assert_int_equal(take_all(&queue, &stop), 0);

@@ -21,6 +21,9 @@
 #include "core/boot/tree_link.h"
 #include "core/os/os.h"
 
+/* A rank that has waited for its neighbours so long tells the root. */
+#define JOIN_LATE_NS WEFT_NS_PER_S
+
 struct weft_join {
     weft_boot_t *boot;
     weft_root_client_t root;    /* unless there is one rank only */
@@ -74,6 +77,9 @@ static weft_status_t join_parent_step(weft_join_t *join)
     }
     char why[300], who[128];
     snprintf(why, sizeof why, "%.290s", weft_error_record()->text);
+    if (status == WEFT_ERR_RESOURCE) {
+        return status; /* nobody else's doing */
+    }
     weft_status_t failure = weft_root_client_failure(&join->root);
     if (failure != WEFT_IN_PROGRESS) {
         return failure;
@@ -89,10 +95,10 @@ static weft_status_t join_connect_tree(weft_join_t *join)
     int fd;
     uint8_t label[WEFT_AUTH_LABEL];
     weft_boot_t *boot = join->boot;
-    uint64_t until = weft_boot_grace_until(boot);
+    uint64_t until = weft_boot_grace_until(boot), late = weft_os_clock_ns() + JOIN_LATE_NS;
     for (;;) {
         struct pollfd entries[3]; /* listener, root, connector */
-        uint64_t wake = until;
+        uint64_t now = weft_os_clock_ns(), wake = late > now && late < until ? late : until;
         weft_status_t status = join_parent_step(join);
         if (status == WEFT_OK) {
             status = weft_root_client_step(&join->root);
@@ -101,7 +107,10 @@ static weft_status_t join_connect_tree(weft_join_t *join)
         if (status != WEFT_OK || missing < 0) {
             return status;
         }
-        if (weft_os_clock_ns() >= until) {
+        if (now >= late) {
+            weft_root_client_waits(&join->root);
+        }
+        if (now >= until) {
             weft_fail(WEFT_ERR_TIMEOUT, 0, "rank %u did not connect before init_timeout",
                       (uint32_t)missing);
             return weft_boot_set_culprit(boot, (uint32_t)missing);

@@ -16,9 +16,9 @@ static void join_notice_write(const weft_root_table_t *table, bool welcomed,
                               char text[WEFT_JOIN_NOTICE_BYTES])
 {
     char ranks[256];
-    uint32_t count = weft_root_missing(table, welcomed, ranks, sizeof ranks);
+    uint32_t first, count = weft_root_missing(table, welcomed, ranks, sizeof ranks, &first);
     const char *plural = count == 1 ? "" : "s";
-    uint32_t come = table->nranks - count;
+    uint32_t come = welcomed ? table->ready : table->nranks - count;
     if (welcomed) {
         snprintf(text, WEFT_JOIN_NOTICE_BYTES,
                  "waiting for rank%s %s to connect to neighbours (%u of %u have)", plural, ranks,

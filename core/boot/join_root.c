@@ -98,19 +98,6 @@ static void root_refuse(root_t *root, int fd, const weft_join_request_t *request
     weft_os_close(fd);
 }
 
-static void root_welcome(root_t *root)
-{
-    weft_root_table_t *table = &root->table;
-    for (uint32_t i = 0; i < table->nranks; i++) {
-        uint8_t payload[WEFT_WIRE_JOIN_REQUEST];
-        uint32_t parent = i == 0 ? 0 : (i - 1) / 2;
-        weft_join_request_encode(&table->seats[parent].request, payload);
-        weft_root_send(table, table->seats[i].join, WEFT_FRAME_WELCOME, parent, payload,
-                       sizeof payload);
-    }
-    root->welcomed = true;
-}
-
 static void root_seat_found(root_t *root, weft_root_seat_t *seat)
 {
     root->lost -= seat->lost != 0;
@@ -158,7 +145,8 @@ static void root_seat_join(root_t *root, int fd, const weft_join_request_t *requ
         WEFT_OK) {
         root_fail(root, weft_error_record()->status, NULL, weft_error_record()->text);
     } else if (++table->arrived == table->nranks) {
-        root_welcome(root);
+        weft_root_welcome(table);
+        root->welcomed = true;
     }
 }
 
@@ -358,7 +346,12 @@ static void root_serve_join(root_t *root, weft_root_seat_t *seat)
     bool good =
         got == (ssize_t)sizeof header &&
         weft_frame_decode(header, root->table.nranks, root->table.comm_id, &frame, &why) == WEFT_OK;
-    if (good && frame.type == WEFT_FRAME_READY && root->welcomed && frame.number == seat->ready) {
+    bool ready = good && frame.type == WEFT_FRAME_READY && root->welcomed;
+    if (ready && !seat->ready && frame.number == WEFT_READY_WAITS) {
+        seat->waits = true;
+        return;
+    }
+    if (ready && frame.number == seat->ready) {
         if (!seat->ready) {
             /* It stays connected, to hear if others fail. */
             seat->ready = true;
@@ -432,11 +425,12 @@ static void root_time_out(root_t *root)
     char ranks[256], text[sizeof((weft_error_t *)0)->text];
     weft_root_table_t *table = &root->table;
     if (table->nranks != 0 && table->failure.status == WEFT_OK) {
-        uint32_t count = weft_root_missing(table, root->welcomed, ranks, sizeof ranks);
+        uint32_t first,
+            count = weft_root_missing(table, root->welcomed, ranks, sizeof ranks, &first);
         snprintf(text, sizeof text, "%u of %u ranks did not %s before init_timeout: rank%s %s",
                  count, table->nranks, root->welcomed ? "connect to their neighbours" : "join",
                  count == 1 ? "" : "s", ranks);
-        root_fail(root, WEFT_ERR_TIMEOUT, NULL, text);
+        root_fail(root, WEFT_ERR_TIMEOUT, count == 1 ? &table->seats[first] : NULL, text);
         weft_root_tell_own(table, WEFT_NEVER);
     }
     root->ended = true;

@@ -96,6 +96,12 @@ weft_status_t weft_root_client_reach(weft_root_client_t *client)
         return weft_fail(weft_id_expired(&client->id) ? WEFT_ERR_STATE : status, 0,
                          "the root of the unique id refuses us: %s", why);
     }
+    if (status == WEFT_ERR_TIMEOUT) {
+        weft_fail(status, 0,
+                  "the process that made the unique id did not answer before init_timeout: %s",
+                  why);
+        return client->id.by_rank_0 ? weft_boot_set_culprit(client->boot, 0) : status;
+    }
     return status;
 }
 
@@ -126,18 +132,31 @@ weft_status_t weft_root_client_ready(weft_root_client_t *client)
     return root_client_tell(client, WEFT_FRAME_READY);
 }
 
-/* All connections of this rank stand and are in use: its end is now the tree's to judge. The root may
- * have ended already. */
-void weft_root_client_joined(weft_root_client_t *client)
+/* The root may have ended already. */
+static void root_client_say(weft_root_client_t *client, uint64_t number)
 {
     uint8_t message[WEFT_WIRE_HEADER];
     int error;
     weft_frame_t frame = {.type = WEFT_FRAME_READY,
                           .from = client->mine.rank,
                           .comm_id = client->boot->comm_id,
-                          .number = 1};
+                          .number = number};
     weft_frame_encode(&frame, message);
     (void)weft_os_send(client->fd, message, sizeof message, &error);
+}
+
+/* All connections of this rank stand and are in use: its end is now the tree's to judge. */
+void weft_root_client_joined(weft_root_client_t *client)
+{
+    root_client_say(client, WEFT_READY_JOINED);
+}
+
+void weft_root_client_waits(weft_root_client_t *client)
+{
+    if (!client->waits) {
+        client->waits = true;
+        root_client_say(client, WEFT_READY_WAITS);
+    }
 }
 
 /* Tells the root why this rank gives up, so that the others hear the cause and not a death. */

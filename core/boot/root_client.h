@@ -19,6 +19,7 @@ typedef struct weft_root_client {
     weft_status_t reached; /* of the connector */
     bool ended;            /* it closed and did not say why */
     bool told;             /* it said why the join failed */
+    bool waits;            /* it knows that this rank waits for neighbours */
     uint32_t got;
     uint8_t message[WEFT_WIRE_MOST]; /* as far as received */
     weft_connector_t connector;
@@ -37,6 +38,8 @@ weft_status_t weft_root_client_register(weft_root_client_t *client,
                                         const weft_join_request_t *mine);
 weft_status_t weft_root_client_ready(weft_root_client_t *client);
 void weft_root_client_joined(weft_root_client_t *client);
+/* Says, once, that this rank waits for a neighbour: whoever is missed then is not this one. */
+void weft_root_client_waits(weft_root_client_t *client);
 /* Tells the root the calling thread's error, so that the others hear the cause and not a death. */
 void weft_root_client_give_up(weft_root_client_t *client);
 

@@ -189,7 +189,7 @@ void weft_root_tell_own(weft_root_table_t *table, uint64_t now)
     for (uint32_t i = 0; i < table->nranks; i++) {
         waiting += !table->seats[i].told && root_seat_is_here(&table->seats[i]);
     }
-    if (table->told + waiting < table->nranks && now < table->own_until) {
+    if (table->told + table->unseated + waiting < table->nranks && now < table->own_until) {
         return;
     }
     table->own_told = true;
@@ -261,7 +261,7 @@ void weft_root_tell_late(weft_root_table_t *table, int fd, const weft_join_reque
         weft_root_send_error(table, fd, &table->failure);
         weft_os_close(fd);
         if (!seated) {
-            table->told++;
+            table->unseated++;
         } else if (!table->seats[request->rank].told) {
             table->seats[request->rank].told = true;
             table->told++;
@@ -275,23 +275,49 @@ bool weft_root_all_told(const weft_root_table_t *table)
     return table->failure.status != WEFT_OK && table->nranks > 0 && table->told >= table->nranks;
 }
 
-uint32_t weft_root_missing(const weft_root_table_t *table, bool welcomed, char *text, size_t bytes)
+void weft_root_welcome(const weft_root_table_t *table)
+{
+    for (uint32_t i = 0; i < table->nranks; i++) {
+        uint8_t payload[WEFT_WIRE_JOIN_REQUEST];
+        uint32_t parent = i == 0 ? 0 : (i - 1) / 2;
+        weft_join_request_encode(&table->seats[parent].request, payload);
+        weft_root_send(table, table->seats[i].join, WEFT_FRAME_WELCOME, parent, payload,
+                       sizeof payload);
+    }
+}
+
+/* Whether ranks that are not connected have not said either that they wait for others. */
+static bool root_has_silent(const weft_root_table_t *table)
+{
+    uint32_t i = 0;
+    while (i < table->nranks && (table->seats[i].ready || table->seats[i].waits)) {
+        i++;
+    }
+    return i < table->nranks;
+}
+
+uint32_t weft_root_missing(const weft_root_table_t *table, bool welcomed, char *text, size_t bytes,
+                           uint32_t *first_p)
 {
     size_t at = 0;
     uint32_t count = 0;
     bool claims = table->claimed > 0 && table->claimed < table->nranks;
+    bool silent = root_has_silent(table);
     text[0] = '\0';
+    *first_p = table->nranks;
     for (uint32_t i = 0; i < table->nranks; i++) {
         uint32_t end = i;
         for (; end < table->nranks; end++) {
             const weft_root_seat_t *seat = &table->seats[end];
-            if (welcomed ? seat->ready : seat->arrived || (claims && seat->claimed)) {
+            if (welcomed ? seat->ready || (silent && seat->waits)
+                         : seat->arrived || (claims && seat->claimed)) {
                 break;
             }
         }
         if (end == i) {
             continue;
         }
+        *first_p = count == 0 ? i : *first_p;
         count += end - i;
         if (bytes - at >= 48) {
             int used = end - i == 1 ? snprintf(text + at, bytes - at, "%s%u", at > 0 ? ", " : "", i)

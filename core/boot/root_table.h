@@ -17,6 +17,7 @@ typedef struct weft_root_seat {
     int claim;   /* its connection for the exchange of the id; −1 as above */
     int process; /* readable when its process ends; watched until it has joined */
     bool claimed, arrived, ready, told;
+    bool waits;    /* not ready, because a neighbour is not */
     uint64_t lost; /* when a connection ended that had named no more than the rank; 0: none */
     weft_join_request_t request; /* once it has claimed or arrived */
 } weft_root_seat_t;
@@ -32,6 +33,7 @@ typedef struct weft_root_table {
     uint32_t first;           /* rank that came first and so said nranks */
     uint32_t claimed, arrived, ready;
     uint32_t told;      /* ranks that were told the failure, or died of it */
+    uint32_t unseated;  /* processes that were told and have no seat: their rank is another's */
     uint64_t own_until; /* when the ranks in this process are told, unless others come before */
     uint64_t own_most;  /* the same, whoever comes */
     bool own_told;
@@ -84,9 +86,14 @@ void weft_root_close(const weft_root_table_t *table, int *fd);
 /* Watches the process of a seat that has claimed, if it runs where it can be seen. */
 void weft_root_watch_process(const weft_root_table_t *table, weft_root_seat_t *seat);
 
+/* Tells each rank its parent in the tree. All have arrived. */
+void weft_root_welcome(const weft_root_table_t *table);
+
 /* Writes "3, 5-7" for the ranks that are not ready if `welcomed`, else have not arrived, else
- * (while ids are exchanged) have not even claimed. Returns how many. Cut when there are too
- * many. */
-uint32_t weft_root_missing(const weft_root_table_t *table, bool welcomed, char *text, size_t bytes);
+ * (while ids are exchanged) have not even claimed. Of those that are not ready, ranks that said
+ * that they wait for a neighbour are listed only if all did. Returns how many; *first_p is the
+ * first. Cut when there are too many. */
+uint32_t weft_root_missing(const weft_root_table_t *table, bool welcomed, char *text, size_t bytes,
+                           uint32_t *first_p);
 
 #endif

@@ -53,7 +53,8 @@ static inline uint64_t weft_get_u64(const uint8_t *p)
     X(1, JOIN, WEFT_WIRE_JOIN_REQUEST)    /* rank to root: who I am and where I listen */          \
     X(2, WELCOME, WEFT_WIRE_JOIN_REQUEST) /* root to rank: your parent in the tree */              \
     X(3, READY, 0)                        /* rank to root: my connections of the tree stand; with  \
-                                             `number` 1: I have joined and need you no more */     \
+                                             `number` 1: I have joined and need you no more;       \
+                                             2: they do not yet, and it is not for me */           \
     /* exchanges */                                                                                \
     X(4, GATHER, UINT32_MAX)              /* towards rank 0 */                                     \
     X(5, SPREAD, UINT32_MAX)              /* from rank 0 */                                        \
@@ -84,6 +85,10 @@ typedef enum weft_frame_type {
     WEFT_FRAME_MAP(WEFT_FRAME_ENUM)
 #undef WEFT_FRAME_ENUM
 } weft_frame_type_t;
+
+/* `number` of READY. */
+#define WEFT_READY_JOINED 1
+#define WEFT_READY_WAITS 2
 
 #define WEFT_WIRE_HEADER 32
 #define WEFT_WIRE_JOIN_REQUEST 160

@@ -115,12 +115,40 @@ static void the_own_process_is_told_in_the_end_whoever_is_missing(void **unused)
     scene_end(&scene);
 }
 
+static void missing(const weft_root_table_t *table, uint32_t count, const char *ranks)
+{
+    char text[64];
+    uint32_t first = RANKS;
+    assert_int_equal(weft_root_missing(table, true, text, sizeof text, &first), count);
+    assert_string_equal(text, ranks);
+    assert_int_equal(first, ranks[0] - '0');
+}
+
+static void who_waits_for_a_neighbour_is_not_missed(void **unused)
+{
+    (void)unused;
+    scene_t scene = {.watch = -1};
+    weft_join_request_t request = scene_request(1, false);
+    weft_root_table_t *table = &scene.table;
+    weft_root_table_init(table, -1, 7);
+    assert_int_equal(weft_root_table_make(table, &request), WEFT_OK);
+    missing(table, 3, "0-2");
+    table->seats[0].waits = true;
+    missing(table, 2, "1-2");
+    table->seats[2].ready = true;
+    missing(table, 1, "1");
+    table->seats[1].waits = true; /* nobody can be told from the others */
+    missing(table, 2, "0-1");
+    weft_root_table_fini(table);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_late_rank_of_the_own_process_is_told_after_the_others),
         cmocka_unit_test(whoever_comes_late_puts_off_the_end_of_the_own_process),
         cmocka_unit_test(the_own_process_is_told_in_the_end_whoever_is_missing),
+        cmocka_unit_test(who_waits_for_a_neighbour_is_not_missed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,6 @@
  * Threads that wait for a consensus. */
 #include "core/comm/consensus_run.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,32 +21,19 @@ static void run_send(void *arg, uint32_t to, const weft_word_t *word)
     weft_health_tell(record->family->boot, record->key, record->family_rank[to], word);
 }
 
-static weft_status_t run_create(const weft_voters_t *p, uint32_t round,
-                                weft_consensus_record_t **record_p)
+/* NULL: ERR_RESOURCE. */
+static weft_consensus_record_t *run_create(weft_voters_t *p, uint32_t round)
 {
-    weft_consensus_record_t *record = weft_os_alloc(sizeof *record, 0);
-    if (record == NULL) {
-        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory for a consensus");
+    weft_consensus_record_t *record = weft_voters_record(p);
+    if (record != NULL) {
+        record->family = p->family;
+        record->base = p->base;
+        record->call = p->call;
+        record->comm_id = p->comm_id;
+        record->key = weft_split_mix(weft_split_mix(p->base, p->call), round);
+        record->machine.out = (weft_consensus_outlet_t){.send = run_send, .arg = record};
     }
-    record->family = p->family;
-    record->base = p->base;
-    record->call = p->call;
-    record->comm_id = p->comm_id;
-    record->key = weft_split_mix(weft_split_mix(p->base, p->call), round);
-    record->family_rank = weft_os_alloc(p->count * sizeof *record->family_rank, 0);
-    weft_status_t status =
-        weft_consensus_init(&record->machine, p->count, p->me,
-                            (weft_consensus_outlet_t){.send = run_send, .arg = record});
-    if (status == WEFT_OK && record->family_rank == NULL) {
-        status = weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory for a consensus");
-    }
-    if (status != WEFT_OK) {
-        weft_consensus_free_record(record);
-        return status;
-    }
-    memcpy(record->family_rank, p->family_rank, p->count * sizeof *record->family_rank);
-    *record_p = record;
-    return WEFT_OK;
+    return record;
 }
 
 /* Repeats what may have been lost, and asks those that are late for a sign of life: whoever is
@@ -128,21 +114,22 @@ static weft_status_t run_fail_timeout(const weft_voters_t *p, const char *what,
     return WEFT_ERR_TIMEOUT;
 }
 
-weft_status_t weft_consensus_run(const weft_voters_t *p, const char *what, uint32_t round,
-                                 uint64_t bits, weft_consensus_value_t *value_p)
+weft_status_t weft_consensus_run(weft_voters_t *p, const char *what, uint32_t round, uint64_t bits,
+                                 weft_consensus_value_t *value_p)
 {
     weft_family_t *family = p->family;
-    weft_consensus_record_t *record = NULL;
+    weft_consensus_record_t *record = run_create(p, round);
     uint64_t deadline = weft_os_deadline(family->settings.boot.init_timeout);
     weft_missing_t awaited;
-    weft_status_t status = run_create(p, round, &record);
-    if (status != WEFT_OK) {
-        return status;
+    if (record == NULL) {
+        return WEFT_ERR_RESOURCE;
     }
     run_start(p, record, bits);
     run_wait(record, deadline);
     weft_os_lock(&family->lock);
-    bool decided = record->machine.decided;
+    /* Alone among ranks that are gone it would decide at once. */
+    bool declared_dead = family->survival.gone != NULL && family->survival.gone[family->rank] != 0;
+    bool decided = record->machine.decided && !declared_dead;
     bool ended = atomic_load_explicit(&record->ended, memory_order_relaxed) != 0;
     *value_p = record->machine.value;
     weft_consensus_awaited(&record->machine, &awaited);

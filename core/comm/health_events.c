@@ -24,6 +24,24 @@ static weft_comm_state_t *events_find(const weft_family_t *family, uint64_t comm
 
 /* Failures ------------------------------------------------------------------------------------- */
 
+/* Returns the member that is the one process of that host and number, or −1. */
+static int32_t events_find_culprit(const weft_comm_identity_t *self, const weft_error_t *error)
+{
+    const weft_boot_peer_t *peers = weft_boot_peers(self->family->boot);
+    int32_t found = -1;
+    for (uint32_t r = 0; r < self->nranks; r++) {
+        const weft_boot_peer_t *peer = &peers[self->family_rank[r]];
+        if (peer->pid == error->peer_pid && strcmp(peer->host_name, error->peer_host) == 0) {
+            if (found >= 0) {
+                return -1; /* ranks that are threads */
+            }
+            found = (int32_t)r;
+        }
+    }
+    return found;
+}
+
+/* Whoever did not come out of a split does not know the numbers in the child. */
 static void events_on_failed(void *arg, uint64_t comm_id, const weft_error_t *error,
                              const weft_missing_t *missing)
 {
@@ -31,7 +49,9 @@ static void events_on_failed(void *arg, uint64_t comm_id, const weft_error_t *er
     weft_os_lock(&family->lock);
     weft_comm_state_t *state = weft_family_find(family, comm_id);
     if (state != NULL) {
-        weft_failure_set(&state->failure, &state->self, error, missing, false);
+        weft_error_t mine = *error;
+        mine.peer = mine.peer < 0 ? events_find_culprit(&state->self, &mine) : mine.peer;
+        weft_failure_set(&state->failure, &state->self, &mine, missing, false);
     }
     weft_os_unlock(&family->lock);
 }

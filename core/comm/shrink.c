@@ -115,10 +115,47 @@ static weft_status_t shrink_check_quorum(const weft_voters_t *p)
                      left, p->of, 2 * left == p->of ? ", without rank 0" : "");
 }
 
+/* What was heard of the communicator that is not made: whose end is missing, and why. */
+static weft_error_t shrink_hear(weft_comm_state_t *child)
+{
+    weft_error_t heard = {.status = WEFT_OK, .peer = -1};
+    if (child != NULL && weft_failure_is_set(&child->failure)) {
+        weft_failure_get(&child->failure, &heard);
+    }
+    return heard;
+}
+
+/* Another rank could not make its end; it is rank heard->peer of the new communicator. */
+static weft_status_t shrink_refuse(const weft_voters_t *p, const weft_error_t *heard)
+{
+    int32_t left = heard->status != WEFT_OK ? heard->peer : -1;
+    uint32_t i = 0;
+    for (; left >= 0 && i < p->count; i++) {
+        left -= !p->settled[i];
+        if (left < 0) {
+            break;
+        }
+    }
+    if (heard->status == WEFT_OK || heard->peer < 0 || i == p->count) {
+        return weft_fail(WEFT_ERR_RESOURCE, 0,
+                         SHRINK ": another rank could not make its end of the new communicator; "
+                                "its own error says why");
+    }
+    weft_fail(WEFT_ERR_RESOURCE, 0,
+              SHRINK ": rank %u of host %s, pid %d, could not make its end of the new "
+                     "communicator: %.300s",
+              p->ranks[i], heard->peer_host, (int)heard->peer_pid, heard->text);
+    weft_error_t *error = weft_error_record();
+    error->comm_id = p->comm_id;
+    error->rank = (int32_t)p->rank;
+    error->peer = (int32_t)p->ranks[i];
+    return WEFT_ERR_RESOURCE;
+}
+
 /* One attempt. AGAIN: somebody else is gone. */
 static weft_status_t shrink_try(weft_voters_t *p, uint32_t round, weft_comm_t **child_p)
 {
-    weft_comm_setup_t setup;
+    weft_comm_setup_t setup = {.nranks = 0};
     weft_comm_state_t *child;
     weft_comm_t *handle;
     weft_consensus_value_t value;
@@ -132,12 +169,16 @@ static weft_status_t shrink_try(weft_voters_t *p, uint32_t round, weft_comm_t **
     }
     made = shrink_make(p, &setup, &child, &handle);
     weft_error_t why = *weft_error_record();
+    if (made != WEFT_OK && setup.nranks > 0) {
+        weft_split_report_absence(&setup);
+    }
     weft_status_t status = weft_consensus_run(p, SHRINK, round, made == WEFT_OK, &value);
     uint32_t settled = status == WEFT_OK ? shrink_settle(p, &value.gone) : 0;
     if (status == WEFT_OK && settled == 0 && (value.bits & 1) != 0) {
         *child_p = handle;
         return WEFT_OK;
     }
+    weft_error_t heard = shrink_hear(child);
     shrink_unmake(child, handle);
     if (status != WEFT_OK || settled > 0) {
         return status != WEFT_OK ? status : WEFT_AGAIN;
@@ -146,9 +187,7 @@ static weft_status_t shrink_try(weft_voters_t *p, uint32_t round, weft_comm_t **
         *weft_error_record() = why;
         return made;
     }
-    return weft_fail(WEFT_ERR_RESOURCE, 0,
-                     SHRINK ": another rank could not make its end of the new communicator; its "
-                            "own error says why");
+    return shrink_refuse(p, &heard);
 }
 
 weft_status_t weft_shrink(weft_comm_t *comm, const uint32_t *excluded, uint32_t count,

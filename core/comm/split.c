@@ -76,21 +76,33 @@ void weft_split_report_absence(const weft_comm_setup_t *setup)
     weft_health_report(setup->family->boot, setup->id, &error, NULL);
 }
 
-static weft_status_t split_make_child(weft_comm_state_t *parent, const split_wish_t *members,
-                                      weft_comm_setup_t *setup, weft_comm_t **child_p)
+/* Lists the members in setup->family_rank, and finds this rank among them. */
+static weft_status_t split_list(const weft_comm_state_t *parent, const split_wish_t *members,
+                                weft_comm_setup_t *setup, uint32_t *family_rank)
 {
-    weft_comm_state_t *child = NULL;
-    uint32_t *family_rank = weft_os_alloc(setup->nranks * sizeof *family_rank, 0);
+    for (uint32_t r = 0; r < setup->nranks; r++) {
+        setup->rank = members[r].rank == parent->self.rank ? r : setup->rank;
+    }
     if (family_rank == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate a communicator of %u ranks",
                          setup->nranks);
     }
     for (uint32_t r = 0; r < setup->nranks; r++) {
         family_rank[r] = parent->self.family_rank[members[r].rank];
-        setup->rank = members[r].rank == parent->self.rank ? r : setup->rank;
     }
     setup->family_rank = family_rank;
-    weft_status_t status = weft_comm_create_child(setup, &child);
+    return WEFT_OK;
+}
+
+static weft_status_t split_make_child(weft_comm_state_t *parent, const split_wish_t *members,
+                                      weft_comm_setup_t *setup, weft_comm_t **child_p)
+{
+    weft_comm_state_t *child = NULL;
+    uint32_t *family_rank = weft_os_alloc(setup->nranks * sizeof *family_rank, 0);
+    weft_status_t status = split_list(parent, members, setup, family_rank);
+    if (status == WEFT_OK) {
+        status = weft_comm_create_child(setup, &child);
+    }
     weft_os_free(family_rank);
     if (status == WEFT_OK) {
         status = weft_handle_add(child, child_p);
@@ -104,6 +116,24 @@ static weft_status_t split_make_child(weft_comm_state_t *parent, const split_wis
     return status;
 }
 
+/* This rank has failed in the exchange, in which others may have got all wishes, its own too. They would
+ * wait for it in a child whose members all live. */
+static void split_tell_absence(weft_comm_state_t *parent, int32_t color)
+{
+    const weft_family_t *family = parent->self.family;
+    const weft_boot_peer_t *me = &weft_boot_peers(family->boot)[family->rank];
+    char why[sizeof(weft_error_t){0}.text];
+    weft_error_t error;
+    weft_failure_get(&parent->failure, &error);
+    snprintf(why, sizeof why, "%s", error.text);
+    snprintf(error.text, sizeof error.text,
+             "host %s, pid %d did not come out of the split of its parent: %.300s", me->host_name,
+             (int)me->pid, why);
+    error.comm_id = split_child_id(parent, parent->queue.sequence, color);
+    error.rank = error.peer = -1; /* numbers in the child are not known here */
+    weft_health_report(family->boot, error.comm_id, &error, NULL);
+}
+
 weft_status_t weft_split(weft_comm_state_t *parent, int32_t color, int32_t key,
                          weft_comm_t **child_p)
 {
@@ -111,7 +141,9 @@ weft_status_t weft_split(weft_comm_state_t *parent, int32_t color, int32_t key,
     split_wish_t mine = {.color = color, .key = key, .rank = parent->self.rank};
     split_wish_t *all = weft_os_alloc(parent->self.nranks * sizeof *all, 0);
     if (all == NULL) {
-        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot split %u ranks", parent->self.nranks);
+        weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot split %u ranks", parent->self.nranks);
+        weft_comm_fail(parent, -1); /* the others would wait */
+        return WEFT_ERR_RESOURCE;
     }
     weft_status_t status = weft_comm_exchange(parent, WEFT_ROOT_SPLIT, &mine, sizeof mine, all);
     if (status == WEFT_OK && color == WEFT_COLOR_NONE) {
@@ -121,6 +153,8 @@ weft_status_t weft_split(weft_comm_state_t *parent, int32_t color, int32_t key,
                                    .id = split_child_id(parent, parent->queue.sequence, color),
                                    .nranks = split_select_members(all, parent->self.nranks, color)};
         status = split_make_child(parent, all, &setup, child_p);
+    } else if (color != WEFT_COLOR_NONE && weft_comm_has_failed(parent)) {
+        split_tell_absence(parent, color);
     }
     weft_os_free(all);
     return status;

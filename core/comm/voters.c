@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/comm/consensus_records.h"
 #include "core/comm/family_setup.h"
 #include "core/comm/handle.h"
 #include "core/comm/split.h"
@@ -61,6 +62,56 @@ static weft_status_t voters_allocate(weft_voters_t *p, uint32_t nranks)
                : weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory for %u ranks", nranks);
 }
 
+static weft_status_t voters_make_record(const weft_voters_t *p, weft_consensus_record_t **record_p)
+{
+    weft_consensus_record_t *record = weft_os_alloc(sizeof *record, 0);
+    if (record == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory for a consensus");
+    }
+    record->family_rank = weft_os_alloc(p->count * sizeof *record->family_rank, 0);
+    weft_status_t status =
+        weft_consensus_init(&record->machine, p->count, p->me, (weft_consensus_outlet_t){0});
+    if (status == WEFT_OK && record->family_rank == NULL) {
+        status = weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory for a consensus");
+    }
+    if (status != WEFT_OK) {
+        weft_consensus_free_record(record);
+        return status;
+    }
+    memcpy(record->family_rank, p->family_rank, p->count * sizeof *record->family_rank);
+    *record_p = record;
+    return WEFT_OK;
+}
+
+static weft_status_t voters_reserve(weft_voters_t *p)
+{
+    weft_status_t status = WEFT_OK;
+    for (int i = 0; status == WEFT_OK && i < WEFT_VOTERS_SPARES; i++) {
+        if (p->spares[i] == NULL) {
+            status = voters_make_record(p, &p->spares[i]);
+        }
+    }
+    return status;
+}
+
+weft_consensus_record_t *weft_voters_record(weft_voters_t *p)
+{
+    weft_consensus_record_t *record = NULL;
+    weft_status_t status = WEFT_OK;
+    for (int i = 0; record == NULL && i < WEFT_VOTERS_SPARES; i++) {
+        record = p->spares[i];
+        p->spares[i] = NULL;
+    }
+    if (record == NULL) {
+        status = voters_make_record(p, &record);
+    }
+    weft_error_t kept = *weft_error_record();
+    if (status == WEFT_OK && voters_reserve(p) != WEFT_OK) {
+        *weft_error_record() = kept;
+    }
+    return record;
+}
+
 static void voters_look(weft_comm_state_t *state, void *arg)
 {
     voters_look_t *look = arg;
@@ -82,6 +133,9 @@ static void voters_look(weft_comm_state_t *state, void *arg)
         }
         p->base = weft_split_mix(p->base, self->id);
         voters_list(self, out, p);
+        look->status = voters_reserve(p);
+    }
+    if (look->status == WEFT_OK) {
         look->status = weft_family_count_attempt(self->family, p->base, &p->call);
     }
     if (look->status == WEFT_OK) {
@@ -106,6 +160,11 @@ weft_status_t weft_voters_take(weft_comm_t *comm, const weft_voters_wish_t *wish
 void weft_voters_fini(weft_voters_t *p)
 {
     weft_error_t kept = *weft_error_record();
+    for (int i = 0; i < WEFT_VOTERS_SPARES; i++) {
+        if (p->spares[i] != NULL) {
+            weft_consensus_free_record(p->spares[i]);
+        }
+    }
     weft_os_free(p->ranks);
     weft_os_free(p->family_rank);
     weft_os_free(p->settled);

@@ -7,6 +7,11 @@
 
 #include "core/comm/comm.h"
 
+struct weft_consensus_record;
+
+/* A rank that takes part in the first two consensuses of a call needs no memory on the way. */
+enum { WEFT_VOTERS_SPARES = 2 };
+
 typedef struct weft_voters {
     weft_family_t *family; /* a reference */
     uint64_t comm_id;
@@ -18,6 +23,7 @@ typedef struct weft_voters {
     uint32_t *ranks;       /* per voter: in the communicator */
     uint32_t *family_rank; /* per voter */
     bool *settled;         /* per voter: a decision says that it is gone */
+    struct weft_consensus_record *spares[WEFT_VOTERS_SPARES]; /* for consensuses to come, or NULL */
 } weft_voters_t;
 
 /* What the caller gave: whom to leave out. */
@@ -28,9 +34,14 @@ typedef struct weft_voters_wish {
 } weft_voters_wish_t;
 
 /* Fills *p from the communicator; weft_voters_fini() is due after OK. ERR_ARG: a rank out of
- * range, or the caller excludes itself. ERR_STATE, ERR_RESOURCE. Thread: any. */
+ * range, or the caller excludes itself. ERR_STATE. ERR_RESOURCE: the call does not count, so this
+ * rank may make it again and meets the others there. Thread: any. */
 weft_status_t weft_voters_take(weft_comm_t *comm, const weft_voters_wish_t *wish, weft_voters_t *p);
 void weft_voters_fini(weft_voters_t *p);
+
+/* Returns a record of these voters for one more consensus, and fills up the spare ones if it can.
+ * NULL: ERR_RESOURCE. The caller owns it. */
+struct weft_consensus_record *weft_voters_record(weft_voters_t *p);
 
 /* Tells if `left` of `of` ranks may go on where a majority is asked for. `has_first`: rank 0 is
  * one of them. Of two groups without a common rank it is true for one at most. */

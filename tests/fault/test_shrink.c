@@ -3,9 +3,11 @@
  * Revoking, agreeing and shrinking without deaths: who calls what, and what is told. */
 #include <setjmp.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -65,7 +67,7 @@ static void *revoke_soon(void *arg)
 
 /* Rank 1 never calls. A thread of rank 0 revokes what its rank and the others wait in; then all revoke,
  * which changes nothing, and go on in a new communicator. */
-static int revoke(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+static int revoke_while_waiting(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     pthread_t thread;
     void *good = comm;
@@ -100,7 +102,7 @@ static int revoke(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 static void revoking_ends_the_calls_of_all(void **state)
 {
     (void)state;
-    run_with(4, revoke, shm, 1);
+    run_with(4, revoke_while_waiting, shm, 1);
 }
 
 /* A communicator that is well agrees, too, beside its collectives. */
@@ -273,6 +275,58 @@ static void one_side_goes_on_where_a_quorum_is_asked_for(void **state)
     }
 }
 
+/* Stops this process. A child lets it go on. */
+static void stop_for(unsigned seconds)
+{
+    pid_t self = getpid();
+    if (fork() == 0) {
+        sleep(seconds);
+        kill(self, SIGCONT);
+        _exit(0);
+    }
+    raise(SIGSTOP);
+}
+
+/* Rank 1 goes on when the others, which took it for dead, have gone on, ended and left. */
+static int late_to_shrink(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    weft_comm_t *child = NULL;
+    int wrong = 0;
+    (void)arg;
+    NEED(weft_barrier(comm, NULL) == WEFT_OK);
+    if (rank == 1) {
+        stop_for(3);
+        usleep(500000);
+    } else {
+        NEED(weft_barrier(comm, NULL) == WEFT_ERR_PEER_UNRESPONSIVE);
+    }
+    weft_status_t status = weft_comm_shrink(comm, NULL, 0, &child);
+    if (rank == 1) {
+        NEED(status == WEFT_ERR_PEER_DEAD && child == NULL);
+        NEED(last_error_says(WEFT_ERR_PEER_DEAD, "the others have declared this rank, 1, dead"));
+    } else {
+        NEED(status == WEFT_OK && sums(child, 1, n - 1));
+    }
+    if (child != NULL) {
+        NEED(weft_comm_destroy(child) == WEFT_OK);
+    }
+    return wrong;
+}
+
+static void who_was_declared_dead_does_not_go_on_alone(void **state)
+{
+    static const char *const settings[] = {"core.net=net-shm", "boot.unresponsive=1",
+                                           "core.log=error"};
+    (void)state;
+    ranks_job_t job = {
+        .nranks = 4, .settings = settings, .settings_count = 3, .work = late_to_shrink};
+#ifndef __SANITIZE_THREAD__
+    assert_int_equal(ranks_run_processes(&job, 60, -1), 0);
+#else
+    (void)job;
+#endif
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -282,6 +336,7 @@ int main(void)
         cmocka_unit_test(who_does_not_come_is_named),
         cmocka_unit_test(bad_arguments_are_named),
         cmocka_unit_test(one_side_goes_on_where_a_quorum_is_asked_for),
+        cmocka_unit_test(who_was_declared_dead_does_not_go_on_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

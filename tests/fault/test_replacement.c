@@ -24,10 +24,9 @@
 #include "core/os/os.h"
 #include "tests/support/holdings.h"
 #include "tests/support/ranks.h"
+#include "tests/support/survivor.h"
 
-enum { MOST = 16, COUNT_MOST = 20000, KILLS_MOST = 100000 };
-
-#define NO_STEP UINT32_MAX
+enum { COUNT_MOST = 20000, KILLS_MOST = 100000 };
 
 enum { MEASURE_NOT, MEASURE_NOW, MEASURED };
 
@@ -49,7 +48,7 @@ typedef struct board {
     weft_unique_id_t id;
     _Atomic uint32_t ready, stop, failed_growths;
     _Atomic uint32_t measure; /* rank 0 counts: MEASURE_NOW, and then MEASURED */
-    seat_t seats[MOST];
+    seat_t seats[SURVIVOR_MOST];
     holdings_t before, middle, after; /* of rank 0 */
 } board_t;
 
@@ -63,9 +62,7 @@ typedef struct trial {
 typedef struct player {
     const trial_t *trial;
     board_t *board;
-    weft_comm_t *comm;
-    uint32_t seat, size;
-    uint32_t step; /* the next one; NO_STEP: a newcomer asks the others */
+    survivor_t self;
     uint64_t in[COUNT_MOST], out[COUNT_MOST];
 } player_t;
 
@@ -77,13 +74,14 @@ static holdings_t settled_since(const holdings_t *before)
 
 /* A rank ---------------------------------------------------------------------------------------- */
 
-static void give_up(player_t *p, const char *what)
+static void give_up(void *arg, const char *what)
 {
+    player_t *p = arg;
     weft_error_t error = {.size = sizeof error};
     (void)weft_last_error(&error);
-    fprintf(stderr, "seat %u, step %u: %s: %s: %s\n", p->seat, p->step, what,
+    fprintf(stderr, "seat %u, step %u: %s: %s: %s\n", p->self.seat, p->self.step, what,
             weft_status_name(error.status), error.text);
-    atomic_store(&p->board->seats[p->seat].wrong, 1);
+    atomic_store(&p->board->seats[p->self.seat].wrong, 1);
     _exit(1);
 }
 
@@ -96,32 +94,32 @@ static weft_status_t reduce(player_t *p, uint64_t count)
 {
     weft_request_t *request = NULL;
     weft_call_t call = {.size = sizeof call, .request_p = &request};
-    if (p->step % 3 == 0) {
-        return weft_all_reduce(p->in, p->out, count, WEFT_UINT64, WEFT_SUM, p->comm, NULL);
+    if (p->self.step % 3 == 0) {
+        return weft_all_reduce(p->in, p->out, count, WEFT_UINT64, WEFT_SUM, p->self.comm, NULL);
     }
-    if (p->step % 3 == 1) {
+    if (p->self.step % 3 == 1) {
         weft_status_t status =
-            weft_all_reduce(p->in, p->out, count, WEFT_UINT64, WEFT_SUM, p->comm, &call);
+            weft_all_reduce(p->in, p->out, count, WEFT_UINT64, WEFT_SUM, p->self.comm, &call);
         return status == WEFT_OK ? weft_request_wait(&request) : status;
     }
     weft_status_t status = weft_group_start();
-    (void)!weft_all_reduce(p->in, p->out, count, WEFT_UINT64, WEFT_SUM, p->comm, NULL);
+    (void)!weft_all_reduce(p->in, p->out, count, WEFT_UINT64, WEFT_SUM, p->self.comm, NULL);
     weft_status_t ended = weft_group_end();
     return status == WEFT_OK ? ended : status;
 }
 
 static weft_status_t train(player_t *p)
 {
-    uint64_t count = 1 + p->step * 37u % COUNT_MOST;
+    uint64_t count = 1 + p->self.step * 37u % COUNT_MOST;
     for (uint64_t i = 0; i < count; i++) {
-        p->in[i] = number_of(p->seat, p->step, i);
+        p->in[i] = number_of(p->self.seat, p->self.step, i);
         p->out[i] = 0;
     }
     weft_status_t status = reduce(p, count);
     for (uint64_t i = 0; status == WEFT_OK && i < count; i++) {
         uint64_t expected = 0;
-        for (uint32_t s = 0; s < p->size; s++) {
-            expected += number_of(s, p->step, i);
+        for (uint32_t s = 0; s < p->self.size; s++) {
+            expected += number_of(s, p->self.step, i);
         }
         if (p->out[i] != expected) {
             give_up(p, "a wrong number");
@@ -130,88 +128,12 @@ static weft_status_t train(player_t *p)
     return status;
 }
 
-/* In a new communicator of all: where the slowest of the old ones is. Everybody has its number. */
-static weft_status_t meet(player_t *p)
+/* A newcomer is wanted; the test starts it. */
+static void want(void *arg, uint32_t seat, const weft_ticket_t *ticket)
 {
-    uint32_t rank = 0, least = NO_STEP;
-    if (weft_comm_rank(p->comm, &rank) != WEFT_OK || rank != p->seat) {
-        give_up(p, "another number");
-    }
-    weft_status_t status =
-        weft_all_reduce(&p->step, &least, 1, WEFT_UINT32, WEFT_MIN, p->comm, NULL);
-    p->step = status == WEFT_OK ? least : p->step;
-    return status;
-}
-
-static void replace_comm(player_t *p, weft_comm_t *by)
-{
-    if (weft_comm_destroy(p->comm) != WEFT_OK) {
-        give_up(p, "weft_comm_destroy");
-    }
-    p->comm = by;
-}
-
-static bool has_failed(const player_t *p)
-{
-    weft_error_t error = {.size = sizeof error};
-    return weft_comm_error(p->comm, &error) != WEFT_OK || error.status != WEFT_OK;
-}
-
-/* Rank 0 of those that are here asks the test for newcomers. */
-static uint32_t make_tickets(player_t *p, uint64_t here, weft_ticket_t *tickets)
-{
-    uint32_t missing[MOST], count = 0;
-    for (uint32_t s = 0; s < p->size; s++) {
-        if ((here >> s & 1) == 0) {
-            missing[count++] = s;
-        }
-    }
-    if (weft_comm_ticket(p->comm, missing, count, tickets) != WEFT_OK) {
-        return 0; /* it has failed meanwhile, and growing says so */
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        seat_t *seat = &p->board->seats[missing[i]];
-        seat->ticket = tickets[i];
-        atomic_fetch_add(&seat->wanted, 1);
-    }
-    return count;
-}
-
-/* One attempt to be whole again. */
-static void grow(player_t *p)
-{
-    weft_ticket_t tickets[MOST];
-    weft_comm_t *grown = NULL;
-    uint64_t mine = UINT64_C(1) << p->seat, here = 0;
-    uint32_t rank = 0, count = 0;
-    if (weft_all_reduce(&mine, &here, 1, WEFT_UINT64, WEFT_BOR, p->comm, NULL) != WEFT_OK ||
-        here == (UINT64_C(1) << p->size) - 1 || weft_comm_rank(p->comm, &rank) != WEFT_OK) {
-        return;
-    }
-    count = rank == 0 ? make_tickets(p, here, tickets) : 0;
-    if (weft_comm_grow(p->comm, count > 0 ? tickets : NULL, count, &grown) == WEFT_OK) {
-        replace_comm(p, grown);
-    } else {
-        atomic_fetch_add(&p->board->failed_growths, rank == 0);
-    }
-}
-
-static void recover(player_t *p)
-{
-    uint32_t size = 0;
-    while (size != p->size || has_failed(p)) {
-        weft_comm_t *fewer = NULL;
-        if (has_failed(p)) {
-            if (weft_comm_shrink(p->comm, NULL, 0, &fewer) != WEFT_OK) {
-                give_up(p, "weft_comm_shrink");
-            }
-            replace_comm(p, fewer);
-        }
-        grow(p);
-        if (weft_comm_size(p->comm, &size) != WEFT_OK) {
-            give_up(p, "weft_comm_size");
-        }
-    }
+    player_t *p = arg;
+    p->board->seats[seat].ticket = *ticket;
+    atomic_fetch_add(&p->board->seats[seat].wanted, 1);
 }
 
 /* Trains until the test says that it is enough, which goes with the numbers, so that all hear it at the
@@ -223,29 +145,30 @@ static void play(player_t *p)
     uint32_t made = 0;
     for (;;) {
         uint32_t stop = atomic_load(&p->board->stop), all = 0;
-        weft_status_t status = fresh ? meet(p) : WEFT_OK;
+        weft_status_t status = fresh ? survivor_meet(&p->self) : WEFT_OK;
         status = status == WEFT_OK ? train(p) : status;
         if (status == WEFT_OK && fresh) {
-            atomic_store(&p->board->seats[p->seat].recovered, weft_os_clock_ns());
+            atomic_store(&p->board->seats[p->self.seat].recovered, weft_os_clock_ns());
         }
         if (status == WEFT_OK) {
-            p->step++;
+            p->self.step++;
             made++;
-            status = weft_all_reduce(&stop, &all, 1, WEFT_UINT32, WEFT_MAX, p->comm, NULL);
+            status = weft_all_reduce(&stop, &all, 1, WEFT_UINT32, WEFT_MAX, p->self.comm, NULL);
         }
-        if (p->seat == 0 && made == STEPS_BEFORE) {
+        if (p->self.seat == 0 && made == STEPS_BEFORE) {
             p->board->before = holdings_now();
         }
         if (status == WEFT_OK && all != 0) {
             return;
         }
-        if (p->seat == 0 && atomic_load(&p->board->measure) == MEASURE_NOW) {
+        if (p->self.seat == 0 && atomic_load(&p->board->measure) == MEASURE_NOW) {
             p->board->middle = settled_since(&p->board->before);
             atomic_store(&p->board->measure, MEASURED);
         }
         fresh = status != WEFT_OK;
         if (fresh) {
-            recover(p);
+            survivor_recover(&p->self);
+            atomic_store(&p->board->failed_growths, p->self.failed_growths);
         }
     }
 }
@@ -263,9 +186,12 @@ static int run_player(const trial_t *trial, board_t *board, uint32_t seat, bool 
     player_t *p = calloc(1, sizeof *p);
     *p = (player_t){.trial = trial,
                     .board = board,
-                    .seat = seat,
-                    .size = trial->nranks,
-                    .step = first ? 0 : NO_STEP};
+                    .self = {.seat = seat,
+                             .size = trial->nranks,
+                             .step = first ? 0 : SURVIVOR_NO_STEP,
+                             .arg = p,
+                             .give_up = give_up,
+                             .want = want}};
     if (first && seat == 0) {
         if (weft_unique_id_create(&board->id, &options) != WEFT_OK) {
             give_up(p, "weft_unique_id_create");
@@ -277,8 +203,8 @@ static int run_player(const trial_t *trial, board_t *board, uint32_t seat, bool 
     }
     weft_ticket_t ticket = board->seats[seat].ticket;
     weft_status_t status =
-        first ? weft_comm_init_rank(&p->comm, trial->nranks, &board->id, seat, &options)
-              : weft_comm_join(&p->comm, &ticket, &options);
+        first ? weft_comm_init_rank(&p->self.comm, trial->nranks, &board->id, seat, &options)
+              : weft_comm_join(&p->self.comm, &ticket, &options);
     if (status != WEFT_OK) {
         return first ? 1 : 2; /* a newcomer's growth may fail, because somebody else died */
     }
@@ -286,7 +212,7 @@ static int run_player(const trial_t *trial, board_t *board, uint32_t seat, bool 
     if (seat == 0 && trial->spares) {
         board->after = settled_since(&board->before);
     }
-    replace_comm(p, NULL);
+    survivor_take(&p->self, NULL);
     free(p);
     return 0;
 }
@@ -296,8 +222,8 @@ static int run_player(const trial_t *trial, board_t *board, uint32_t seat, bool 
 typedef struct job {
     const trial_t *trial;
     board_t *board;
-    pid_t pids[MOST]; /* 0: dead, until a newcomer is wanted */
-    uint32_t started[MOST];
+    pid_t pids[SURVIVOR_MOST]; /* 0: dead, until a newcomer is wanted */
+    uint32_t started[SURVIVOR_MOST];
     uint32_t last; /* who was killed last */
     uint64_t times[KILLS_MOST];
     uint32_t ntimes;
@@ -526,8 +452,8 @@ int main(int argc, char **argv)
                          .kills = (uint32_t)atoi(argv[3]),
                          .seed = argc > 4 ? (unsigned)atoi(argv[4]) : 1,
                          .spares = argc < 6};
-        if (trial.nranks < 3 || trial.nranks > MOST || trial.kills > KILLS_MOST) {
-            fprintf(stderr, "3 to %d ranks, at most %d kills\n", MOST, KILLS_MOST);
+        if (trial.nranks < 3 || trial.nranks > SURVIVOR_MOST || trial.kills > KILLS_MOST) {
+            fprintf(stderr, "3 to %d ranks, at most %d kills\n", SURVIVOR_MOST, KILLS_MOST);
             return 2;
         }
         run_trial(&trial);

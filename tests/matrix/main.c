@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The fault matrix: faults x transports x moments.
+ *
+ * Usage: fault-matrix list [CHOICE…]        a line of JSON for each cell
+ *        fault-matrix run [OPTION…] [CHOICE…]  runs cells, a line of JSON for each; exit code 1: one is red
+ *   CHOICE  fault=WORDS, transport=WORDS, moment=WORDS or quick
+ *   -n N    trials of a cell, each with another victim (3)
+ *   -s X    bars are multiplied by X (1)
+ *   -p      without a sandbox, for guests
+ *   -v      with what ranks write to stderr */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "trial.h"
+
+enum { TRIALS_MOST = 100 };
+
+typedef struct choice {
+    const char *fault, *transport, *moment;
+    bool quick;
+} choice_t;
+
+typedef struct options {
+    uint32_t trials;
+    double slack;
+    bool run;
+    const char *how; /* trial.h */
+    choice_t choice;
+} options_t;
+
+static void print_text(const char *key, const char *text)
+{
+    printf(",\"%s\":\"", key);
+    for (; text != NULL && *text != '\0'; text++) {
+        if (*text == '"' || *text == '\\') {
+            putchar('\\');
+        }
+        putchar((unsigned char)*text < ' ' ? ' ' : *text);
+    }
+    putchar('"');
+}
+
+static void print_cell(const cell_t *cell)
+{
+    printf("{\"fault\":\"%s\",\"transport\":\"%s\",\"moment\":\"%s\"", fault_name(cell->fault),
+           transport_name(cell->transport), moment_name(cell->moment));
+    if (cell->test != NULL) {
+        print_text("test", cell->test);
+    } else if (cell->none != NULL) {
+        print_text("none", cell->none);
+    } else {
+        printf(",\"bar\":%.1f,\"quick\":%s", cell->bar, cell->quick ? "true" : "false");
+    }
+}
+
+static int compare(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+    return *x < *y ? -1 : *x > *y;
+}
+
+/* Runs all trials of a cell and prints them. Returns whether one was red. */
+static bool run_cell(const cell_t *cell, const options_t *options)
+{
+    double ms[TRIALS_MOST], again = 0;
+    outcome_t outcome = {0}, bad = {0};
+    uint32_t n = options->trials, red = 0, on = MATRIX_RANKS;
+    char status[sizeof outcome.status] = "";
+    for (uint32_t i = 0; i < n; i++) {
+        trial_run(cell, i, options->slack, options->how, &outcome);
+        if (outcome.skipped) {
+            break;
+        }
+        if (!outcome.green) {
+            bad = outcome;
+            red++;
+        }
+        ms[i] = outcome.ms;
+        on = outcome.went_on < on ? outcome.went_on : on;
+        again = outcome.again_ms > again ? outcome.again_ms : again;
+        if (outcome.status[0] != '\0') {
+            memcpy(status, outcome.status, sizeof status);
+        }
+    }
+    print_cell(cell);
+    if (outcome.skipped) {
+        print_text("skipped", outcome.why);
+    } else {
+        qsort(ms, n, sizeof *ms, compare);
+        printf(",\"trials\":%u,\"red\":%u,\"median_ms\":%.1f,\"worst_ms\":%.1f,\"again_ms\":%.1f,"
+               "\"on\":%u",
+               n, red, ms[n / 2], ms[n - 1], again, on);
+        print_text("status", status);
+        print_text("why", bad.why);
+    }
+    printf("}\n");
+    fflush(stdout);
+    return red > 0;
+}
+
+static bool chosen(const cell_t *cell, const choice_t *choice)
+{
+    return (choice->fault == NULL || strcmp(choice->fault, fault_name(cell->fault)) == 0) &&
+           (choice->transport == NULL ||
+            strcmp(choice->transport, transport_name(cell->transport)) == 0) &&
+           (choice->moment == NULL || strcmp(choice->moment, moment_name(cell->moment)) == 0) &&
+           (!choice->quick || cell->quick);
+}
+
+/* Returns how many cells were taken; adds red ones. */
+static uint32_t take_cells(const options_t *options, uint32_t *red)
+{
+    uint32_t taken = 0;
+    for (int f = 0; f < FAULTS; f++) {
+        for (int t = 0; t < TRANSPORTS; t++) {
+            for (int m = 0; m < MOMENTS; m++) {
+                cell_t cell;
+                cell_find((fault_t)f, (transport_t)t, (moment_t)m, &cell);
+                bool runs = cell.test == NULL && cell.none == NULL;
+                if (!chosen(&cell, &options->choice) || (options->run && !runs)) {
+                    continue;
+                }
+                taken++;
+                if (options->run) {
+                    *red += run_cell(&cell, options);
+                } else {
+                    print_cell(&cell);
+                    printf("}\n");
+                }
+            }
+        }
+    }
+    return taken;
+}
+
+static _Noreturn void usage(const char *what)
+{
+    fprintf(stderr,
+            "fault-matrix: %s\nusage: fault-matrix list|run [-n TRIALS] [-s SLACK] [-p] [-v] "
+            "[fault=NAME] [transport=NAME] [moment=NAME] [quick]\n",
+            what);
+    exit(2);
+}
+
+static void choose(choice_t *choice, const char *word)
+{
+    if (strncmp(word, "fault=", 6) == 0) {
+        choice->fault = word + 6;
+    } else if (strncmp(word, "transport=", 10) == 0) {
+        choice->transport = word + 10;
+    } else if (strncmp(word, "moment=", 7) == 0) {
+        choice->moment = word + 7;
+    } else if (strcmp(word, "quick") == 0) {
+        choice->quick = true;
+    } else {
+        usage(word);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    options_t options = {.trials = 3, .slack = 1, .how = ""};
+    uint32_t red = 0;
+    int option;
+    if (argc < 2 || (strcmp(argv[1], "list") != 0 && strcmp(argv[1], "run") != 0)) {
+        usage("what to do?");
+    }
+    options.run = strcmp(argv[1], "run") == 0;
+    optind = 2;
+    while ((option = getopt(argc, argv, "n:s:pv")) != -1) {
+        switch (option) {
+        case 'n':
+            options.trials = (uint32_t)strtoul(optarg, NULL, 10);
+            break;
+        case 's':
+            options.slack = strtod(optarg, NULL);
+            break;
+        case 'p':
+            options.how = "pv";
+            break;
+        case 'v':
+            options.how = *options.how == 'p' ? options.how : "v";
+            break;
+        default:
+            usage("no such option");
+        }
+    }
+    for (; optind < argc; optind++) {
+        choose(&options.choice, argv[optind]);
+    }
+    if (options.trials == 0 || options.trials > TRIALS_MOST || !(options.slack > 0)) {
+        usage("-n takes 1 to 100 trials, -s a factor above 0");
+    }
+    if (take_cells(&options, &red) == 0) {
+        usage("no cell has these names; fault-matrix list prints all");
+    }
+    return red > 0;
+}

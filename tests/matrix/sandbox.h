@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A sandbox for a cell: namespaces of its own for users, mounts and networks, so that a fault hits
+ * nobody else and no rights are needed. Hosts in it are network namespaces on two bridges, with a cable
+ * between these. */
+#ifndef TESTS_MATRIX_SANDBOX_H
+#define TESTS_MATRIX_SANDBOX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Folders that are empty in a sandbox, each with a file system of its own. */
+#define SANDBOX_SHM "/dev/shm"
+#define SANDBOX_TMP "/tmp"
+
+/* Enters one. Returns NULL, or why this machine has none. */
+const char *sandbox_enter(void);
+/* How many files are in the folder. */
+uint32_t sandbox_files(const char *folder);
+/* Fills the file system of the folder until nothing more fits. */
+void sandbox_fill(const char *folder);
+
+/* Makes the network of host `host`, in which process `pid` is: address 10.77.0.(1 + host). Hosts from
+ * `border` on are behind the cable. False: it cannot be made. */
+bool hosts_connect(uint32_t host, uint32_t border, pid_t pid);
+/* The bridges and the cable between them; before the first host. */
+bool hosts_begin(void);
+/* The host's cable is pulled, or plugged in again. */
+void host_plug(uint32_t host, bool in);
+/* Nothing reaches the host any more; what it sends arrives. */
+void host_deafen(uint32_t host);
+/* The cable between the bridges. */
+void hosts_divide(void);
+
+#endif

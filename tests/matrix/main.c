@@ -16,7 +16,7 @@
 
 #include "trial.h"
 
-enum { TRIALS_MOST = 100 };
+enum { TRIALS_MOST = 100, EXIT_SKIPPED = 77 };
 
 typedef struct choice {
     const char *fault, *transport, *moment;
@@ -62,8 +62,12 @@ static int compare(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
-/* Runs all trials of a cell and prints them. Returns whether one was red. */
-static bool run_cell(const cell_t *cell, const options_t *options)
+typedef struct tally {
+    uint32_t taken, red, skipped;
+} tally_t;
+
+/* Runs all trials of a cell and prints them. */
+static void run_cell(const cell_t *cell, const options_t *options, tally_t *tally)
 {
     double ms[TRIALS_MOST], again = 0;
     outcome_t outcome = {0}, bad = {0};
@@ -87,6 +91,7 @@ static bool run_cell(const cell_t *cell, const options_t *options)
     }
     print_cell(cell);
     if (outcome.skipped) {
+        tally->skipped++;
         print_text("skipped", outcome.why);
     } else {
         qsort(ms, n, sizeof *ms, compare);
@@ -98,7 +103,7 @@ static bool run_cell(const cell_t *cell, const options_t *options)
     }
     printf("}\n");
     fflush(stdout);
-    return red > 0;
+    tally->red += red > 0;
 }
 
 static bool chosen(const cell_t *cell, const choice_t *choice)
@@ -110,30 +115,45 @@ static bool chosen(const cell_t *cell, const choice_t *choice)
            (!choice->quick || cell->quick);
 }
 
-/* Returns how many cells were taken; adds red ones. */
-static uint32_t take_cells(const options_t *options, uint32_t *red)
+static void take_cell(const cell_t *cell, const options_t *options, tally_t *tally)
 {
-    uint32_t taken = 0;
+    bool runs = cell->test == NULL && cell->none == NULL;
+    if (!chosen(cell, &options->choice) || (options->run && !runs)) {
+        return;
+    }
+    tally->taken++;
+    if (options->run) {
+        run_cell(cell, options, tally);
+    } else {
+        print_cell(cell);
+        printf("}\n");
+    }
+}
+
+static void take_cells(const options_t *options, tally_t *tally)
+{
     for (int f = 0; f < FAULTS; f++) {
         for (int t = 0; t < TRANSPORTS; t++) {
             for (int m = 0; m < MOMENTS; m++) {
                 cell_t cell;
                 cell_find((fault_t)f, (transport_t)t, (moment_t)m, &cell);
-                bool runs = cell.test == NULL && cell.none == NULL;
-                if (!chosen(&cell, &options->choice) || (options->run && !runs)) {
-                    continue;
-                }
-                taken++;
-                if (options->run) {
-                    *red += run_cell(&cell, options);
-                } else {
-                    print_cell(&cell);
-                    printf("}\n");
-                }
+                take_cell(&cell, options, tally);
             }
         }
     }
-    return taken;
+}
+
+/* In the words that scripts/test looks for. */
+static int end_run(const tally_t *tally)
+{
+    if (tally->skipped > 0) {
+        printf("[  SKIPPED ] %u_of_%u_cells_of_the_fault_matrix\n", tally->skipped, tally->taken);
+    }
+    if (tally->skipped == tally->taken) {
+        printf("SKIPPED: no cell of the fault matrix can run here; the lines above say why\n");
+        return EXIT_SKIPPED;
+    }
+    return tally->red > 0;
 }
 
 static _Noreturn void usage(const char *what)
@@ -163,7 +183,6 @@ static void choose(choice_t *choice, const char *word)
 int main(int argc, char **argv)
 {
     options_t options = {.trials = 3, .slack = 1, .how = ""};
-    uint32_t red = 0;
     int option;
     if (argc < 2 || (strcmp(argv[1], "list") != 0 && strcmp(argv[1], "run") != 0)) {
         usage("what to do?");
@@ -194,8 +213,10 @@ int main(int argc, char **argv)
     if (options.trials == 0 || options.trials > TRIALS_MOST || !(options.slack > 0)) {
         usage("-n takes 1 to 100 trials, -s a factor above 0");
     }
-    if (take_cells(&options, &red) == 0) {
+    tally_t tally = {.taken = 0};
+    take_cells(&options, &tally);
+    if (tally.taken == 0) {
         usage("no cell has these names; fault-matrix list prints all");
     }
-    return red > 0;
+    return options.run ? end_run(&tally) : 0;
 }

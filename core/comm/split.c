@@ -142,7 +142,9 @@ weft_status_t weft_split(weft_comm_state_t *parent, int32_t color, int32_t key,
     split_wish_t *all = weft_os_alloc(parent->self.nranks * sizeof *all, 0);
     if (all == NULL) {
         weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot split %u ranks", parent->self.nranks);
-        weft_comm_fail(parent, -1); /* the others would wait */
+        if (parent->self.nranks > 1) {
+            weft_comm_fail(parent, -1); /* the others would wait */
+        }
         return WEFT_ERR_RESOURCE;
     }
     weft_status_t status = weft_comm_exchange(parent, WEFT_ROOT_SPLIT, &mine, sizeof mine, all);

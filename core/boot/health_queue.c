@@ -7,8 +7,14 @@
 #include "core/os/assert.h"
 #include "core/os/os_socket.h"
 
-#define QUEUE_QUESTIONS 64 /* beyond this asks and answers are dropped: they are repeated */
+#define QUEUE_QUESTIONS 64 /* beyond this asks and answers are dropped */
 #define QUEUE_SPARES 8     /* events that are there without memory */
+
+/* Asks and answers are repeated: one that is lost does no harm. */
+static bool health_queue_is_question(const weft_health_event_t *event)
+{
+    return event->type == WEFT_HEALTH_ASK || event->type == WEFT_HEALTH_ANSWER;
+}
 
 /* Fills up the reserve with the event, or frees it. */
 static void health_queue_put_back(weft_health_queue_t *queue, weft_health_event_t *event)
@@ -66,7 +72,7 @@ void weft_health_queue_fini(weft_health_queue_t *queue)
 /* False: the queue is full. The mutex is held. */
 static bool health_queue_append(weft_health_queue_t *queue, weft_health_event_t *event)
 {
-    bool question = event->type == WEFT_HEALTH_ASK || event->type == WEFT_HEALTH_ANSWER;
+    bool question = health_queue_is_question(event);
     weft_os_mutex_assert_held(&queue->mutex);
     if (question && queue->questions == QUEUE_QUESTIONS) {
         return false;
@@ -79,9 +85,8 @@ static bool health_queue_append(weft_health_queue_t *queue, weft_health_event_t 
 
 void weft_health_queue_post(weft_health_queue_t *queue, const weft_health_event_t *event)
 {
-    bool question = event->type == WEFT_HEALTH_ASK || event->type == WEFT_HEALTH_ANSWER;
     weft_health_event_t *copy = weft_os_alloc(sizeof *copy, 0);
-    if (copy == NULL && !question) {
+    if (copy == NULL && !health_queue_is_question(event)) {
         copy = health_queue_spare(queue);
     }
     if (copy == NULL) {

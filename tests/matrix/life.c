@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "core/os/os.h"
+#include "tests/support/survivor.h"
 
 #define TRY_AGAIN_NS (250 * WEFT_NS_PER_MS)
 
@@ -107,17 +108,12 @@ static weft_status_t note_call(living_t *l, uint64_t begin, weft_status_t status
 
 /* Numbers --------------------------------------------------------------------------------------- */
 
-static uint64_t number_of(uint32_t rank, uint32_t step, uint64_t at)
-{
-    return (uint64_t)(rank + 1) * 1000003u + step * 31u + at % 97;
-}
-
 static void compare(living_t *l, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++) {
         uint64_t expected = 0;
         for (uint32_t r = 0; r < MATRIX_RANKS; r++) {
-            expected += (l->members >> r & 1) != 0 ? number_of(r, l->step, i) : 0;
+            expected += (l->members >> r & 1) != 0 ? survivor_number(r, l->step, i) : 0;
         }
         if (l->out[i] != expected) {
             snprintf(l->record->wrong, sizeof l->record->wrong,
@@ -132,7 +128,7 @@ static weft_status_t reduce(living_t *l, weft_comm_t *comm, uint64_t count)
 {
     uint32_t pause = atomic_exchange(&l->board->pause_ms[l->life->rank], 0);
     for (uint64_t i = 0; i < count; i++) {
-        l->in[i] = number_of(l->life->rank, l->step, i);
+        l->in[i] = survivor_number(l->life->rank, l->step, i);
         l->out[i] = 0;
     }
     if (pause > 0) {

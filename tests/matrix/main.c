@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/config/nearest.h"
 #include "trial.h"
 
 enum { TRIALS_MOST = 100, EXIT_SKIPPED = 77 };
@@ -165,19 +166,52 @@ static _Noreturn void usage(const char *what)
     exit(2);
 }
 
+/* Returns the name behind `key` in `word`, "fault=killed", or NULL if the word has another key. */
+static const char *choose_name(const char *word, const char *key, const char *const *names,
+                               uint32_t count)
+{
+    size_t bytes = strlen(key);
+    weft_nearest_t nearest;
+    char hint[64], text[160];
+    if (strncmp(word, key, bytes) != 0) {
+        return NULL;
+    }
+    weft_nearest_start(&nearest, word + bytes);
+    for (uint32_t i = 0; i < count; i++) {
+        if (strcmp(names[i], word + bytes) == 0) {
+            return names[i];
+        }
+        weft_nearest_offer(&nearest, names[i], strlen(names[i]));
+    }
+    weft_nearest_hint(&nearest, "", "", hint, sizeof hint);
+    snprintf(text, sizeof text, "%.60s: no such name%s", word, hint);
+    usage(text);
+}
+
 static void choose(choice_t *choice, const char *word)
 {
-    if (strncmp(word, "fault=", 6) == 0) {
-        choice->fault = word + 6;
-    } else if (strncmp(word, "transport=", 10) == 0) {
-        choice->transport = word + 10;
-    } else if (strncmp(word, "moment=", 7) == 0) {
-        choice->moment = word + 7;
-    } else if (strcmp(word, "quick") == 0) {
-        choice->quick = true;
-    } else {
+    const char *fault = choose_name(word, "fault=", matrix_faults, FAULTS);
+    const char *transport = choose_name(word, "transport=", matrix_transports, TRANSPORTS);
+    const char *moment = choose_name(word, "moment=", matrix_moments, MOMENTS);
+    bool quick = strcmp(word, "quick") == 0;
+    if (fault == NULL && transport == NULL && moment == NULL && !quick) {
         usage(word);
     }
+    choice->fault = fault != NULL ? fault : choice->fault;
+    choice->transport = transport != NULL ? transport : choice->transport;
+    choice->moment = moment != NULL ? moment : choice->moment;
+    choice->quick = choice->quick || quick;
+}
+
+/* The cells that were asked for are others' or empty: says whose, and why. */
+static int explain_empty(options_t options)
+{
+    tally_t tally = {.taken = 0};
+    options.run = false;
+    take_cells(&options, &tally);
+    fprintf(stderr, "fault-matrix: none of these cells is run here%s\n",
+            tally.taken > 0 ? "; the lines say why" : "");
+    return 2;
 }
 
 int main(int argc, char **argv)
@@ -216,7 +250,7 @@ int main(int argc, char **argv)
     tally_t tally = {.taken = 0};
     take_cells(&options, &tally);
     if (tally.taken == 0) {
-        usage("no cell has these names; fault-matrix list prints all");
+        return explain_empty(options);
     }
     return options.run ? end_run(&tally) : 0;
 }

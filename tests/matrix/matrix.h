@@ -58,6 +58,9 @@ typedef enum transport { MATRIX_TRANSPORTS(MATRIX_CONSTANT) TRANSPORTS } transpo
 typedef enum moment { MATRIX_MOMENTS(MATRIX_CONSTANT) MOMENTS } moment_t;
 #undef MATRIX_CONSTANT
 
+/* All names, by number. */
+extern const char *const matrix_faults[], *const matrix_transports[], *const matrix_moments[];
+
 const char *fault_name(fault_t fault);
 const char *transport_name(transport_t transport);
 const char *moment_name(moment_t moment);

@@ -5,20 +5,21 @@
 
 #define MATRIX_NAME(constant, name) name,
 
+const char *const matrix_faults[] = {MATRIX_FAULTS(MATRIX_NAME)};
+const char *const matrix_transports[] = {MATRIX_TRANSPORTS(MATRIX_NAME)};
+const char *const matrix_moments[] = {MATRIX_MOMENTS(MATRIX_NAME)};
+
 const char *fault_name(fault_t fault)
 {
-    static const char *const names[] = {MATRIX_FAULTS(MATRIX_NAME)};
-    return names[fault];
+    return matrix_faults[fault];
 }
 
 const char *transport_name(transport_t transport)
 {
-    static const char *const names[] = {MATRIX_TRANSPORTS(MATRIX_NAME)};
-    return names[transport];
+    return matrix_transports[transport];
 }
 
 const char *moment_name(moment_t moment)
 {
-    static const char *const names[] = {MATRIX_MOMENTS(MATRIX_NAME)};
-    return names[moment];
+    return matrix_moments[moment];
 }

@@ -85,11 +85,6 @@ static void give_up(void *arg, const char *what)
     _exit(1);
 }
 
-static uint64_t number_of(uint32_t seat, uint32_t step, uint64_t at)
-{
-    return (uint64_t)(seat + 1) * 1000003u + step * 31u + at % 97;
-}
-
 static weft_status_t reduce(player_t *p, uint64_t count)
 {
     weft_request_t *request = NULL;
@@ -112,14 +107,14 @@ static weft_status_t train(player_t *p)
 {
     uint64_t count = 1 + p->self.step * 37u % COUNT_MOST;
     for (uint64_t i = 0; i < count; i++) {
-        p->in[i] = number_of(p->self.seat, p->self.step, i);
+        p->in[i] = survivor_number(p->self.seat, p->self.step, i);
         p->out[i] = 0;
     }
     weft_status_t status = reduce(p, count);
     for (uint64_t i = 0; status == WEFT_OK && i < count; i++) {
         uint64_t expected = 0;
         for (uint32_t s = 0; s < p->self.size; s++) {
-            expected += number_of(s, p->self.step, i);
+            expected += survivor_number(s, p->self.step, i);
         }
         if (p->out[i] != expected) {
             give_up(p, "a wrong number");

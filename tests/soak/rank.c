@@ -66,15 +66,10 @@ static void want(void *arg, uint32_t seat, const weft_ticket_t *ticket)
 
 /* Numbers --------------------------------------------------------------------------------------- */
 
-static uint64_t number_of(uint32_t seat, uint32_t step, uint64_t at)
-{
-    return (uint64_t)(seat + 1) * 1000003u + step * 31u + at % 97;
-}
-
 static void fill(const player_t *p, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++) {
-        p->in[i] = number_of(p->self.seat, p->self.step, i);
+        p->in[i] = survivor_number(p->self.seat, p->self.step, i);
     }
     memset(p->out, 0, count * sizeof *p->out);
 }
@@ -84,7 +79,7 @@ static uint64_t sum_of(const player_t *p, uint64_t members, uint64_t at)
 {
     uint64_t sum = 0;
     for (uint32_t s = 0; s < p->self.size; s++) {
-        sum += (members >> s & 1) != 0 ? number_of(s, p->self.step, at) : 0;
+        sum += (members >> s & 1) != 0 ? survivor_number(s, p->self.step, at) : 0;
     }
     return sum;
 }
@@ -139,7 +134,7 @@ static weft_status_t all_gather(player_t *p, uint64_t count)
     fill(p, each);
     weft_status_t status = weft_all_gather(p->in, p->out, each, WEFT_UINT64, p->self.comm, NULL);
     for (uint64_t i = 0; status == WEFT_OK && i < each * p->self.size; i++) {
-        compare(p, "all_gather", i, number_of((uint32_t)(i / each), p->self.step, i % each));
+        compare(p, "all_gather", i, survivor_number((uint32_t)(i / each), p->self.step, i % each));
     }
     return status;
 }
@@ -163,7 +158,7 @@ static weft_status_t broadcast(player_t *p, uint64_t count)
     weft_status_t status =
         weft_broadcast(p->in, p->out, count, WEFT_UINT64, root, p->self.comm, NULL);
     for (uint64_t i = 0; status == WEFT_OK && i < count; i++) {
-        compare(p, "broadcast", i, number_of(root, p->self.step, i));
+        compare(p, "broadcast", i, survivor_number(root, p->self.step, i));
     }
     return status;
 }
@@ -181,7 +176,7 @@ static weft_status_t exchange(player_t *p, uint64_t count)
     status = status != WEFT_OK ? status : sent != WEFT_OK ? sent : received;
     status = status == WEFT_OK ? ended : status;
     for (uint64_t i = 0; status == WEFT_OK && i < count; i++) {
-        compare(p, "recv", i, number_of(from, p->self.step, i));
+        compare(p, "recv", i, survivor_number(from, p->self.step, i));
     }
     return status;
 }

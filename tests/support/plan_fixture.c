@@ -243,3 +243,15 @@ weft_plan_t **plan_fixture_write(plan_fixture_fn_t write, weft_coll_t coll, uint
     weft_algo_ops_t ops = {.size = sizeof ops, .emit = written_emit};
     return emit_on_one_host(&ops, &algo, (weft_algo_call_t){.coll = coll, .nranks = nranks});
 }
+
+uint32_t plan_fixture_put(weft_plan_builder_t *b, uint32_t lane, weft_operand_t to,
+                          weft_operand_t one, weft_operand_t two, uint32_t flags)
+{
+    weft_move_t move = {.dst = {to},
+                        .src = {one, two},
+                        .ndst = 1,
+                        .nsrc = two.kind == WEFT_OPERAND_NONE ? 1 : 2,
+                        .flags = flags,
+                        .like = weft_in(0, 0)};
+    return b->move(b, lane, &move);
+}

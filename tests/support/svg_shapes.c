@@ -123,3 +123,12 @@ bool svg_boxes_overlap(const svg_box_t *a, const svg_box_t *b)
     return a->x + a->w > b->x + 0.01 && b->x + b->w > a->x + 0.01 && a->y + a->h > b->y + 0.01 &&
            b->y + b->h > a->y + 0.01;
 }
+
+size_t svg_count(const char *text, const char *what)
+{
+    size_t n = 0;
+    for (const char *at = strstr(text, what); at != NULL; at = strstr(at + 1, what)) {
+        n++;
+    }
+    return n;
+}

@@ -34,6 +34,8 @@ typedef struct svg_shapes {
 void svg_shapes_read(svg_shapes_t *shapes, const char *text, const char *box);
 void svg_shapes_free(svg_shapes_t *shapes);
 
+/* How often `what` is in a drawing. */
+size_t svg_count(const char *text, const char *what);
 /* Returns the point of a curve at `at`, 0 to 1. */
 svg_point_t svg_curve_at(const svg_point_t curve[3], double at);
 /* True if the boxes have more than their edges in common. */

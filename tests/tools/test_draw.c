@@ -13,6 +13,7 @@
 
 #include "core/base/error.h"
 #include "tests/support/plan_fixture.h"
+#include "tests/support/svg_shapes.h"
 #include "tests/support/xml_check.h"
 #include "tools/draw.h"
 
@@ -42,15 +43,6 @@ static picture_t draw(const char *algo, weft_coll_t coll, uint32_t n, draw_view_
     return picture;
 }
 
-static size_t count(const char *text, const char *what)
-{
-    size_t n = 0;
-    for (const char *at = strstr(text, what); at != NULL; at = strstr(at + 1, what)) {
-        n++;
-    }
-    return n;
-}
-
 static void rings_have_an_arrow_for_every_link(void **state)
 {
     (void)state;
@@ -59,7 +51,7 @@ static void rings_have_an_arrow_for_every_link(void **state)
         assert_int_equal(p.status, WEFT_OK);
         assert_int_equal(p.view, DRAW_RING);
         assert_null(xml_check(p.text));
-        assert_int_equal(count(p.text, "<title>rank "), n);
+        assert_int_equal(svg_count(p.text, "<title>rank "), n);
         assert_int_equal(xml_count(p.text, "circle"), n);
         free(p.text);
     }
@@ -70,7 +62,7 @@ static void an_exchange_is_no_tree(void **state)
     (void)state;
     picture_t p = draw("algo-flat", WEFT_ALL_REDUCE, 6, DRAW_AUTO);
     assert_int_equal(p.view, DRAW_RING);
-    assert_int_equal(count(p.text, "<title>rank "), 30);
+    assert_int_equal(svg_count(p.text, "<title>rank "), 30);
     free(p.text);
     p = draw("algo-flat", WEFT_ALL_REDUCE, 6, DRAW_TREE);
     assert_int_equal(p.status, WEFT_ERR_ARG);
@@ -98,7 +90,7 @@ static void lanes_have_a_bar_for_every_move(void **state)
         picture_t p = draw("algo-ring", WEFT_ALL_REDUCE, n, DRAW_LANES);
         assert_int_equal(p.status, WEFT_OK);
         assert_null(xml_check(p.text));
-        assert_int_equal(count(p.text, "<title>rank "), n * (2 * n - 1));
+        assert_int_equal(svg_count(p.text, "<title>rank "), n * (2 * n - 1));
         free(p.text);
     }
 }

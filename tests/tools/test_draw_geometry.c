@@ -291,32 +291,23 @@ static void links_pass_under_no_other_host(void **state)
     }
 }
 
-static size_t count(const char *text, const char *what)
-{
-    size_t n = 0;
-    for (const char *at = strstr(text, what); at != NULL; at = strstr(at + 1, what)) {
-        n++;
-    }
-    return n;
-}
-
 static void grids_and_boxes_show_all_that_is_sent(void **state)
 {
     (void)state;
     for (size_t i = 0; i < SAMPLES; i++) {
         uint32_t n = samples[i].n;
         if (samples[i].by == &flat && samples[i].chosen == DRAW_GRID) {
-            assert_int_equal(count(texts[i], "<title>rank "), n * (n - 1));
+            assert_int_equal(svg_count(texts[i], "<title>rank "), n * (n - 1));
         }
         if (samples[i].by == &ring && samples[i].chosen == DRAW_GRID) {
-            assert_int_equal(count(texts[i], "<title>rank "), n);
+            assert_int_equal(svg_count(texts[i], "<title>rank "), n);
         }
         if (samples[i].by == &ring && samples[i].chosen == DRAW_HOSTS) {
-            assert_int_equal(count(texts[i], "<title>host "), 3);
-            assert_int_equal(count(texts[i], "<title>rank "), 9);
+            assert_int_equal(svg_count(texts[i], "<title>host "), 3);
+            assert_int_equal(svg_count(texts[i], "<title>rank "), 9);
         }
         if (samples[i].by == &hier && samples[i].chosen == DRAW_HOSTS && n == 16) {
-            assert_int_equal(count(texts[i], ">×4<"), 4);
+            assert_int_equal(svg_count(texts[i], ">×4<"), 4);
         }
     }
 }

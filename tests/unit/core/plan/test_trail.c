@@ -16,18 +16,6 @@
 
 static const weft_operand_t none = {WEFT_OPERAND_NONE, 0, 0};
 
-static uint32_t put(weft_plan_builder_t *b, uint32_t lane, weft_operand_t to, weft_operand_t one,
-                    weft_operand_t two, uint32_t flags)
-{
-    weft_move_t move = {.dst = {to},
-                        .src = {one, two},
-                        .ndst = 1,
-                        .nsrc = two.kind == WEFT_OPERAND_NONE ? 1 : 2,
-                        .flags = flags,
-                        .like = weft_in(0, 0)};
-    return b->move(b, lane, &move);
-}
-
 static void expect(plan_fixture_fn_t write, weft_coll_t coll, uint32_t n, const char *text)
 {
     weft_plan_t **plans = plan_fixture_write(write, coll, n);
@@ -81,19 +69,19 @@ static void uneven(const weft_algo_call_t *call, weft_plan_builder_t *b)
     b->grid(b, 1, 1);
     uint32_t lane = b->lane(b);
     for (uint32_t i = 0; call->rank != 0 && i < times_of(call->rank); i++) {
-        put(b, lane, weft_port(b->port(b, lane, 0, i, 1)), weft_in(0, 0), none, 0);
+        plan_fixture_put(b, lane, weft_port(b->port(b, lane, 0, i, 1)), weft_in(0, 0), none, 0);
     }
     if (call->rank != 0) {
         return;
     }
-    put(b, lane, weft_tmp(0, 0), weft_in(0, 0), none, 0);
+    plan_fixture_put(b, lane, weft_tmp(0, 0), weft_in(0, 0), none, 0);
     for (uint32_t rank = 1; rank < call->nranks; rank++) {
         for (uint32_t i = 0; i < times_of(rank); i++) {
-            put(b, lane, weft_tmp(0, 0), weft_tmp(0, 0), weft_port(b->port(b, lane, rank, i, 0)),
-                0);
+            plan_fixture_put(b, lane, weft_tmp(0, 0), weft_tmp(0, 0),
+                             weft_port(b->port(b, lane, rank, i, 0)), 0);
         }
     }
-    put(b, lane, weft_out(0, 0), weft_tmp(0, 0), none, WEFT_MOVE_FINAL);
+    plan_fixture_put(b, lane, weft_out(0, 0), weft_tmp(0, 0), none, WEFT_MOVE_FINAL);
 }
 
 static void ranks_are_counted_however_many(void **state)
@@ -112,13 +100,13 @@ static void half(const weft_algo_call_t *call, weft_plan_builder_t *b)
     b->grid(b, 1, 0);
     uint32_t lane = b->lane(b);
     if (call->rank % 2 == 1) {
-        put(b, lane, weft_port(b->port(b, lane, 0, 0, 1)), weft_in(0, 0), none, 0);
+        plan_fixture_put(b, lane, weft_port(b->port(b, lane, 0, 0, 1)), weft_in(0, 0), none, 0);
     }
     weft_operand_t sum = weft_in(0, 0);
     for (uint32_t rank = 1; call->rank == 0 && rank < call->nranks; rank += 2) {
         bool last = rank + 2 >= call->nranks;
-        put(b, lane, weft_out(0, 0), sum, weft_port(b->port(b, lane, rank, 0, 0)),
-            last ? WEFT_MOVE_FINAL : 0);
+        plan_fixture_put(b, lane, weft_out(0, 0), sum, weft_port(b->port(b, lane, rank, 0, 0)),
+                         last ? WEFT_MOVE_FINAL : 0);
         sum = weft_out(0, 0);
     }
 }
@@ -142,10 +130,11 @@ static void final_twice(const weft_algo_call_t *call, weft_plan_builder_t *b)
     b->grid(b, 1, 1);
     uint32_t lane = b->lane(b);
     if (call->rank == 1) {
-        put(b, lane, weft_port(b->port(b, lane, 0, 0, 1)), weft_in(0, 0), none, WEFT_MOVE_FINAL);
+        plan_fixture_put(b, lane, weft_port(b->port(b, lane, 0, 0, 1)), weft_in(0, 0), none,
+                         WEFT_MOVE_FINAL);
     } else {
         weft_operand_t from = weft_port(b->port(b, lane, 1, 0, 0));
-        put(b, lane, weft_out(0, 0), from, weft_in(0, 0), WEFT_MOVE_FINAL);
+        plan_fixture_put(b, lane, weft_out(0, 0), from, weft_in(0, 0), WEFT_MOVE_FINAL);
     }
 }
 
@@ -234,8 +223,10 @@ static void second_lane(const weft_algo_call_t *call, weft_plan_builder_t *b)
 {
     b->grid(b, 1, 0);
     uint32_t give = b->lane(b), get = b->lane(b);
-    put(b, give, weft_port(b->port(b, give, 1 - call->rank, 0, 1)), weft_in(0, 0), none, 0);
-    put(b, get, weft_out(0, 0), weft_port(b->port(b, get, 1 - call->rank, 0, 0)), weft_in(0, 0), 0);
+    plan_fixture_put(b, give, weft_port(b->port(b, give, 1 - call->rank, 0, 1)), weft_in(0, 0),
+                     none, 0);
+    plan_fixture_put(b, get, weft_out(0, 0), weft_port(b->port(b, get, 1 - call->rank, 0, 0)),
+                     weft_in(0, 0), 0);
 }
 
 static void the_lane_that_wrote_is_named(void **state)
@@ -251,9 +242,10 @@ static void clobbered(const weft_algo_call_t *call, weft_plan_builder_t *b)
     b->grid(b, 1, 0);
     uint32_t lane = b->lane(b);
     weft_operand_t to = weft_port(b->port(b, lane, 1 - call->rank, 0, 1));
-    put(b, lane, to, weft_in(0, 0), none, 0);
-    put(b, lane, weft_out(0, 0), weft_port(b->port(b, lane, 1 - call->rank, 0, 0)), none, 0);
-    put(b, lane, weft_out(0, 0), weft_out(0, 0), weft_in(0, 0), WEFT_MOVE_FINAL);
+    plan_fixture_put(b, lane, to, weft_in(0, 0), none, 0);
+    plan_fixture_put(b, lane, weft_out(0, 0), weft_port(b->port(b, lane, 1 - call->rank, 0, 0)),
+                     none, 0);
+    plan_fixture_put(b, lane, weft_out(0, 0), weft_out(0, 0), weft_in(0, 0), WEFT_MOVE_FINAL);
 }
 
 static void what_was_written_over_the_input_is_told_on_request(void **state)

@@ -173,13 +173,7 @@ static pair_t pair_init(const weft_algo_call_t *call, weft_plan_builder_t *b)
 static uint32_t put(const pair_t *pair, uint32_t lane, weft_operand_t dst, weft_operand_t a,
                     weft_operand_t b, uint32_t flags)
 {
-    weft_move_t move = {.dst = {dst},
-                        .src = {a, b},
-                        .ndst = 1,
-                        .nsrc = b.kind == WEFT_OPERAND_NONE ? 1 : 2,
-                        .flags = flags,
-                        .like = weft_in(0, 0)};
-    return pair->b->move(pair->b, lane, &move);
+    return plan_fixture_put(pair->b, lane, dst, a, b, flags);
 }
 
 static const weft_operand_t none = {WEFT_OPERAND_NONE, 0, 0};

@@ -74,24 +74,19 @@ static bool names_somebody(const weft_error_t *error)
            strstr(error->text, "ranks ") != NULL;
 }
 
-/* The victim, by its number; in the error of a child by its number there or, where it is no member, in
- * words. */
+/* The victim: its number in the communicator that failed, which may be a child, or its process. */
 static bool names_victim(const judgement_t *j, const weft_error_t *error)
 {
-    char words[32];
     uint32_t victim = j->trial->victim;
-    snprintf(words, sizeof words, "rank %u of host ", victim);
     if (j->cell->promise == EITHER && error->status == WEFT_ERR_REVOKED) {
         return true; /* by the victim, or by one that has heard of its failure before */
     }
     if (j->cell->moment == SHRINK && error->peer < 0) {
         return true; /* the others need not have heard who it is when the shrink fails */
     }
-    if (strncmp(error->text, "in world/split", 14) == 0) {
-        return error->peer == (int32_t)(victim / 2) || strstr(error->text, words) != NULL;
-    }
     /* The process of rank 0 is also the root of the join, and not known as rank 0 then. */
-    return error->peer == (int32_t)victim ||
+    return error->peer_pid == j->trial->pids[victim] ||
+           (j->cell->moment != SPLIT && error->peer == (int32_t)victim) ||
            (victim == 0 && j->cell->moment == JOIN &&
             strstr(error->text, "the process that made the unique id") != NULL);
 }

@@ -9,24 +9,16 @@
 #include <sys/mman.h>
 
 #include "core/os/os.h"
+#include "tests/support/event_queue.h"
 
 #define STACK_BYTES ((size_t)96 << 10)
 #define EPOCH UINT64_C(1000000000) /* the clock at the beginning: 0 means never to some */
-
-typedef struct event {
-    uint64_t at, number; /* events of one time happen in the order in which they were made */
-    void (*happen)(void *object); /* NULL: the turn of a process */
-    void *object;
-    uint32_t generation; /* of the turn */
-} event_t;
 
 kernel_state_t kernel_state;
 
 static struct {
     ucontext_t scheduler;
-    event_t *events; /* a heap */
-    size_t count, room;
-    uint64_t made;
+    event_queue_t events;
 } kernel_queue;
 
 void *kernel_must(void *memory)
@@ -40,52 +32,9 @@ void *kernel_must(void *memory)
 
 /* Events ------------------------------------------------------------------------------------------ */
 
-static bool event_before(const event_t *a, const event_t *b)
-{
-    return a->at != b->at ? a->at < b->at : a->number < b->number;
-}
-
-static void event_add(uint64_t at, void (*happen)(void *object), void *object, uint32_t generation)
-{
-    if (kernel_queue.count == kernel_queue.room) {
-        kernel_queue.room = kernel_queue.room > 0 ? 2 * kernel_queue.room : 1024;
-        kernel_queue.events = kernel_must(
-            realloc(kernel_queue.events, kernel_queue.room * sizeof *kernel_queue.events));
-    }
-    event_t event = {at, kernel_queue.made++, happen, object, generation};
-    size_t i = kernel_queue.count++;
-    for (; i > 0 && event_before(&event, &kernel_queue.events[(i - 1) / 2]); i = (i - 1) / 2) {
-        kernel_queue.events[i] = kernel_queue.events[(i - 1) / 2];
-    }
-    kernel_queue.events[i] = event;
-}
-
-static event_t event_take(void)
-{
-    event_t first = kernel_queue.events[0], last = kernel_queue.events[--kernel_queue.count];
-    size_t i = 0;
-    for (;;) {
-        size_t child = 2 * i + 1;
-        if (child >= kernel_queue.count) {
-            break;
-        }
-        if (child + 1 < kernel_queue.count &&
-            event_before(&kernel_queue.events[child + 1], &kernel_queue.events[child])) {
-            child++;
-        }
-        if (!event_before(&kernel_queue.events[child], &last)) {
-            break;
-        }
-        kernel_queue.events[i] = kernel_queue.events[child];
-        i = child;
-    }
-    kernel_queue.events[i] = last;
-    return first;
-}
-
 void kernel_at(uint64_t at, void (*happen)(void *object), void *object)
 {
-    event_add(at, happen, object, 0);
+    event_queue_add(&kernel_queue.events, (event_t){.at = at, .happen = happen, .object = object});
 }
 
 uint64_t kernel_ns(double seconds)
@@ -114,10 +63,16 @@ static void process_give_way(void)
     *weft_error_record() = self->error;
 }
 
+static void process_add_turn(process_t *process, uint64_t at, uint32_t generation)
+{
+    event_queue_add(&kernel_queue.events,
+                    (event_t){.at = at, .object = process, .generation = generation});
+}
+
 void process_turn_at(process_t *process, uint64_t at)
 {
     process->asleep = false;
-    event_add(at, NULL, process, ++process->generation);
+    process_add_turn(process, at, ++process->generation);
 }
 
 /* Sleeps until `until`, or until something that the process waits for is ready. */
@@ -126,7 +81,7 @@ void process_sleep(uint64_t until)
     process_t *self = kernel_state.self;
     self->generation++;
     if (until != WEFT_NEVER) {
-        event_add(until, NULL, self, self->generation);
+        process_add_turn(self, until, self->generation);
     }
     self->asleep = true;
     process_give_way();
@@ -148,7 +103,7 @@ void process_call(void)
         kernel_state.self->load->calls++;
     }
     process_spend(kernel_state.model.call);
-    if (kernel_queue.count > 0 && kernel_queue.events[0].at < kernel_state.now) {
+    if (event_queue_next(&kernel_queue.events) < kernel_state.now) {
         process_turn_at(kernel_state.self, kernel_state.now);
         process_give_way();
     }
@@ -229,8 +184,8 @@ static void process_take_turn(process_t *process, uint32_t generation)
 
 void kernel_run(void)
 {
-    while (kernel_queue.count > 0) {
-        event_t event = event_take();
+    while (kernel_queue.events.count > 0) {
+        event_t event = event_queue_take(&kernel_queue.events);
         kernel_state.now = event.at; /* a process that gave way was ahead of it */
         if (event.happen != NULL) {
             event.happen(event.object);

@@ -24,6 +24,7 @@
 #include "core/os/os.h"
 #include "tests/support/holdings.h"
 #include "tests/support/ranks.h"
+#include "tests/support/mixed_calls.h"
 #include "tests/support/survivor.h"
 
 enum { COUNT_MOST = 20000, KILLS_MOST = 100000 };
@@ -107,14 +108,14 @@ static weft_status_t train(player_t *p)
 {
     uint64_t count = 1 + p->self.step * 37u % COUNT_MOST;
     for (uint64_t i = 0; i < count; i++) {
-        p->in[i] = survivor_number(p->self.seat, p->self.step, i);
+        p->in[i] = mixed_number(p->self.seat, p->self.step, i);
         p->out[i] = 0;
     }
     weft_status_t status = reduce(p, count);
     for (uint64_t i = 0; status == WEFT_OK && i < count; i++) {
         uint64_t expected = 0;
         for (uint32_t s = 0; s < p->self.size; s++) {
-            expected += survivor_number(s, p->self.step, i);
+            expected += mixed_number(s, p->self.step, i);
         }
         if (p->out[i] != expected) {
             give_up(p, "a wrong number");

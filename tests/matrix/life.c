@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "core/os/os.h"
-#include "tests/support/survivor.h"
+#include "tests/support/mixed_calls.h"
 
 #define TRY_AGAIN_NS (250 * WEFT_NS_PER_MS)
 
@@ -113,7 +113,7 @@ static void compare(living_t *l, uint64_t count)
     for (uint64_t i = 0; i < count; i++) {
         uint64_t expected = 0;
         for (uint32_t r = 0; r < MATRIX_RANKS; r++) {
-            expected += (l->members >> r & 1) != 0 ? survivor_number(r, l->step, i) : 0;
+            expected += (l->members >> r & 1) != 0 ? mixed_number(r, l->step, i) : 0;
         }
         if (l->out[i] != expected) {
             snprintf(l->record->wrong, sizeof l->record->wrong,
@@ -128,7 +128,7 @@ static weft_status_t reduce(living_t *l, weft_comm_t *comm, uint64_t count)
 {
     uint32_t pause = atomic_exchange(&l->board->pause_ms[l->life->rank], 0);
     for (uint64_t i = 0; i < count; i++) {
-        l->in[i] = survivor_number(l->life->rank, l->step, i);
+        l->in[i] = mixed_number(l->life->rank, l->step, i);
         l->out[i] = 0;
     }
     if (pause > 0) {

@@ -24,12 +24,6 @@ typedef struct survivor {
     void (*want)(void *arg, uint32_t seat, const weft_ticket_t *ticket);
 } survivor_t;
 
-/* What a rank brings into a step: differs by rank, step and place. */
-static inline uint64_t survivor_number(uint32_t seat, uint32_t step, uint64_t at)
-{
-    return (uint64_t)(seat + 1) * 1000003u + step * 31u + at % 97;
-}
-
 /* In a new communicator of all: finds where the slowest of the old ones is. */
 weft_status_t survivor_meet(survivor_t *s);
 /* Destroys the communicator and takes that one, or NULL. */

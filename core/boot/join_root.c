@@ -138,6 +138,7 @@ static void root_seat_join(root_t *root, int fd, const weft_join_request_t *requ
     weft_root_seat_t *seat = &table->seats[request->rank];
     root_seat_found(root, seat);
     seat->join = fd;
+    seat->from_join.bytes = 0;
     seat->arrived = true;
     seat->request = *request;
     weft_root_close(table, &seat->process);
@@ -156,6 +157,7 @@ static void root_seat_claim(root_t *root, int fd, const weft_join_request_t *req
     weft_root_seat_t *seat = &table->seats[request->rank];
     root_seat_found(root, seat);
     seat->claim = fd;
+    seat->from_claim.bytes = 0;
     seat->claimed = true;
     if (!seat->arrived) {
         seat->request = *request;
@@ -335,17 +337,13 @@ static bool root_seat_gave_up(root_t *root, int fd, const weft_root_seat_t *seat
  * Anything else, and the end, is its death. */
 static void root_serve_join(root_t *root, weft_root_seat_t *seat)
 {
-    uint8_t header[WEFT_WIRE_HEADER];
     weft_frame_t frame;
-    const char *why;
-    int error;
-    ssize_t got = weft_os_recv(seat->join, header, sizeof header, &error);
-    if (got == WEFT_OS_NONE) {
+    weft_status_t status =
+        weft_root_read_header(&root->table, seat->join, &seat->from_join, &frame);
+    if (status == WEFT_AGAIN) {
         return;
     }
-    bool good =
-        got == (ssize_t)sizeof header &&
-        weft_frame_decode(header, root->table.nranks, root->table.comm_id, &frame, &why) == WEFT_OK;
+    bool good = status == WEFT_OK;
     bool ready = good && frame.type == WEFT_FRAME_READY && root->welcomed;
     if (ready && !seat->ready && frame.number == WEFT_READY_WAITS) {
         seat->waits = true;
@@ -385,17 +383,13 @@ static void root_release_claims(root_t *root)
  * gives up. Anything else, and the end, is the end of a rank. */
 static void root_serve_claim(root_t *root, weft_root_seat_t *seat)
 {
-    uint8_t header[WEFT_WIRE_HEADER];
     weft_frame_t frame;
-    const char *why;
-    int error;
-    ssize_t got = weft_os_recv(seat->claim, header, sizeof header, &error);
-    if (got == WEFT_OS_NONE) {
+    weft_status_t status =
+        weft_root_read_header(&root->table, seat->claim, &seat->from_claim, &frame);
+    if (status == WEFT_AGAIN) {
         return;
     }
-    bool good =
-        got == (ssize_t)sizeof header &&
-        weft_frame_decode(header, root->table.nranks, root->table.comm_id, &frame, &why) == WEFT_OK;
+    bool good = status == WEFT_OK;
     if (good && frame.type == WEFT_FRAME_CLAIMED && seat == root->table.seats &&
         root->table.claimed == root->table.nranks) {
         root_release_claims(root);

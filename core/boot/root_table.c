@@ -110,6 +110,29 @@ weft_status_t weft_root_check(const weft_root_table_t *table, const weft_join_re
     return WEFT_OK;
 }
 
+weft_status_t weft_root_read_header(const weft_root_table_t *table, int fd,
+                                    weft_root_header_t *header, weft_frame_t *frame)
+{
+    const char *why;
+    int error;
+    ssize_t got =
+        weft_os_recv(fd, header->data + header->bytes, WEFT_WIRE_HEADER - header->bytes, &error);
+    if (got == WEFT_OS_NONE) {
+        return WEFT_AGAIN;
+    }
+    if (got <= 0) {
+        return WEFT_ERR_LINK;
+    }
+    header->bytes += (uint32_t)got;
+    if (header->bytes < WEFT_WIRE_HEADER) {
+        return WEFT_AGAIN;
+    }
+    header->bytes = 0;
+    return weft_frame_decode(header->data, table->nranks, table->comm_id, frame, &why) == WEFT_OK
+               ? WEFT_OK
+               : WEFT_ERR_LINK;
+}
+
 void weft_root_send(const weft_root_table_t *table, int fd, uint32_t type, uint32_t from,
                     const uint8_t *payload, uint32_t bytes)
 {

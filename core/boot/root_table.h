@@ -12,6 +12,12 @@
 #include "core/boot/join_request.h"
 #include "core/boot/wire.h"
 
+/* What has come of the header of a frame. */
+typedef struct weft_root_header {
+    uint8_t data[WEFT_WIRE_HEADER];
+    uint32_t bytes;
+} weft_root_header_t;
+
 typedef struct weft_root_seat {
     int join;    /* its connection for the join; −1: none, or not any more */
     int claim;   /* its connection for the exchange of the id; −1 as above */
@@ -19,7 +25,8 @@ typedef struct weft_root_seat {
     bool claimed, arrived, ready, told;
     bool waits;    /* not ready, because a neighbour is not */
     uint64_t lost; /* when a connection ended that had named no more than the rank; 0: none */
-    weft_join_request_t request; /* once it has claimed or arrived */
+    weft_root_header_t from_join, from_claim; /* of the next frame */
+    weft_join_request_t request;              /* once it has claimed or arrived */
 } weft_root_seat_t;
 
 /* What a tag of the watch stands for; the upper half of the tag. */
@@ -61,6 +68,11 @@ weft_status_t weft_root_table_make(weft_root_table_t *table, const weft_join_req
 weft_status_t weft_root_check(const weft_root_table_t *table, const weft_join_request_t *request,
                               bool joins, char *text, size_t bytes,
                               const weft_root_seat_t **other_p);
+
+/* Reads on in the header of a frame, which may come in pieces. AGAIN: there is more to come. LINK:
+ * the stream has ended, or it is no frame of this job. */
+weft_status_t weft_root_read_header(const weft_root_table_t *table, int fd,
+                                    weft_root_header_t *header, weft_frame_t *frame);
 
 /* Sends one small frame. A peer whose empty buffer does not take it is as good as gone. */
 void weft_root_send(const weft_root_table_t *table, int fd, uint32_t type, uint32_t from,

@@ -107,10 +107,14 @@ static weft_status_t run_fail_timeout(const weft_voters_t *p, const char *what,
     weft_fail(WEFT_ERR_TIMEOUT, 0, "%s: not decided within %.3g s; rank %u waits for rank%s %s%s",
               what, p->family->settings.boot.init_timeout, p->rank, listed > 1 ? "s" : "", names,
               listed > NAMED ? " and more" : "");
+    bool named = listed > 0 && who[0] < p->count;
+    if (named) {
+        (void)weft_boot_set_culprit(p->family->boot, p->family_rank[who[0]]);
+    }
     weft_error_t *error = weft_error_record();
     error->comm_id = p->comm_id;
     error->rank = (int32_t)p->rank;
-    error->peer = listed > 0 && who[0] < p->count ? (int32_t)p->ranks[who[0]] : -1;
+    error->peer = named ? (int32_t)p->ranks[who[0]] : -1;
     return WEFT_ERR_TIMEOUT;
 }
 

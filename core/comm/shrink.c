@@ -145,6 +145,7 @@ static weft_status_t shrink_refuse(const weft_voters_t *p, const weft_error_t *h
               SHRINK ": rank %u of host %s, pid %d, could not make its end of the new "
                      "communicator: %.300s",
               p->ranks[i], heard->peer_host, (int)heard->peer_pid, heard->text);
+    (void)weft_boot_set_culprit(p->family->boot, p->family_rank[i]);
     weft_error_t *error = weft_error_record();
     error->comm_id = p->comm_id;
     error->rank = (int32_t)p->rank;

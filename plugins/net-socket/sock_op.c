@@ -12,5 +12,10 @@ weft_status_t sock_conn_lost(const weft_net_conn_t *conn, int cause)
         return host->set_error(host, WEFT_ERR_PEER_DEAD, 0, "peer %s closed the connection",
                                conn->info.peer);
     }
+    if (cause == ENOMEM || cause == ENOBUFS) {
+        /* What is lacking is lacking here: it is no fault of the peer. */
+        return host->set_error(host, WEFT_ERR_RESOURCE, cause, "no memory for the connection to %s",
+                               conn->info.peer);
+    }
     return host->set_error(host, WEFT_ERR_LINK, cause, "connection to peer %s", conn->info.peer);
 }

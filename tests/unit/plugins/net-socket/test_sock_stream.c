@@ -2,6 +2,7 @@
  *
  * Unit tests of net-socket's data path against hand-made bytes: every field of a header is checked. */
 #include <endian.h>
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 
 #include "tests/support/fake_host.h"
 #include "sock_conn.h"
+#include "sock_op.h"
 #include "sock_poll.h"
 
 typedef struct fixture {
@@ -300,6 +302,16 @@ static void bytes_behind_the_end_of_another_stream_come(void **state)
     f->conn = single;
 }
 
+/* The simulation found such a connection blamed on the peer. */
+static void a_lack_of_memory_is_not_the_peers_fault(void **state)
+{
+    fixture_t *f = *state;
+    assert_int_equal(sock_conn_lost(f->conn, ENOBUFS), WEFT_ERR_RESOURCE);
+    assert_int_equal(sock_conn_lost(f->conn, ENOMEM), WEFT_ERR_RESOURCE);
+    assert_int_equal(sock_conn_lost(f->conn, ECONNRESET), WEFT_ERR_LINK);
+    assert_int_equal(sock_conn_lost(f->conn, EPIPE), WEFT_ERR_PEER_DEAD);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -317,6 +329,7 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(large_messages_have_a_stream_of_their_direction, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(a_lack_of_memory_is_not_the_peers_fault, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Faults. Each is an event of the machine; so is its end. */
+#include "faults.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "descriptor.h"
+#include "stream.h"
+
+enum { FAULTS_MOST = 6 };
+
+typedef struct fault {
+    faults_t *faults;
+    uint32_t victim, other;
+    uint64_t lasts;
+} fault_t;
+
+static fault_t pool[FAULTS_MOST];
+
+const char *run_kind_name(run_kind_t kind)
+{
+    static const char *const names[RUN_KINDS] = {"calm", "deaths", "replaced", "network", "scarce"};
+    return names[kind];
+}
+
+/* Of the sixteen combinations most are quiet: rare events that come together hide each other. */
+void faults_oddities(void)
+{
+    uint64_t which = machine_random();
+    machine.odd = (oddities_t){.interrupted = (which & 3) == 0 ? 1u << machine_below(12) : 0,
+                               .partial = (which >> 2 & 3) == 0 ? 1u << machine_below(15) : 0,
+                               .spurious = (which >> 4 & 3) == 0 ? 1u << machine_below(14) : 0,
+                               .preempted = (which >> 6 & 3) == 0 ? 1u << machine_below(11) : 0};
+    uint64_t most = (which >> 8 & 3) == 0 ? 5 * SIM_MS : 200 * SIM_US;
+    for (uint32_t a = 0; a < SIM_HOSTS; a++) {
+        for (uint32_t b = 0; b <= a; b++) {
+            machine.latency[a][b] = machine.latency[b][a] = machine_between(10 * SIM_US, most);
+        }
+    }
+}
+
+static void guilt_begin(faults_t *faults, uint32_t rank)
+{
+    guilt_t *guilt = &faults->guilt[rank];
+    guilt->since = machine.now < guilt->since ? machine.now : guilt->since;
+}
+
+static void fault_ends(faults_t *faults)
+{
+    faults->last = machine.now > faults->last ? machine.now : faults->last;
+}
+
+/* Deaths -------------------------------------------------------------------------------------------- */
+
+static void fault_kill(void *arg)
+{
+    fault_t *f = arg;
+    if (f->faults->kind == RUN_REPLACED) {
+        f->victim = (uint32_t)machine_below(f->faults->members);
+    }
+    guilt_begin(f->faults, f->victim);
+    f->faults->guilt[f->victim].killed = true;
+    process_kill(f->faults->process[f->victim], false);
+    fault_ends(f->faults);
+}
+
+static void fault_go_on(void *arg)
+{
+    fault_t *f = arg;
+    process_go_on(f->faults->process[f->victim]);
+    fault_ends(f->faults);
+}
+
+static void fault_stop(void *arg)
+{
+    fault_t *f = arg;
+    if (f->faults->process[f->victim]->dead) {
+        return;
+    }
+    guilt_begin(f->faults, f->victim);
+    f->faults->guilt[f->victim].stopped = true;
+    process_stop(f->faults->process[f->victim]);
+    machine_at(machine.now + f->lasts, fault_go_on, f);
+}
+
+/* The network --------------------------------------------------------------------------------------- */
+
+static void hosts_are_guilty(fault_t *f)
+{
+    for (uint32_t r = 0; r < f->faults->nranks; r++) {
+        uint32_t host = f->faults->process[r]->host;
+        if (host == f->victim || f->other == SIM_HOSTS || host == f->other) {
+            guilt_begin(f->faults, r);
+            f->faults->guilt[r].cut = true;
+        }
+    }
+}
+
+/* `other` SIM_HOSTS: all others. */
+static void hosts_cut(const fault_t *f, bool cut)
+{
+    for (uint32_t h = 0; h < f->faults->nhosts; h++) {
+        if (h != f->victim && (f->other == SIM_HOSTS || h == f->other)) {
+            stream_cut(f->victim, h, cut);
+            stream_cut(h, f->victim, cut);
+        }
+    }
+}
+
+static void fault_mend(void *arg)
+{
+    fault_t *f = arg;
+    hosts_cut(f, false);
+    fault_ends(f->faults);
+}
+
+static void fault_cut(void *arg)
+{
+    fault_t *f = arg;
+    hosts_are_guilty(f);
+    hosts_cut(f, true);
+    machine_at(machine.now + f->lasts, fault_mend, f);
+}
+
+static void fault_one_way(void *arg)
+{
+    fault_t *f = arg;
+    f->other = (f->victim + 1) % f->faults->nhosts;
+    hosts_are_guilty(f);
+    stream_cut(f->victim, f->other, true);
+    machine_at(machine.now + f->lasts, fault_mend, f);
+}
+
+static void fault_reset(void *arg)
+{
+    fault_t *f = arg;
+    object_t *found = NULL;
+    uint32_t seen = 0;
+    for (object_t *o = descriptor_first(); o != NULL; o = o->next) {
+        if (o->kind == OBJECT_STREAM && !o->local && !o->broken && o->peer != NULL &&
+            o->holders > 0 && o->owner != NULL && machine_below(++seen) == 0) {
+            found = o;
+        }
+    }
+    for (uint32_t r = 0; found != NULL && r < f->faults->nranks; r++) {
+        if (f->faults->process[r] == found->owner || f->faults->process[r] == found->peer->owner) {
+            guilt_begin(f->faults, r);
+            f->faults->guilt[r].reset = true;
+        }
+    }
+    if (found != NULL) {
+        stream_reset(found);
+    }
+    fault_ends(f->faults);
+}
+
+/* What is scarce ------------------------------------------------------------------------------------ */
+
+static void fault_fed(void *arg)
+{
+    fault_t *f = arg;
+    f->faults->process[f->victim]->files_most = SIM_FILES_MOST;
+    fault_ends(f->faults);
+}
+
+static void fault_starve(void *arg)
+{
+    fault_t *f = arg;
+    process_t *process = f->faults->process[f->victim];
+    if (process->dead) {
+        return;
+    }
+    machine_note("starve %u", f->victim);
+    guilt_begin(f->faults, f->victim);
+    f->faults->guilt[f->victim].starved = true;
+    if (f->other % 2 == 0) {
+        process->memory_from = machine.now;
+        process->memory_until = machine.now + f->lasts;
+    } else {
+        process->files_most = process->files_open;
+    }
+    machine_at(machine.now + f->lasts, fault_fed, f);
+}
+
+/* The plan ------------------------------------------------------------------------------------------ */
+
+static void faults_draw(faults_t *faults, fault_t *f, uint64_t at)
+{
+    static void (*const network[])(void *) = {fault_cut, fault_cut, fault_one_way, fault_reset,
+                                              fault_stop};
+    *f = (fault_t){.faults = faults,
+                   .victim = (uint32_t)machine_below(faults->nranks),
+                   .other = (uint32_t)machine_below(SIM_HOSTS + 1),
+                   .lasts = machine_between(SIM_MS, 12 * SIM_S)};
+    if (faults->kind == RUN_DEATHS || faults->kind == RUN_REPLACED) {
+        machine_at(at, fault_kill, f);
+    } else if (faults->kind == RUN_SCARCE) {
+        f->lasts = machine_between(100 * SIM_US, SIM_S);
+        machine_at(at, fault_starve, f);
+    } else {
+        void (*happens)(void *) = network[machine_below(sizeof network / sizeof *network)];
+        bool of_hosts = happens == fault_cut || happens == fault_one_way;
+        f->victim = of_hosts ? (uint32_t)machine_below(faults->nhosts) : f->victim;
+        machine_at(at, happens, f);
+    }
+}
+
+void faults_plan(faults_t *faults, uint64_t within)
+{
+    uint32_t most = faults->kind == RUN_DEATHS ? faults->nranks - 1 : 3;
+    most = most < FAULTS_MOST ? most : FAULTS_MOST;
+    faults->count = faults->kind == RUN_CALM ? 0 : 1 + (uint32_t)machine_below(most);
+    faults->last = machine.now;
+    for (uint32_t r = 0; r < PLAYERS; r++) {
+        faults->guilt[r].since = SIM_NEVER;
+    }
+    /* As many in the first milliseconds, when the ranks join, as later. */
+    for (uint32_t i = 0; i < faults->count; i++) {
+        faults_draw(faults, &pool[i], machine.now + machine_between(100 * SIM_US, within));
+    }
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What goes wrong in a run: drawn from its seed, and what each kind allows the ranks to say. */
+#ifndef WEFT_SIMULATION_FAULTS_H
+#define WEFT_SIMULATION_FAULTS_H
+
+#include "machine.h"
+#include "player.h"
+
+/* Kinds of runs. */
+typedef enum { RUN_CALM, RUN_DEATHS, RUN_REPLACED, RUN_NETWORK, RUN_SCARCE, RUN_KINDS } run_kind_t;
+
+/* A rank is guilty from the time on at which something happened to it. */
+typedef struct guilt {
+    uint64_t since; /* NEVER: it is innocent */
+    bool killed, stopped, cut, starved, reset;
+} guilt_t;
+
+typedef struct faults {
+    run_kind_t kind;
+    uint32_t nranks, nhosts, count;
+    uint32_t members; /* ranks, and newcomers */
+    process_t *process[PLAYERS];
+    guilt_t guilt[PLAYERS];
+    uint64_t last; /* when the last fault has ended: from then on all is well */
+    char said[400];
+} faults_t;
+
+const char *run_kind_name(run_kind_t kind);
+/* Draws what happens in the run, up to `within` ns after the beginning, and has it happen. */
+void faults_plan(faults_t *faults, uint64_t within);
+/* Chances of rare events, for every kind of run. */
+void faults_oddities(void);
+
+#endif

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The program of a simulated rank: it joins, makes calls of every kind and compares their numbers,
+ * shrinks to those who are left when one fails, goes on, and leaves. It knows nothing of the simulation. */
+#include "player.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tests/support/mixed_calls.h"
+#include "tests/support/survivor.h"
+
+enum { SHRINKS_MOST = 80 };
+
+typedef struct player {
+    const player_task_t *task;
+    player_board_t *board;
+    player_record_t *record;
+    uint32_t seat, step;
+    mixed_t mixed;
+    jmp_buf end; /* of a rank that cannot go on */
+} player_t;
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+__attribute__((format(printf, 2, 3))) static void wrong(void *arg, const char *format, ...)
+{
+    player_t *p = arg;
+    char text[300];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (p->record->wrong[0] == '\0') {
+        snprintf(p->record->wrong, sizeof p->record->wrong, "step %u: %s", p->step, text);
+    }
+}
+
+/* A call that began at `begin` has ended. */
+static weft_status_t note(player_t *p, const char *call, uint64_t begin, weft_status_t status)
+{
+    player_record_t *record = p->record;
+    uint64_t took = now_ns() - begin;
+    weft_error_t error = {.size = sizeof error};
+    if (took > record->longest) {
+        record->longest = took;
+        snprintf(record->longest_call, sizeof record->longest_call, "%s", call);
+    }
+    if (status == WEFT_OK) {
+        return status;
+    }
+    (void)weft_last_error(&error);
+    if (record->errors < PLAYER_ERRORS) {
+        player_error_t *kept = &record->error[record->errors];
+        *kept = (player_error_t){.at = now_ns(), .status = status, .pid = error.peer_pid};
+        snprintf(kept->call, sizeof kept->call, "%s", call);
+        snprintf(kept->text, sizeof kept->text, "%.399s", error.text);
+    }
+    record->errors++;
+    return status;
+}
+
+static weft_status_t join(player_t *p)
+{
+    player_board_t *board = p->board;
+    weft_comm_options_t options = {.size = sizeof options,
+                                   .config = "/dev/null",
+                                   .settings = board->setting,
+                                   .settings_count = board->nsettings};
+    uint64_t begin = now_ns();
+    if (p->task->newcomer) {
+        return note(p, "weft_comm_join", begin,
+                    weft_comm_join(&p->mixed.comm, &p->task->ticket, &options));
+    }
+    if (p->seat == 0) {
+        weft_unique_id_t id;
+        weft_status_t status =
+            note(p, "weft_unique_id_create", begin, weft_unique_id_create(&id, &options));
+        if (status != WEFT_OK) {
+            return status;
+        }
+        board->id = id;
+        board->ready = true;
+    }
+    while (!board->ready && now_ns() - begin < 20 * UINT64_C(1000000000)) {
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    if (!board->ready) {
+        return WEFT_ERR_TIMEOUT; /* rank 0 did not live to make it */
+    }
+    begin = now_ns();
+    return note(p, "weft_comm_init_rank", begin,
+                weft_comm_init_rank(&p->mixed.comm, board->nranks, &board->id, p->seat, &options));
+}
+
+/* Who is here, and where the slowest of them is: a gather of seats and steps. */
+static weft_status_t meet(player_t *p)
+{
+    mixed_t *m = &p->mixed;
+    uint64_t mine = (uint64_t)p->seat << 32 | p->step, all[PLAYERS] = {0};
+    if (weft_comm_rank(m->comm, &m->rank) != WEFT_OK ||
+        weft_comm_size(m->comm, &m->size) != WEFT_OK || m->size > PLAYERS) {
+        wrong(p, "rank and size of a communicator");
+        return WEFT_ERR_INTERNAL;
+    }
+    uint64_t begin = now_ns();
+    weft_status_t status = note(p, "all_gather of seats", begin,
+                                weft_all_gather(&mine, all, 1, WEFT_UINT64, m->comm, NULL));
+    for (uint32_t r = 0; status == WEFT_OK && r < m->size; r++) {
+        m->seat[r] = (uint32_t)(all[r] >> 32);
+        p->step = (uint32_t)all[r] < p->step ? (uint32_t)all[r] : p->step;
+        if (r > 0 && m->seat[r] <= m->seat[r - 1]) {
+            wrong(p, "rank %u of the communicator is %u, rank %u is %u", r - 1, m->seat[r - 1], r,
+                  m->seat[r]);
+        }
+    }
+    return status;
+}
+
+static weft_status_t destroy(player_t *p)
+{
+    weft_comm_t *comm = p->mixed.comm;
+    uint64_t begin = now_ns();
+    p->mixed.comm = NULL;
+    return note(p, "weft_comm_destroy", begin, weft_comm_destroy(comm));
+}
+
+/* Goes on with those who are left. Where only a child has failed the others do not know of it. */
+static weft_status_t recover(player_t *p)
+{
+    weft_comm_t *fewer = NULL;
+    weft_error_t failure = {.size = sizeof failure};
+    if (weft_comm_error(p->mixed.comm, &failure) == WEFT_OK && failure.status == WEFT_OK &&
+        weft_comm_revoke(p->mixed.comm) != WEFT_OK) {
+        wrong(p, "weft_comm_revoke");
+    }
+    uint64_t begin = now_ns();
+    weft_status_t status =
+        note(p, "weft_comm_shrink", begin, weft_comm_shrink(p->mixed.comm, NULL, 0, &fewer));
+    p->record->shrinks++;
+    if (status == WEFT_OK) {
+        status = destroy(p);
+        p->mixed.comm = fewer;
+    }
+    return status;
+}
+
+static weft_status_t work(player_t *p)
+{
+    mixed_t *m = &p->mixed;
+    uint64_t mixed = (p->step + p->board->seed) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t begin = now_ns();
+    m->step = p->step;
+    return note(p, "a call", begin,
+                mixed_call(m, (uint32_t)(mixed >> 50), 1 + (mixed >> 20) % p->board->most));
+}
+
+static weft_status_t play(player_t *p)
+{
+    weft_status_t status = meet(p);
+    while (p->step < p->board->steps && p->record->shrinks < SHRINKS_MOST) {
+        status = status == WEFT_OK ? work(p) : status;
+        if (status == WEFT_OK) {
+            p->step++;
+            p->record->steps++;
+            continue;
+        }
+        status = recover(p);
+        if (status != WEFT_OK) {
+            return status;
+        }
+        status = meet(p);
+    }
+    return p->step < p->board->steps ? WEFT_ERR_TIMEOUT : WEFT_OK;
+}
+
+/* Replacement --------------------------------------------------------------------------------------- */
+
+static void give_up(void *arg, const char *what)
+{
+    player_t *p = arg;
+    weft_error_t error = {.size = sizeof error};
+    (void)weft_last_error(&error);
+    wrong(p, "%s: %.200s", what, error.text);
+    longjmp(p->end, 1);
+}
+
+static void want(void *arg, uint32_t seat, const weft_ticket_t *ticket)
+{
+    player_t *p = arg;
+    p->board->wish[seat].ticket = *ticket;
+    p->board->wish[seat].count++;
+}
+
+/* Until all have made all steps, which all hear at the same one. */
+static weft_status_t play_replaced(player_t *p, survivor_t *s)
+{
+    mixed_t *m = &p->mixed;
+    bool fresh = true;
+    m->rank = p->seat;
+    m->size = p->board->nranks;
+    for (uint32_t r = 0; r < m->size; r++) {
+        m->seat[r] = r;
+    }
+    for (;;) {
+        uint64_t begin = now_ns();
+        uint32_t more = s->step < p->board->steps, all = 0;
+        weft_status_t status = fresh ? note(p, "survivor_meet", begin, survivor_meet(s)) : WEFT_OK;
+        m->comm = s->comm;
+        p->step = s->step;
+        status = status == WEFT_OK ? work(p) : status;
+        begin = now_ns();
+        if (status == WEFT_OK) {
+            s->step++;
+            p->record->steps++;
+            status = note(p, "all_reduce at the end", begin,
+                          weft_all_reduce(&more, &all, 1, WEFT_UINT32, WEFT_MAX, s->comm, NULL));
+        }
+        if (status == WEFT_OK && all == 0) {
+            return WEFT_OK;
+        }
+        fresh = status != WEFT_OK;
+        if (fresh) {
+            p->record->shrinks++;
+            survivor_recover(s);
+        }
+    }
+}
+
+static weft_status_t live_replaced(player_t *p)
+{
+    survivor_t s = {.comm = p->mixed.comm,
+                    .seat = p->seat,
+                    .size = p->board->nranks,
+                    .step = p->task->newcomer ? SURVIVOR_NO_STEP : 0,
+                    .arg = p,
+                    .give_up = give_up,
+                    .want = want};
+    if (setjmp(p->end) != 0) {
+        return WEFT_ERR_STATE;
+    }
+    weft_status_t status = play_replaced(p, &s);
+    p->mixed.comm = s.comm;
+    weft_status_t destroyed = destroy(p);
+    return status == WEFT_OK ? destroyed : status;
+}
+
+static weft_status_t live(player_t *p)
+{
+    weft_status_t status = join(p);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    if (p->board->replaces) {
+        return live_replaced(p);
+    }
+    status = play(p);
+    weft_status_t destroyed = destroy(p);
+    return status == WEFT_OK ? destroyed : status;
+}
+
+__attribute__((visibility("default"))) void *player_main(void *arg);
+
+void *player_main(void *arg)
+{
+    const player_task_t *task = arg;
+    uint64_t room = mixed_elements(task->board->most, PLAYERS);
+    player_t p = {.task = task,
+                  .board = task->board,
+                  .record = &task->board->record[task->member],
+                  .seat = task->seat,
+                  .mixed = {.in = malloc(room * sizeof(uint64_t)),
+                            .out = malloc(room * sizeof(uint64_t)),
+                            .arg = &p,
+                            .wrong = wrong}};
+    if (p.mixed.in == NULL || p.mixed.out == NULL) {
+        p.record->gave_up = true;
+        return NULL;
+    }
+    if (live(&p) == WEFT_OK) {
+        p.record->finished = true;
+    } else {
+        p.record->gave_up = true;
+    }
+    free(p.mixed.in);
+    free(p.mixed.out);
+    return NULL;
+}

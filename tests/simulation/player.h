@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the simulated ranks and the run say to each other, in memory that both see. */
+#ifndef WEFT_SIMULATION_PLAYER_H
+#define WEFT_SIMULATION_PLAYER_H
+
+#include <stdbool.h>
+
+#include <weft/weft.h>
+
+enum { PLAYERS = 64, PLAYER_ERRORS = 16, PLAYER_SETTINGS = 16 };
+
+typedef struct player_error {
+    uint64_t at;
+    weft_status_t status;
+    int32_t pid; /* of the culprit; −1: none is named */
+    char call[24], text[400];
+} player_error_t;
+
+/* What became of a rank. */
+typedef struct player_record {
+    uint32_t steps, errors, shrinks;
+    uint64_t longest; /* of a call, ns */
+    char longest_call[24];
+    player_error_t error[PLAYER_ERRORS]; /* the first ones */
+    bool finished, gave_up;
+    char wrong[400]; /* "": everything was right */
+} player_record_t;
+
+/* A newcomer is wanted for a seat. */
+typedef struct player_wish {
+    uint32_t count; /* wishes so far */
+    weft_ticket_t ticket;
+} player_wish_t;
+
+typedef struct player_board {
+    weft_unique_id_t id;
+    bool ready;          /* the id is there */
+    uint32_t nranks;     /* the job begins with */
+    uint32_t steps;      /* calls of each rank */
+    uint64_t seed, most; /* most: elements of a call */
+    const char *setting[PLAYER_SETTINGS];
+    uint32_t nsettings;
+    bool replaces;                   /* the dead are replaced: see tests/support/survivor.h */
+    player_wish_t wish[PLAYERS];     /* by seat */
+    player_record_t record[PLAYERS]; /* by member */
+} player_board_t;
+
+typedef struct player_task {
+    player_board_t *board;
+    uint32_t seat;   /* its number in the job */
+    uint32_t member; /* each process has one of its own */
+    bool newcomer;
+    weft_ticket_t ticket; /* of a newcomer */
+} player_task_t;
+
+/* The image's function: `task` is a player_task_t. Returns the exit code. */
+typedef void *player_main_t(void *task);
+
+#endif

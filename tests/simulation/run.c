@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A run, from its seed to its verdict. */
+#include "run.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "descriptor.h"
+#include "memory.h"
+
+/* What the settings promise: after this a call has ended. */
+#define CALL_MOST (45 * SIM_S)
+#define RUN_MOST (400 * SIM_S)
+
+typedef struct run {
+    const run_options_t *options;
+    run_result_t *result;
+    uint64_t seed;
+    player_board_t board;
+    player_task_t task[PLAYERS];
+    faults_t faults;
+    char net[64], plugins[512];
+    /* What each left behind when it ended by itself. */
+    memory_holdings_t left[PLAYERS];
+    uint32_t files[PLAYERS], threads[PLAYERS];
+    uint32_t granted[PLAYERS]; /* wishes */
+} run_t;
+
+static run_t run;
+static image_t *images[PLAYERS + 1];
+
+__attribute__((format(printf, 1, 2))) static void run_find(const char *format, ...)
+{
+    va_list args;
+    if (run.result->good) {
+        va_start(args, format);
+        vsnprintf(run.result->what, sizeof run.result->what, format, args);
+        va_end(args);
+    }
+    run.result->good = false;
+}
+
+/* The job ------------------------------------------------------------------------------------------- */
+
+static uint32_t threads_alive(const process_t *process)
+{
+    uint32_t alive = 0;
+    for (const thread_t *t = process->threads; t != NULL; t = t->next) {
+        alive += !t->ended;
+    }
+    return alive;
+}
+
+static void *rank_run(void *arg)
+{
+    player_task_t *task = arg;
+    process_t *process = machine.self->process;
+    player_main_t *main_of;
+    machine.apart++;
+    *(void **)&main_of = image_symbol(process->image, "player_main");
+    machine.apart--;
+    void *code = main_of(task);
+    run.left[task->member] = memory_holds(process);
+    run.files[task->member] = process->files_open;
+    run.threads[task->member] = threads_alive(process);
+    if (machine.loud && run.left[task->member].allocations > 0) {
+        fprintf(stderr, "left by %u:\n", task->member);
+        memory_print(process);
+    }
+    return code;
+}
+
+static void run_set(const char *setting)
+{
+    run.board.setting[run.board.nsettings++] = setting;
+}
+
+static void run_settle(void)
+{
+    static const char *const nets[] = {"core.net=net-shm net-socket", "core.net=net-socket",
+                                       "core.net=net-shm net-socket"};
+    snprintf(run.plugins, sizeof run.plugins, "core.plugin_dir=%s", run.options->plugins);
+    snprintf(run.net, sizeof run.net, "core.net=%s",
+             run.options->net != NULL ? run.options->net : "");
+    run_set(run.options->net != NULL ? run.net : nets[machine_below(3)]);
+    run_set(run.plugins);
+    run_set("core.topo=");
+    run_set(run.options->loud ? "core.log=debug" : "core.log=error");
+    /* Who spins for seconds of virtual time takes many of the real one. */
+    run_set(run.faults.kind <= RUN_REPLACED && machine_below(4) == 0 ? "exec.wait=auto"
+                                                                     : "exec.wait=sleep");
+    run_set("boot.init_timeout=30s");
+    run_set("boot.connect_timeout=10s");
+    run_set("boot.unresponsive=3s");
+    run_set("exec.op_timeout=20s");
+}
+
+/* Starts a process at that time. */
+static void member_start(uint32_t seat, const weft_ticket_t *ticket, uint64_t at)
+{
+    faults_t *faults = &run.faults;
+    uint32_t member = faults->members, i = 0;
+    while (images[i] != NULL && images[i]->used) {
+        i++;
+    }
+    if (images[i] == NULL) {
+        images[i] = image_load(run.options->image);
+    }
+    run.task[member] = (player_task_t){
+        .board = &run.board, .seat = seat, .member = member, .newcomer = ticket != NULL};
+    if (ticket != NULL) {
+        run.task[member].ticket = *ticket;
+    }
+    faults->process[member] = process_start(images[i], (uint32_t)machine_below(faults->nhosts),
+                                            member, rank_run, &run.task[member], at);
+    faults->members++;
+}
+
+/* Newcomers that are wanted are started, as long as there are images. */
+static void run_look(void *nothing)
+{
+    for (uint32_t s = 0; s < run.faults.nranks; s++) {
+        const player_wish_t *wish = &run.board.wish[s];
+        if (wish->count != run.granted[s] && run.faults.members < PLAYERS) {
+            run.granted[s] = wish->count;
+            member_start(s, &wish->ticket, machine.now + machine_between(SIM_US, 20 * SIM_MS));
+        }
+    }
+    machine_at(machine.now + 2 * SIM_MS, run_look, nothing);
+}
+
+static void run_begin(void)
+{
+    faults_t *faults = &run.faults;
+    bool large = machine_below(16) == 0;
+    faults->nranks =
+        run.options->ranks > 0 ? run.options->ranks : 2 + (uint32_t)machine_below(large ? 15 : 4);
+    faults->nhosts = 1 + (uint32_t)machine_below(faults->nranks < 4 ? faults->nranks : 4);
+    faults->kind = run.options->kind >= 0 ? (run_kind_t)run.options->kind
+                                          : (run_kind_t)machine_below(RUN_KINDS);
+    if (faults->kind == RUN_NETWORK && faults->nhosts < 2) {
+        faults->nhosts = 2;
+    }
+    faults_oddities();
+    machine_note("%s, interrupted %u, partial %u, spurious %u, preempted %u",
+                 run_kind_name(faults->kind), machine.odd.interrupted, machine.odd.partial,
+                 machine.odd.spurious, machine.odd.preempted);
+    run.board.nranks = faults->nranks;
+    run.board.seed = run.seed;
+    run.board.steps = 5 + (uint32_t)machine_below(25);
+    run.board.most = machine_below(8) == 0 ? 100000 : 3000;
+    run_settle();
+    for (uint32_t r = 0; r < faults->nranks; r++) {
+        member_start(r, NULL, machine.now + machine_between(SIM_US, 20 * SIM_MS));
+    }
+    if (faults->kind == RUN_REPLACED) {
+        run.board.replaces = true;
+        run_look(NULL);
+    }
+    faults_plan(faults, machine_below(2) == 0 ? 40 * SIM_MS : 600 * SIM_MS);
+}
+
+/* The verdict --------------------------------------------------------------------------------------- */
+
+static const guilt_t *guilt_of(int32_t pid, uint32_t *rank_p)
+{
+    for (uint32_t r = 0; r < run.faults.members; r++) {
+        if (run.faults.process[r]->pid == pid) {
+            *rank_p = r;
+            return &run.faults.guilt[r];
+        }
+    }
+    return NULL;
+}
+
+/* A rank that gave up is guilty in the eyes of the others, once it has. */
+static bool has_failed_by(uint32_t rank, uint64_t at)
+{
+    const player_record_t *record = &run.board.record[rank];
+    return record->errors > 0 && record->error[0].at <= at;
+}
+
+static bool is_touched(uint32_t rank)
+{
+    return run.faults.guilt[rank].since != SIM_NEVER;
+}
+
+static void judge_error(uint32_t rank, const player_error_t *error)
+{
+    uint32_t culprit = 0;
+    const guilt_t *guilt = guilt_of(error->pid, &culprit);
+    const char *name = weft_status_name(error->status);
+    if (run.faults.count == 0) {
+        run_find("rank %u: %s: %s: %s, and nothing had happened", rank, error->call, name,
+                 error->text);
+        return;
+    }
+    bool joins = strstr(error->call, "init") != NULL || strstr(error->call, "create") != NULL ||
+                 strstr(error->call, "join") != NULL;
+    if (joins || (guilt == NULL && is_touched(rank))) {
+        return; /* what is lacking is lacking here, and ranks that join have no numbers yet */
+    }
+    if (guilt == NULL && run.faults.kind == RUN_SCARCE && error->status == WEFT_ERR_RESOURCE) {
+        return; /* who has no memory may have none to say its name either */
+    }
+    if (guilt == NULL || (guilt->since > error->at && !has_failed_by(culprit, error->at))) {
+        run_find("rank %u: %s: %s: %s: names %s (pid %d)", rank, error->call, name, error->text,
+                 guilt == NULL ? "nobody" : "an innocent rank", (int)error->pid);
+    }
+}
+
+static void judge_rank(uint32_t rank)
+{
+    const player_record_t *record = &run.board.record[rank];
+    const process_t *process = run.faults.process[rank];
+    if (record->wrong[0] != '\0') {
+        run_find("rank %u: %s", rank, record->wrong);
+    }
+    if (!process->dead) {
+        run_find("rank %u does not end", rank);
+        return;
+    }
+    if (record->longest > CALL_MOST && !is_touched(rank)) {
+        run_find("rank %u: %s took %.1f s", rank, record->longest_call,
+                 (double)record->longest / 1e9);
+    }
+    for (uint32_t e = 0; e < record->errors && e < PLAYER_ERRORS; e++) {
+        judge_error(rank, &record->error[e]);
+    }
+    bool joined = record->errors == 0 || strstr(record->error[0].call, "init") == NULL;
+    if (record->gave_up && !is_touched(rank) && joined && run.faults.kind == RUN_DEATHS &&
+        !run.faults.guilt[0].killed) {
+        run_find("rank %u gave up: %s", rank,
+                 record->errors > 0
+                     ? record
+                           ->error[record->errors < PLAYER_ERRORS ? record->errors - 1
+                                                                  : PLAYER_ERRORS - 1]
+                           .text
+                     : "without an error");
+    }
+    /* The root of a join that failed stays for the ranks that are still on their way. */
+    if (process->exit_code == 0 && joined &&
+        (run.files[rank] > 0 || run.left[rank].mappings > 0 || run.threads[rank] > 1)) {
+        run_find("rank %u leaves %u descriptors, %llu mappings, %u threads", rank, run.files[rank],
+                 (unsigned long long)run.left[rank].mappings, run.threads[rank] - 1);
+    }
+}
+
+static void run_judge(void)
+{
+    for (uint32_t r = 0; r < run.faults.members; r++) {
+        const player_record_t *record = &run.board.record[r];
+        run.result->errors += record->errors;
+        run.result->shrinks += record->shrinks;
+        run.result->steps += record->steps;
+        judge_rank(r);
+    }
+}
+
+void run_seed(const run_options_t *options, uint64_t seed, run_result_t *result)
+{
+    memset(&run, 0, sizeof run);
+    *result = (run_result_t){.good = true};
+    run.options = options;
+    run.result = result;
+    run.seed = seed;
+    machine_init(seed, options->loud);
+    run_begin();
+    uint64_t began = machine.now;
+    machine_run(began + RUN_MOST);
+    result->kind = run.faults.kind;
+    result->nranks = run.faults.nranks;
+    result->nhosts = run.faults.nhosts;
+    result->turns = machine.turns;
+    result->calls = machine.calls;
+    result->seconds = (double)((machine.alive == 0 ? machine.ended : machine.now) - began) / 1e9;
+    run_judge();
+    if (!result->good && options->loud) {
+        process_print_all();
+    }
+    result->trace = machine.trace;
+    machine_fini();
+}

@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Streams. */
+#include "stream.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+
+enum {
+    TCP_ROOM = 256 << 10,
+    LOCAL_ROOM = 208 << 10,
+    SYN_TRIES = 6,
+    SHORT = 2048,
+    NETWORK = 0x0a4d0001
+};
+
+/* Addresses ----------------------------------------------------------------------------------------- */
+
+void stream_address(uint32_t host, uint16_t port, struct sockaddr *at, socklen_t *bytes)
+{
+    struct sockaddr_in in = {.sin_family = AF_INET,
+                             .sin_port = htons(port),
+                             .sin_addr = {.s_addr = htonl(NETWORK + host)}};
+    memcpy(at, &in, *bytes < sizeof in ? *bytes : sizeof in);
+    *bytes = sizeof in;
+}
+
+/* Returns the host of an address: 127.0.0.1 is `own`. SIM_HOSTS: there is none. */
+static uint32_t host_of(const struct sockaddr *at, uint32_t own, uint16_t *port_p)
+{
+    const struct sockaddr_in *in = (const struct sockaddr_in *)at;
+    uint32_t address = ntohl(in->sin_addr.s_addr);
+    *port_p = ntohs(in->sin_port);
+    if (at->sa_family == AF_INET6) {
+        const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)at;
+        memcpy(&address, in6->sin6_addr.s6_addr + 12, 4);
+        address = ntohl(address);
+    }
+    if (address >> 24 == 127 || address == 0) {
+        return own;
+    }
+    return address - NETWORK < SIM_HOSTS ? address - NETWORK : SIM_HOSTS;
+}
+
+static object_t *listener_at(uint32_t host, uint16_t port)
+{
+    object_t *o = descriptor_first();
+    while (o != NULL && (o->kind != OBJECT_LISTENER || o->holders == 0 || o->local ||
+                         o->host != host || o->port != port)) {
+        o = o->next;
+    }
+    return o;
+}
+
+static object_t *listener_named(const object_t *by, const char *name, uint32_t bytes)
+{
+    object_t *o = descriptor_first();
+    while (o != NULL &&
+           (o->kind != OBJECT_LISTENER || o->holders == 0 || !o->local || o->host != by->host ||
+            o->name_bytes != bytes || memcmp(o->name, name, bytes) != 0)) {
+        o = o->next;
+    }
+    return o;
+}
+
+static uint16_t port_free(uint32_t host)
+{
+    do {
+        machine.port = machine.port < 60000 ? (uint16_t)(machine.port + 1) : 20000;
+    } while (listener_at(host, machine.port) != NULL);
+    return machine.port;
+}
+
+int stream_bind(object_t *object, const struct sockaddr *at, socklen_t bytes)
+{
+    uint16_t port;
+    if (at->sa_family == AF_UNIX) {
+        object->name_bytes = (uint32_t)(bytes - offsetof(struct sockaddr_un, sun_path));
+        memcpy(object->name, ((const struct sockaddr_un *)at)->sun_path, object->name_bytes);
+        bool taken = listener_named(object, object->name, object->name_bytes) != NULL;
+        errno = EADDRINUSE;
+        return taken ? -1 : 0;
+    }
+    (void)host_of(at, object->host, &port);
+    if (port != 0 && listener_at(object->host, port) != NULL) {
+        errno = EADDRINUSE;
+        return -1;
+    }
+    object->port = port;
+    return 0;
+}
+
+int stream_listen(object_t *object, int backlog)
+{
+    if (!object->local && object->port == 0) {
+        object->port = port_free(object->host);
+    }
+    object->kind = OBJECT_LISTENER;
+    object->backlog = backlog < 128 ? (uint32_t)backlog : 128;
+    return 0;
+}
+
+/* The way ------------------------------------------------------------------------------------------- */
+
+static uint64_t way_latency(const object_t *from)
+{
+    return from->local || from->host == from->peer_host
+               ? 2 * SIM_US + machine_below(10 * SIM_US)
+               : machine.latency[from->host][from->peer_host] +
+                     machine_below(machine.latency[from->host][from->peer_host]);
+}
+
+static bool way_is_cut(const object_t *from)
+{
+    return !from->local && machine.cut[from->host][from->peer_host];
+}
+
+static void stream_break(object_t *object, int error)
+{
+    if (!object->broken && object->kind == OBJECT_STREAM) {
+        object->broken = true;
+        object->connecting = false;
+        object->error = object->broken_by = error;
+        object_changed(object);
+    }
+}
+
+static void stream_arrived(void *to)
+{
+    object_changed(to);
+}
+
+static void stream_was_reset(void *object)
+{
+    stream_break(object, ECONNRESET);
+}
+
+static void stream_lost(void *arg)
+{
+    object_t *object = arg;
+    if (object->gone || way_is_cut(object) ||
+        (!object->local && machine.cut[object->peer_host][object->host])) {
+        stream_break(object, ETIMEDOUT);
+    }
+}
+
+/* Nothing comes or goes between the end and its peer from now on. */
+static void stream_worry(object_t *object)
+{
+    machine_at(machine.now + STREAM_PATIENCE + machine_below(SIM_S), stream_lost, object);
+}
+
+/* When what leaves now arrives: after all that left before. NEVER: the way is cut. */
+static uint64_t way_arrival(object_t *from, object_t *to)
+{
+    if (way_is_cut(from)) {
+        to->last_arrival = SIM_NEVER;
+    }
+    if (to->last_arrival == SIM_NEVER) {
+        return SIM_NEVER;
+    }
+    uint64_t at = machine.now + way_latency(from);
+    to->last_arrival = at > to->last_arrival ? at : to->last_arrival + 1;
+    return to->last_arrival;
+}
+
+static void way_append(object_t *from, object_t *to, message_t *message)
+{
+    message->arrives = way_arrival(from, to);
+    *(to->first != NULL ? &to->last->next : &to->first) = message;
+    to->last = message;
+    if (message->arrives != SIM_NEVER) {
+        machine_at(message->arrives, stream_arrived, to);
+    }
+}
+
+/* What waited sets out again, when its sender's timer says so. */
+static void way_mend(object_t *to)
+{
+    uint64_t at = machine.now + machine_below(400 * SIM_MS);
+    to->last_arrival = machine.now;
+    for (message_t *m = to->first; m != NULL; m = m->next) {
+        if (m->arrives == SIM_NEVER) {
+            m->arrives = at++;
+            to->last_arrival = m->arrives;
+            machine_at(m->arrives, stream_arrived, to);
+        }
+    }
+}
+
+void stream_cut(uint32_t from, uint32_t to, bool cut)
+{
+    if (machine.cut[from][to] == cut || from == to) {
+        return;
+    }
+    machine.cut[from][to] = cut;
+    machine_note("%s %u -> %u", cut ? "cut" : "mend", from, to);
+    for (object_t *o = descriptor_first(); o != NULL; o = o->next) {
+        if (o->kind != OBJECT_STREAM || o->local || o->holders == 0) {
+            continue;
+        }
+        bool sends = o->host == from && o->peer_host == to;
+        bool receives = o->host == to && o->peer_host == from;
+        if (cut && (sends || receives)) {
+            stream_worry(o);
+        } else if (!cut && receives) {
+            way_mend(o);
+        }
+    }
+}
+
+void stream_reset(object_t *object)
+{
+    machine_note("reset %u", object->number);
+    if (object->peer != NULL) {
+        stream_break(object->peer, ECONNRESET);
+    }
+    stream_break(object, ECONNRESET);
+}
+
+/* Connecting ---------------------------------------------------------------------------------------- */
+
+static object_t *stream_pair(object_t *client, object_t *listener)
+{
+    object_t *server = object_make(OBJECT_STREAM);
+    server->owner = listener->owner;
+    server->local = client->local;
+    server->host = listener->host;
+    server->peer_host = client->host;
+    server->port = listener->port;
+    server->peer_port = client->port;
+    server->room = client->room = client->local ? LOCAL_ROOM : TCP_ROOM;
+    server->peer = client;
+    server->peer_process = client->owner;
+    client->peer = server;
+    client->peer_process = listener->owner;
+    client->kind = OBJECT_STREAM;
+    listener->pending[listener->npending++] = server;
+    object_changed(listener);
+    return server;
+}
+
+static void connect_answered(void *arg)
+{
+    object_t *client = arg;
+    client->connecting = false;
+    object_changed(client);
+}
+
+static void connect_refused(void *arg)
+{
+    stream_break(arg, ECONNREFUSED);
+}
+
+static void connect_ask(void *arg);
+
+static void connect_again(object_t *client)
+{
+    if (client->attempts++ < SYN_TRIES) {
+        machine_at(machine.now + (SIM_S << client->attempts) / 2, connect_ask, client);
+    } else {
+        stream_break(client, ETIMEDOUT);
+    }
+}
+
+/* A request for a connection arrives. */
+static void connect_ask(void *arg)
+{
+    object_t *client = arg;
+    if (client->holders == 0 || client->broken) {
+        return;
+    }
+    object_t *listener = listener_at(client->peer_host, client->peer_port);
+    if (way_is_cut(client) || machine.cut[client->peer_host][client->host]) {
+        connect_again(client);
+    } else if (listener == NULL) {
+        machine_at(machine.now + way_latency(client), connect_refused, client);
+    } else if (listener->npending >= listener->backlog) {
+        connect_again(client);
+    } else {
+        (void)stream_pair(client, listener);
+        machine_at(machine.now + way_latency(client), connect_answered, client);
+    }
+}
+
+static int connect_local(object_t *object, const struct sockaddr_un *to, uint32_t bytes)
+{
+    object_t *listener = listener_named(object, to->sun_path, bytes);
+    if (listener == NULL) {
+        errno = ECONNREFUSED;
+        return -1;
+    }
+    if (listener->npending >= listener->backlog) {
+        errno = EAGAIN;
+        return -1;
+    }
+    object->peer_host = object->host;
+    (void)stream_pair(object, listener);
+    return 0;
+}
+
+int stream_connect(object_t *object, const struct sockaddr *to, socklen_t bytes)
+{
+    if (object->local) {
+        return connect_local(object, (const struct sockaddr_un *)to,
+                             (uint32_t)(bytes - offsetof(struct sockaddr_un, sun_path)));
+    }
+    object->peer_host = host_of(to, object->host, &object->peer_port);
+    if (object->peer_host == SIM_HOSTS) {
+        errno = ENETUNREACH;
+        return -1;
+    }
+    object->port = object->port != 0 ? object->port : port_free(object->host);
+    object->kind = OBJECT_STREAM;
+    object->connecting = true;
+    object->attempts = 0;
+    machine_at(machine.now + way_latency(object), connect_ask, object);
+    errno = EINPROGRESS;
+    return -1;
+}
+
+object_t *stream_accept(object_t *listener)
+{
+    if (listener->npending == 0) {
+        errno = EAGAIN;
+        return NULL;
+    }
+    object_t *server = listener->pending[0];
+    memmove(listener->pending, listener->pending + 1,
+            --listener->npending * sizeof *listener->pending);
+    return server;
+}
+
+/* Data ---------------------------------------------------------------------------------------------- */
+
+static bool message_is_here(const message_t *message)
+{
+    return message != NULL && message->arrives <= machine.now;
+}
+
+short stream_ready(const object_t *o)
+{
+    bool ended = o->has_ended || (message_is_here(o->first) && o->first->bytes == 0);
+    bool writable = !o->connecting && !o->broken && o->peer != NULL && o->peer->unread < o->room;
+    return (short)((message_is_here(o->first) || o->has_ended || o->broken ? POLLIN : 0) |
+                   (writable || o->broken || (o->peer == NULL && !o->connecting) ? POLLOUT : 0) |
+                   (ended ? EPOLLRDHUP : 0) | (o->broken ? POLLERR | POLLHUP : 0) |
+                   (ended && o->sent_end ? POLLHUP : 0));
+}
+
+/* Data to an end that nobody holds is answered by a reset. */
+static void stream_send_nowhere(object_t *object)
+{
+    if (!object->gone) {
+        machine_at(machine.now + 2 * way_latency(object), stream_was_reset, object);
+    }
+}
+
+static int stream_send_error(object_t *object)
+{
+    if (object->broken) {
+        errno = object->error != 0 ? object->error : EPIPE;
+        object->error = 0;
+        return -1;
+    }
+    errno = object->kind != OBJECT_STREAM ? ENOTCONN : object->sent_end ? EPIPE : EAGAIN;
+    return object->kind != OBJECT_STREAM || object->sent_end || object->connecting ? -1 : 0;
+}
+
+static void way_send(object_t *from, const void *data, size_t bytes, object_t *passed)
+{
+    message_t *message = machine_alloc(sizeof *message + bytes);
+    message->bytes = bytes;
+    message->passed = passed;
+    memcpy(message->data, data, bytes);
+    from->peer->unread += bytes;
+    way_append(from, from->peer, message);
+}
+
+ssize_t stream_send(object_t *object, const void *data, size_t bytes, object_t *passed)
+{
+    object_t *to = object->peer;
+    if (stream_send_error(object) != 0) {
+        return -1;
+    }
+    if (to == NULL) {
+        stream_send_nowhere(object);
+        return (ssize_t)bytes;
+    }
+    size_t room = object->room > to->unread ? object->room - to->unread : 0;
+    size_t sent = bytes < room ? bytes : room;
+    if (sent == 0) {
+        errno = EAGAIN;
+        return -1;
+    }
+    /* As Linux does: a short message finds room in an empty buffer. */
+    if ((to->unread > 0 || sent > SHORT) && machine_odd(machine.odd.partial)) {
+        sent = 1 + machine_below(sent);
+    }
+    /* It may arrive in two pieces. */
+    size_t piece =
+        sent > 1 && machine_odd(machine.odd.partial) ? 1 + machine_below(sent - 1) : sent;
+    way_send(object, data, piece, passed);
+    if (piece < sent) {
+        to->last_arrival += to->last_arrival != SIM_NEVER ? machine_below(way_latency(object)) : 0;
+        way_send(object, (const uint8_t *)data + piece, sent - piece, NULL);
+    }
+    return (ssize_t)sent;
+}
+
+static void message_free(object_t *object, message_t *message)
+{
+    object->first = message->next;
+    if (message->passed != NULL) {
+        object_drop(message->passed);
+    }
+    machine_free(message);
+}
+
+/* The peer may send more. */
+static void stream_made_room(object_t *object)
+{
+    if (object->peer != NULL) {
+        machine_at(machine.now + way_latency(object), stream_arrived, object->peer);
+    }
+}
+
+static size_t stream_take(object_t *object, uint8_t *to, size_t bytes, bool peek,
+                          object_t **passed_p)
+{
+    size_t taken = 0;
+    message_t *m = object->first;
+    while (message_is_here(m) && m->bytes > 0 && taken < bytes) {
+        size_t now = m->bytes - m->taken < bytes - taken ? m->bytes - m->taken : bytes - taken;
+        if (m->passed != NULL && taken > 0) {
+            break; /* a descriptor begins a new read */
+        }
+        memcpy(to + taken, m->data + m->taken, now);
+        taken += now;
+        if (peek) {
+            m = m->next;
+            continue;
+        }
+        if (m->passed != NULL && passed_p != NULL) {
+            *passed_p = m->passed;
+            m->passed = NULL;
+        }
+        m->taken += now;
+        object->unread -= now;
+        if (m->taken == m->bytes) {
+            message_free(object, m);
+        }
+        m = object->first;
+    }
+    return taken;
+}
+
+ssize_t stream_receive(object_t *object, void *data, size_t bytes, bool peek, object_t **passed_p)
+{
+    if (object->kind != OBJECT_STREAM) {
+        errno = ENOTCONN;
+        return -1;
+    }
+    size_t taken = stream_take(object, data, bytes, peek, passed_p);
+    if (taken > 0) {
+        if (!peek) {
+            stream_made_room(object);
+        }
+        return (ssize_t)taken;
+    }
+    if (object->broken) {
+        errno = object->error != 0 ? object->error : object->broken_by;
+        object->error = 0;
+        return errno == ECONNRESET || errno == ETIMEDOUT || errno == ECONNREFUSED ? -1 : 0;
+    }
+    if (object->has_ended || (message_is_here(object->first) && object->first->bytes == 0)) {
+        object->has_ended = true;
+        return 0;
+    }
+    errno = EAGAIN;
+    return -1;
+}
+
+/* Ends ---------------------------------------------------------------------------------------------- */
+
+static void stream_send_end(object_t *object)
+{
+    if (!object->sent_end && object->peer != NULL && !object->broken) {
+        way_append(object, object->peer, machine_alloc(sizeof(message_t)));
+    }
+    object->sent_end = true;
+}
+
+int stream_shutdown(object_t *object)
+{
+    if (object->kind != OBJECT_STREAM) {
+        errno = ENOTCONN;
+        return -1;
+    }
+    stream_send_end(object);
+    return 0;
+}
+
+static void stream_leave_peer(object_t *object, bool silent)
+{
+    object_t *peer = object->peer;
+    if (peer == NULL) {
+        return;
+    }
+    if (silent) {
+        peer->gone = true;
+        stream_worry(peer);
+    } else if (message_is_here(object->first) && object->first->bytes > 0) {
+        if (!way_is_cut(object)) {
+            machine_at(machine.now + way_latency(object), stream_was_reset, peer);
+        }
+    } else {
+        stream_send_end(object);
+    }
+    peer->peer = NULL;
+    object->peer = NULL;
+}
+
+void stream_close(object_t *object, bool silent)
+{
+    for (uint32_t i = 0; i < object->npending; i++) {
+        object_t *server = object->pending[i];
+        if (!silent && server->peer != NULL) {
+            machine_at(machine.now + way_latency(server), stream_was_reset, server->peer);
+        }
+        server->holders = 0;
+        stream_leave_peer(server, true);
+        stream_forget(server, false);
+    }
+    object->npending = 0;
+    stream_leave_peer(object, silent);
+    stream_forget(object, false);
+}
+
+void stream_forget(object_t *object, bool last)
+{
+    while (object->first != NULL) {
+        message_t *message = object->first;
+        message->passed = last ? NULL : message->passed;
+        message_free(object, message);
+    }
+}

@@ -1,0 +1,19 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Runs the seeds that once found something, and compares runs with their replays.
+# Usage: test_kept.sh PROGRAM SEEDS
+set -eu
+program=$1 seeds=$2
+while read -r kind seed; do
+    "$program" --kind "$kind" --from "$seed" --seeds 10
+done < <(sed -E '/^(#|$)/d' "$seeds")
+for kind in calm deaths replaced network scarce; do
+    for seed in 11 12 13; do
+        "$program" --kind "$kind" --seed "$seed" --replay
+    done
+done
+# What is wrong with a command line is said in words.
+if "$program" --kind calms 2>/dev/null || "$program" --seed x 2>/dev/null; then
+    echo "a wrong option was taken"
+    exit 1
+fi

@@ -44,12 +44,12 @@ static const char *gpudirect_refuse_distance(const char *device, const char *ada
     char one[WEFT_OS_PATH_MAX], other[WEFT_OS_PATH_MAX];
     if (!gpudirect_folder(device, one) || !gpudirect_folder(adapter, other)) {
         return "where the adapter and the device are on the PCI bus is not known "
-               "(exec.direct = yes takes them in any case)";
+               "(exec.gpudirect = yes takes them in any case)";
     }
     return weft_gpudirect_is_near(one, other)
                ? NULL
                : "no bridge of the PCI bus is above both the adapter and the device "
-                 "(exec.direct = yes takes them in any case)";
+                 "(exec.gpudirect = yes takes them in any case)";
 }
 
 /* Returns NULL if the slots shall lie on the device, else why not. */
@@ -57,7 +57,7 @@ static const char *gpudirect_refuse(const weft_gpudirect_t *gpudirect,
                                     const weft_transport_t *transport, char *bus)
 {
     if (gpudirect->mode == WEFT_GPUDIRECT_NO) {
-        return "exec.direct = no";
+        return "exec.gpudirect = no";
     }
     if ((transport->props.memory_kinds & WEFT_MEMORY_CUDA) == 0) {
         return "the transport reaches memory of the host only";
@@ -113,6 +113,12 @@ static weft_status_t gpudirect_register_dmabuf(const weft_gpudirect_t *gpudirect
     return status;
 }
 
+static bool gpudirect_dmabuf_only(const weft_gpudirect_t *gpudirect)
+{
+    return WEFT_HAS(gpudirect->ops, weft_kernel_gpudirect_t, dmabuf_only) &&
+           gpudirect->ops->dmabuf_only(gpudirect->kernel);
+}
+
 /* A module of the system may know the device's addresses where driver or adapter know no
  * dma-buf. */
 weft_status_t weft_gpudirect_register(const weft_gpudirect_t *gpudirect,
@@ -121,7 +127,8 @@ weft_status_t weft_gpudirect_register(const weft_gpudirect_t *gpudirect,
 {
     weft_status_t status =
         gpudirect_register_dmabuf(gpudirect, transport, adapter, memory, bytes, region_p);
-    if (status != WEFT_ERR_UNSUPPORTED || !WEFT_HAS(transport->ops, weft_net_ops_t, reg)) {
+    if (status != WEFT_ERR_UNSUPPORTED || !WEFT_HAS(transport->ops, weft_net_ops_t, reg) ||
+        gpudirect_dmabuf_only(gpudirect)) {
         return status;
     }
     weft_error_t first = *weft_error_record();

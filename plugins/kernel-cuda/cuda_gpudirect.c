@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Memory for adapters: buffers of whole pages, their dma-bufs, and the flush behind which kernels see what an
- * adapter wrote. The runtime knows no dma-bufs, so the driver is asked for those by name. */
+ * adapter wrote. The runtime knows no dma-bufs, so the driver is asked for those by name.
+ *
+ * A device with a coherent link to the processor (Grace) has two ways for adapters: that link, which
+ * the host's words take too, and PCI Express. The driver takes each for an ordering domain of its
+ * own, says that nothing needs a flush, and flushes nothing (cuFlushGPUDirectRDMAWrites). So all goes
+ * over the link: by dma-bufs, which are mapped there unless
+ * CU_MEM_RANGE_FLAG_DMA_BUF_MAPPING_TYPE_PCIE is given, and by nothing else. */
 #include "cuda_gpudirect.h"
 
 #include <cuda.h>
@@ -15,6 +21,9 @@
 
 /* The driver gives large allocations pages of this size, from their begin on. */
 #define PAGE (UINT64_C(2) << 20)
+#define NO_DMABUF                                                                                  \
+    "its driver gives out no dma-buf of memory (it takes CUDA 11.7 and the driver's open kernel "  \
+    "modules)"
 
 typedef CUresult (*attribute_fn_t)(int *value, CUdevice_attribute which, CUdevice device);
 typedef CUresult (*export_fn_t)(void *fd, CUdeviceptr at, size_t bytes, CUmemRangeHandleType type,
@@ -41,6 +50,24 @@ static bool cuda_gpudirect_can_flush(const weft_kernel_t *kernel)
            (options & cudaFlushGPUDirectRDMAWritesOptionHost) != 0;
 }
 
+/* A pointer to a function does not fit a pointer to data by the letter of C; the system says that it does. */
+static export_fn_t cuda_gpudirect_export_function(const weft_kernel_t *kernel)
+{
+    void *asks = cuda_driver_function("cuDeviceGetAttribute", 2000);
+    void *exports = cuda_driver_function("cuMemGetHandleForAddressRange", 11070);
+    attribute_fn_t ask = NULL;
+    export_fn_t export = NULL;
+    int supported = 0;
+    memcpy(&ask, &asks, sizeof ask);
+    memcpy(&export, &exports, sizeof export);
+    return ask != NULL && export != NULL &&
+                   ask(&supported, CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED, kernel->device) ==
+                       CUDA_SUCCESS &&
+                   supported != 0
+               ? export
+               : NULL;
+}
+
 static weft_status_t gpudirect_bus_id(weft_kernel_t *kernel, char bus[WEFT_GPUDIRECT_BUS_BYTES])
 {
     int supported = 0;
@@ -51,6 +78,10 @@ static weft_status_t gpudirect_bus_id(weft_kernel_t *kernel, char bus[WEFT_GPUDI
     if (!kernel->rdma_ordered && !cuda_gpudirect_can_flush(kernel)) {
         return gpudirect_refused(
             kernel, "what adapters write could not be made visible (no flush from the host)");
+    }
+    if (kernel->pageable && cuda_gpudirect_export_function(kernel) == NULL) {
+        return gpudirect_refused(kernel, "adapters would reach its memory beside its link to the "
+                                         "processor, which nothing orders: " NO_DMABUF);
     }
     if (cudaDeviceGetPCIBusId(bus, WEFT_GPUDIRECT_BUS_BYTES, kernel->device) != cudaSuccess) {
         bus[0] = '\0';
@@ -97,24 +128,6 @@ static void gpudirect_free(weft_kernel_t *kernel, void *memory)
     cuda_buffers.free(kernel, memory);
 }
 
-/* A pointer to a function does not fit a pointer to data by the letter of C; the system says that it does. */
-static export_fn_t cuda_gpudirect_export_function(const weft_kernel_t *kernel)
-{
-    void *asks = cuda_driver_function("cuDeviceGetAttribute", 2000);
-    void *exports = cuda_driver_function("cuMemGetHandleForAddressRange", 11070);
-    attribute_fn_t ask = NULL;
-    export_fn_t export = NULL;
-    int supported = 0;
-    memcpy(&ask, &asks, sizeof ask);
-    memcpy(&export, &exports, sizeof export);
-    return ask != NULL && export != NULL &&
-                   ask(&supported, CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED, kernel->device) ==
-                       CUDA_SUCCESS &&
-                   supported != 0
-               ? export
-               : NULL;
-}
-
 static weft_status_t gpudirect_dmabuf(weft_kernel_t *kernel, void *memory, uint64_t bytes,
                                       int *fd_p, uint64_t *offset_p)
 {
@@ -135,14 +148,17 @@ static weft_status_t gpudirect_dmabuf(weft_kernel_t *kernel, void *memory, uint6
         return WEFT_OK;
     }
     return export == NULL
-               ? gpudirect_refused(kernel,
-                                   "its driver gives out no dma-buf of memory (it takes CUDA "
-                                   "11.7 and the driver's open kernel modules)")
+               ? gpudirect_refused(kernel, NO_DMABUF)
                : kernel->host->set_error(kernel->host, WEFT_ERR_UNSUPPORTED, 0,
                                          "CUDA device %d: the driver refused a dma-buf of %llu "
                                          "bytes at %p (CUresult %d)",
                                          kernel->device, (unsigned long long)whole, memory,
                                          (int)result);
+}
+
+static bool gpudirect_dmabuf_only(weft_kernel_t *kernel)
+{
+    return kernel->pageable;
 }
 
 const weft_kernel_gpudirect_t cuda_gpudirect = {
@@ -152,4 +168,5 @@ const weft_kernel_gpudirect_t cuda_gpudirect = {
     .free = gpudirect_free,
     .dmabuf = gpudirect_dmabuf,
     .flush = gpudirect_flush,
+    .dmabuf_only = gpudirect_dmabuf_only,
 };

@@ -52,6 +52,25 @@ static void it_says_where_it_is(void **state)
     fake_cuda.late = fake_cuda.no_flush = false;
 }
 
+/* Device and processor are one here, and in another machine they are two: on the first only a dma-buf is
+ * ordered with what the host writes. */
+static void beside_a_coherent_link_only_a_dmabuf_will_do(void **state)
+{
+    char bus[WEFT_GPUDIRECT_BUS_BYTES];
+    (void)state;
+    assert_true(direct_of()->dmabuf_only(bench.kernel));
+    fake_cuda.no_dmabuf = true;
+    assert_int_equal(direct_of()->bus_id(bench.kernel, bus), WEFT_ERR_UNSUPPORTED);
+    bench_said("beside its link to the processor");
+    bench_says("gives out no dma-buf");
+    fake_cuda.not_pageable = true;
+    again();
+    assert_false(direct_of()->dmabuf_only(bench.kernel));
+    assert_int_equal(direct_of()->bus_id(bench.kernel, bus), WEFT_OK);
+    fake_cuda.no_dmabuf = false;
+    fake_cuda.not_pageable = false;
+}
+
 static void a_dmabuf_is_the_memory(void **state)
 {
     const weft_kernel_gpudirect_t *direct = direct_of();
@@ -140,6 +159,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         BENCH(it_says_where_it_is),
+        BENCH(beside_a_coherent_link_only_a_dmabuf_will_do),
         BENCH(a_dmabuf_is_the_memory),
         BENCH(drivers_that_give_none_are_told_of),
         BENCH(memory_that_is_not_there_is_told_of),

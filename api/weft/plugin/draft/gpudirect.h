@@ -11,6 +11,8 @@
 #ifndef WEFT_PLUGIN_DRAFT_GPUDIRECT_H
 #define WEFT_PLUGIN_DRAFT_GPUDIRECT_H
 
+#include <stdbool.h>
+
 #include <weft/plugin/kernel.h>
 
 #ifdef __cplusplus
@@ -51,6 +53,11 @@ typedef struct weft_kernel_gpudirect {
      * Errors: ERR_SYSTEM.
      * Blocking: for the time of one read from the device. Thread: [progress]. */
     weft_status_t (*flush)(weft_kernel_t *kernel);
+
+    /* Optional. Tells whether adapters may use memory from alloc() by its dma-buf only: another way
+     * to it would be ordered with nothing that the host writes, and no flush would change that.
+     * Blocking: no. Thread: [any]. */
+    bool (*dmabuf_only)(weft_kernel_t *kernel);
 } weft_kernel_gpudirect_t;
 
 #ifdef __cplusplus

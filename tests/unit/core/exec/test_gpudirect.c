@@ -251,6 +251,32 @@ static void the_systems_module_helps_where_there_is_no_dmabuf(void **state)
     device_free(&kernel, memory);
 }
 
+static bool device_dmabuf_only(weft_kernel_t *kernel)
+{
+    (void)kernel;
+    return true;
+}
+
+static void nothing_helps_where_only_a_dmabuf_is_ordered(void **state)
+{
+    weft_kernel_gpudirect_t strict = device_direct;
+    strict.dmabuf_only = device_dmabuf_only;
+    weft_kernel_t kernel = {.fd = -1};
+    weft_gpudirect_t gpudirect = {.ops = &strict, .kernel = &kernel};
+    weft_transport_t net = net_of(WEFT_MEMORY_CUDA);
+    weft_net_region_t *region = NULL;
+    void *memory;
+    (void)state;
+    device_alloc(&kernel, BYTES, &memory);
+    assert_int_equal(weft_gpudirect_register(&gpudirect, &net, NULL, memory, BYTES, &region),
+                     WEFT_OK);
+    adapter.dmabuf = WEFT_ERR_UNSUPPORTED;
+    assert_int_equal(weft_gpudirect_register(&gpudirect, &net, NULL, memory, BYTES, &region),
+                     WEFT_ERR_UNSUPPORTED);
+    assert_int_equal(adapter.plains, 0);
+    device_free(&kernel, memory);
+}
+
 /* Ports ---------------------------------------------------------------------------------------- */
 
 typedef struct end {
@@ -467,6 +493,7 @@ int main(void)
         cmocka_unit_test(a_bridge_below_the_root_complex_is_near),
         cmocka_unit_test(the_mode_kernel_and_transport_decide),
         cmocka_unit_test(memory_is_registered_by_its_dmabuf),
+        cmocka_unit_test(nothing_helps_where_only_a_dmabuf_is_ordered),
         cmocka_unit_test(the_systems_module_helps_where_there_is_no_dmabuf),
         cmocka_unit_test(a_host_that_sends_puts_the_head_there_first),
         cmocka_unit_test(a_host_that_receives_sees_the_signature),

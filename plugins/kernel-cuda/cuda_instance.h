@@ -39,23 +39,24 @@ struct weft_kernel {
     int device;
     int processors; /* multiprocessors of the device */
     int major, minor;
-    bool pageable;     /* the device accesses all memory of the process */
+    bool pageable;     /* the device reads the page tables of the host: a coherent link (C2C) */
     bool same_address; /* registered host memory has the same address on the device */
     bool rdma_ordered; /* the device sees writes of adapters as soon as the host does */
     uint32_t threads;
     uint32_t max_blocks; /* most blocks that are resident on the device at once */
     uint32_t channels;
-    uint32_t job_ranks;      /* of the job, on this device; 0: not told */
-    bool blocking;           /* launches return when their kernels have ended */
-    bool share;              /* other ranks may write to memory of the device */
-    _Atomic bool told_turns; /* that processes share the device without MPS */
-    pthread_mutex_t lock;    /* of the lists below: communicators of a family share the instance */
-    cuda_range_t *ranges;    /* registered host memory */
-    cuda_alias_t *aliases;   /* the same, mapped once more */
-    cuda_block_t *blocks;    /* page-locked host memory */
-    cuda_words_t *words;     /* blocks that are cut into words */
-    cuda_buffer_t *buffers;  /* buffers of the caller; freed ones are reused */
-    cudaStream_t alloc_stream;    /* for memory of the device; NULL: not needed so far */
+    uint32_t job_ranks;       /* of the job, on this device; 0: not told */
+    bool blocking;            /* launches return when their kernels have ended */
+    bool share;               /* other ranks may write to memory of the device */
+    _Atomic bool told_turns;  /* that processes share the device without MPS */
+    pthread_mutex_t lock;     /* of the lists below: communicators of a family share the instance */
+    cuda_range_t *ranges;     /* registered host memory */
+    cuda_alias_t *aliases;    /* the same, mapped once more */
+    cuda_block_t *blocks;     /* page-locked host memory */
+    cuda_words_t *words;      /* blocks that are cut into words */
+    cuda_buffer_t *buffers;   /* buffers of the caller; freed ones are reused */
+    cudaStream_t pool_stream; /* for memory of the device; NULL: not needed so far */
+    cudaMemPool_t pool;       /* or NULL: not needed so far, or the driver has none */
     weft_lanes_queue_t *deferred; /* queues closed before streams had reached all their work */
     cuda_counts_t counts;
 };

@@ -81,6 +81,8 @@ static cudaError_t cuda_kept_give_back(const cuda_kept_t *entry)
         return cudaFreeHost(entry->memory);
     case CUDA_KEPT_IMPORT:
         return cudaIpcCloseMemHandle(entry->memory);
+    case CUDA_KEPT_POOL:
+        return cudaMemPoolDestroy(entry->memory);
     case CUDA_KEPT_ALIAS:
         error = cudaHostUnregister(entry->memory);
         if (error == cudaSuccess) {

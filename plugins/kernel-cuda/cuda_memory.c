@@ -9,6 +9,7 @@
 #include "cuda_alias.h"
 #include "cuda_errors.h"
 #include "cuda_kept.h"
+#include "cuda_pool.h"
 
 #define WORDS 64u
 #define WORD_BYTES 64u
@@ -285,82 +286,11 @@ static void cuda_memory_words_close(weft_kernel_t *kernel)
     }
 }
 
-/* The device's -------------------------------------------------------------------------------------- */
-
-cudaError_t cuda_stream_urgent(cudaStream_t *stream)
-{
-    int least = 0, greatest = 0;
-    cudaError_t error = cudaDeviceGetStreamPriorityRange(&least, &greatest);
-    return error == cudaSuccess
-               ? cudaStreamCreateWithPriority(stream, cudaStreamNonBlocking, greatest)
-               : error;
-}
-
-static weft_status_t cuda_memory_alloc_stream_ensure(weft_kernel_t *kernel)
-{
-    cudaError_t error = cudaSuccess;
-    pthread_mutex_lock(&kernel->lock);
-    if (kernel->alloc_stream == NULL) {
-        error = cuda_stream_urgent(&kernel->alloc_stream);
-    }
-    pthread_mutex_unlock(&kernel->lock);
-    return error == cudaSuccess ? WEFT_OK : cuda_failed(kernel, error, "making a stream");
-}
-
-static weft_status_t cuda_memory_alloc_stream_sync(weft_kernel_t *kernel, cudaError_t error,
-                                                   const char *what)
-{
-    error = error == cudaSuccess ? cudaStreamSynchronize(kernel->alloc_stream) : error;
-    return error == cudaSuccess ? WEFT_OK : cuda_failed(kernel, error, what);
-}
-
-weft_status_t cuda_device_alloc(weft_kernel_t *kernel, uint64_t bytes, void **memory_p)
-{
-    char what[64];
-    void *memory = NULL;
-    weft_status_t status = cuda_memory_alloc_stream_ensure(kernel);
-    if (status != WEFT_OK) {
-        return status;
-    }
-    snprintf(what, sizeof what, "allocating %llu bytes for a plan", (unsigned long long)bytes);
-    cudaError_t error = cudaMallocAsync(&memory, bytes, kernel->alloc_stream);
-    status = cuda_memory_alloc_stream_sync(kernel, error, what);
-    if (status == WEFT_OK) {
-        *memory_p = memory;
-    } else if (error == cudaSuccess) {
-        cuda_device_free(kernel, memory);
-    }
-    return status;
-}
-
-void cuda_device_free(weft_kernel_t *kernel, void *memory)
-{
-    cudaError_t error = memory != NULL ? cudaFreeAsync(memory, kernel->alloc_stream) : cudaSuccess;
-    (void)error;
-}
-
-weft_status_t cuda_device_write(weft_kernel_t *kernel, void *to, const void *from, uint64_t bytes)
-{
-    return cuda_memory_alloc_stream_sync(
-        kernel, cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, kernel->alloc_stream),
-        "copying to the device");
-}
-
-weft_status_t cuda_device_zero(weft_kernel_t *kernel, void *at, uint64_t bytes)
-{
-    return cuda_memory_alloc_stream_sync(
-        kernel, cudaMemsetAsync(at, 0, bytes, kernel->alloc_stream), "clearing device memory");
-}
+/* End ---------------------------------------------------------------------------------------------- */
 
 void cuda_memory_close(weft_kernel_t *kernel)
 {
-    if (kernel->alloc_stream != NULL) {
-        /* What was given back is back when the instance is gone. */
-        cudaError_t error = cudaStreamSynchronize(kernel->alloc_stream);
-        error = cudaStreamDestroy(kernel->alloc_stream);
-        (void)error;
-        kernel->alloc_stream = NULL;
-    }
+    cuda_pool_close(kernel);
     cuda_memory_words_close(kernel);
     for (cuda_range_t *r = kernel->ranges; r != NULL; r = r->next) {
         r->users = 0;

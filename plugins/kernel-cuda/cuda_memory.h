@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Host memory that the device accesses, either pages registered with the driver or page-locked
- * blocks, and memory of the device. */
+ * blocks; and buffers of the caller, which it may or may not reach. */
 #ifndef KERNEL_CUDA_CUDA_MEMORY_H
 #define KERNEL_CUDA_CUDA_MEMORY_H
 
@@ -28,22 +28,7 @@ void cuda_mapped_free(weft_kernel_t *kernel, void *memory);
 uint64_t *cuda_word_alloc(weft_kernel_t *kernel);
 void cuda_word_free(weft_kernel_t *kernel, uint64_t *word);
 
-/* Makes a stream of the highest priority for the plugin's own work: the device keeps it apart from
- * streams of the application, whose kernels may wait for what it does. */
-cudaError_t cuda_stream_urgent(cudaStream_t *stream);
-
-/* Allocates and frees memory of the device in the order of a stream of its own, which no kernel
- * holds up; plain allocation waits for every kernel of the process. Nothing on the device uses
- * memory that is freed. Errors: ERR_RESOURCE, ERR_SYSTEM. Blocking: briefly. */
-weft_status_t cuda_device_alloc(weft_kernel_t *kernel, uint64_t bytes, void **memory_p);
-void cuda_device_free(weft_kernel_t *kernel, void *memory);
-
-/* Copies host memory to memory of the device; sets memory of the device to zeros. Errors:
- * ERR_SYSTEM. Blocking: briefly. */
-weft_status_t cuda_device_write(weft_kernel_t *kernel, void *to, const void *from, uint64_t bytes);
-weft_status_t cuda_device_zero(weft_kernel_t *kernel, void *at, uint64_t bytes);
-
-/* Leaves all of this memory to the process (cuda_kept.h), when the instance is destroyed. */
+/* Leaves all of this memory, and that of cuda_pool.h, to the process (cuda_kept.h), when the instance is destroyed. */
 void cuda_memory_close(weft_kernel_t *kernel);
 
 /* Enables access to another device's memory. *can_p tells whether the driver knows a path.

@@ -94,7 +94,8 @@ static void cuda_destroy(weft_kernel_t *kernel)
                       (unsigned long long)kernel->counts.launches,
                       (unsigned long long)kernel->counts.runs);
     /* Nothing is there to close unless a plan was prepared. */
-    if ((kernel->ranges != NULL || kernel->blocks != NULL || kernel->alloc_stream != NULL) &&
+    if ((kernel->ranges != NULL || kernel->blocks != NULL || kernel->pool != NULL ||
+         kernel->pool_stream != NULL) &&
         cuda_context_enter(&kernel->contexts, kernel->device, &saved) == cudaSuccess) {
         lanes_queues_close(kernel);
         cuda_memory_close(kernel);

@@ -6,6 +6,7 @@
 
 #include "cuda_device.h"
 #include "cuda_memory.h"
+#include "cuda_pool.h"
 #include "lanes_types.h"
 
 /* The spans of host memory that the device has to see: one if they touch, as registering takes time. */

@@ -9,6 +9,7 @@
 #include "cuda_device.h"
 #include "cuda_errors.h"
 #include "cuda_memory.h"
+#include "cuda_pool.h"
 #include "launch.h"
 
 #define SETTLE_NS 100000000u /* for what streams have begun, at the end of the kernel */

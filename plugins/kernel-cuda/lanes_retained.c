@@ -4,6 +4,7 @@
 #include "lanes_retained.h"
 
 #include "cuda_memory.h"
+#include "cuda_pool.h"
 
 lanes_retained_t *lanes_retained_create(const weft_lanes_handle_t *handle)
 {

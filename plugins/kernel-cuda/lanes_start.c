@@ -7,6 +7,7 @@
 
 #include "cuda_device.h"
 #include "cuda_memory.h"
+#include "cuda_pool.h"
 #include "lanes_types.h"
 #include "lanes_poll.h"
 #include "lanes_queue.h"

@@ -49,6 +49,7 @@ int bench_close(void **state)
     assert_int_equal(atomic_load(&fake_cuda.registered), 0);
     assert_int_equal(atomic_load(&fake_cuda.visible), 0);
     assert_int_equal(atomic_load(&fake_cuda.allocated), 0);
+    assert_int_equal(atomic_load(&fake_cuda.pools), 0);
     assert_int_equal(atomic_load(&fake_cuda.streams), 0);
     assert_int_equal(atomic_load(&fake_cuda.events), 0);
     assert_int_equal(atomic_load(&fake_cuda.graphs), 0);

@@ -22,6 +22,13 @@ int fake_device(void);
 bool fake_memory_fd(const void *at, int *fd, uint64_t *offset, uint64_t *bytes);
 /* The allocation of a device in which `at` is; false: it is in none. */
 bool fake_memory_range(const void *at, uintptr_t *base, uint64_t *bytes);
+/* Memory of the host that nobody may count on to be zeros; NULL: there is none. */
+void *fake_memory_private(size_t bytes);
+/* Memory of a device that really is at `real`: a part of the file, or −1, such private memory. The address
+ * of its end is nobody else's. NULL: no room. */
+void *fake_memory_apart(void *real, size_t bytes, int device, int fd);
+/* Of a call that disturbs captures: spoils them, or what it fails with now. */
+cudaError_t fake_memory_unsafe(const char *name);
 /* Maps such a part of another process as memory of a device; NULL: no room. */
 void *fake_memory_map(int fd, uint64_t offset, uint64_t bytes, int device);
 bool fake_memory_unmap(void *at);
@@ -143,6 +150,8 @@ struct CUstream_st {
 
 /* The stream of a handle, the special ones too; NULL: there is none. */
 cudaStream_t fake_stream_of(cudaStream_t handle);
+/* Without the lock: whether the stream is captured. */
+bool fake_stream_captured(cudaStream_t handle);
 /* Waits until a step may be put into the stream, if it is not captured. */
 void fake_stream_admit(cudaStream_t stream);
 /* Puts a copy of the step, with a copy of its argument, into the stream; takes its points over. */

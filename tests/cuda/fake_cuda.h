@@ -5,7 +5,7 @@
  * are linked to it (kernel-cuda-fake), so that what they do is tested on machines without a device, and so
  * are test programs that have streams of their own. A host that follows a pointer to a device's memory
  * crashes. What a test may set and count is in `fake_cuda`; for programs that cannot, FAKE_CUDA in the
- * environment sets some of it: "devices=3 processors=1 free=1000000 wrong late no_dmabuf".
+ * environment sets some of it: "devices=3 processors=1 free=1000000 wrong late no_dmabuf no_pools".
  *
  * It is as strict as a device may be (fake_queues.c, fake_blocks.c). A hang ends the process with the list
  * of what stands in the streams. Words of FAKE_CUDA that change it:
@@ -62,6 +62,8 @@ typedef struct fake_cuda {
     bool no_dmabuf;    /* the driver gives out none */
     bool late;         /* what adapters write is not there before a flush */
     bool no_flush;     /* and the host has none */
+    bool no_pools;     /* the driver has no pools of memory */
+    bool pool_full;    /* the application's pool has no memory left */
     bool no_mps;       /* processes on a device take turns */
     uint32_t hidden;   /* bit per device that others have and this process does not see */
     const char *fails; /* name of the call that fails once, with `error` … */
@@ -77,8 +79,10 @@ typedef struct fake_cuda {
     _Atomic uint32_t contexts;        /* a bit for each device with a primary one */
     _Atomic uint32_t kernels, loaded; /* that a program has; that it asked the attributes of */
     _Atomic uint32_t host_waits;      /* kernels that wait for the host */
+    _Atomic uint32_t remaps;          /* allocations for which a pool kept nothing */
     _Atomic uint32_t launches, combines, registrations, handles, dmabufs, flushes;
-    _Atomic int registered, visible, allocated, streams, events, graphs, imported; /* alive */
+    _Atomic int registered, visible, allocated, streams, events, graphs, imported,
+        pools; /* alive */
 } fake_cuda_t;
 
 extern fake_cuda_t fake_cuda;

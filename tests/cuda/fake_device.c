@@ -55,6 +55,7 @@ __attribute__((constructor)) static void read_environment(void)
     fake_cuda.wrong = setting(text, "wrong") != NULL;
     fake_cuda.late = setting(text, "late") != NULL;
     fake_cuda.no_dmabuf = setting(text, "no_dmabuf") != NULL;
+    fake_cuda.no_pools = setting(text, "no_pools") != NULL;
     fake_cuda.no_mps = setting(text, "no_mps") != NULL;
     fake_cuda.devices = devices != NULL ? atoi(devices) : fake_cuda.devices;
     fake_cuda.processors = processors != NULL ? atoi(processors) : fake_cuda.processors;
@@ -132,6 +133,9 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr which, int de
         break;
     case cudaDevAttrPageableMemoryAccessUsesHostPageTables:
         *value = !fake_cuda.not_pageable && !fake_cuda.migrates;
+        break;
+    case cudaDevAttrMemoryPoolsSupported:
+        *value = !fake_cuda.no_pools;
         break;
     case cudaDevAttrMpsEnabled:
         *value = !fake_cuda.no_mps;

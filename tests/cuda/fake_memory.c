@@ -92,8 +92,7 @@ static void window_set(const uint8_t *at, size_t bytes, area_t *area)
     }
 }
 
-/* Memory of a device that really is at `real`. The address of its end is nobody else's. NULL: no room. */
-static void *area_add_apart(void *real, size_t bytes, int device, int fd)
+void *fake_memory_apart(void *real, size_t bytes, int device, int fd)
 {
     area_t *area = malloc(sizeof *area);
     pthread_mutex_lock(&lock);
@@ -197,8 +196,7 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *at, const voi
     return fake_answer(__func__);
 }
 
-/* For calls that disturb captures. */
-static cudaError_t unsafe(const char *name)
+cudaError_t fake_memory_unsafe(const char *name)
 {
     pthread_mutex_lock(&fake_lock);
     cudaError_t error = fake_capture_unsafe();
@@ -206,7 +204,7 @@ static cudaError_t unsafe(const char *name)
     return error == cudaSuccess ? fake_answer(name) : error;
 }
 
-static bool captured(cudaStream_t handle)
+bool fake_stream_captured(cudaStream_t handle)
 {
     pthread_mutex_lock(&fake_lock);
     cudaStream_t stream = fake_stream_of(handle);
@@ -219,7 +217,7 @@ static bool captured(cudaStream_t handle)
 
 cudaError_t cudaHostRegister(void *at, size_t bytes, unsigned flags)
 {
-    cudaError_t error = unsafe(__func__);
+    cudaError_t error = fake_memory_unsafe(__func__);
     (void)flags;
     fake_context_wait(FAKE_WAITS_ALLOC, __func__);
     pthread_mutex_lock(&lock);
@@ -237,7 +235,7 @@ cudaError_t cudaHostRegister(void *at, size_t bytes, unsigned flags)
 
 cudaError_t cudaHostUnregister(void *at)
 {
-    cudaError_t error = unsafe(__func__);
+    cudaError_t error = fake_memory_unsafe(__func__);
     if (error != cudaSuccess) {
         return error;
     }
@@ -251,8 +249,7 @@ cudaError_t cudaHostUnregister(void *at)
     return cudaSuccess;
 }
 
-/* Nobody may count on zeros. NULL: no memory. */
-static void *allocate(size_t bytes)
+void *fake_memory_private(size_t bytes)
 {
     void *at = aligned_alloc(256, (bytes + 256) / 256 * 256);
     return at != NULL ? memset(at, 0xd5, bytes) : NULL;
@@ -260,10 +257,10 @@ static void *allocate(size_t bytes)
 
 cudaError_t cudaHostAlloc(void **at, size_t bytes, unsigned flags)
 {
-    cudaError_t error = unsafe(__func__);
+    cudaError_t error = fake_memory_unsafe(__func__);
     (void)flags;
     fake_context_wait(FAKE_WAITS_ALLOC, __func__);
-    *at = error == cudaSuccess ? allocate(bytes) : NULL;
+    *at = error == cudaSuccess ? fake_memory_private(bytes) : NULL;
     if (*at == NULL) {
         return error == cudaSuccess ? cudaErrorMemoryAllocation : error;
     }
@@ -276,7 +273,7 @@ cudaError_t cudaHostAlloc(void **at, size_t bytes, unsigned flags)
 
 cudaError_t cudaFreeHost(void *at)
 {
-    cudaError_t error = unsafe(__func__);
+    cudaError_t error = fake_memory_unsafe(__func__);
     fake_context_wait(FAKE_WAITS_FREE, __func__);
     area_t *area = error == cudaSuccess ? area_take_away(at, false) : NULL;
     if (area == NULL) {
@@ -292,7 +289,7 @@ cudaError_t cudaFreeHost(void *at)
 void *fake_memory_map(int fd, uint64_t offset, uint64_t bytes, int device)
 {
     void *real = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
-    void *at = real != MAP_FAILED ? area_add_apart(real, bytes, device, fd) : NULL;
+    void *at = real != MAP_FAILED ? fake_memory_apart(real, bytes, device, fd) : NULL;
     if (at == NULL && real != MAP_FAILED) {
         munmap(real, bytes);
     }
@@ -365,7 +362,9 @@ cudaError_t cudaMalloc(void **at, size_t bytes)
 cudaError_t cudaFree(void *at)
 {
     const bool all = (fake_cuda.strict.waits & FAKE_WAITS_FREE) != 0;
-    cudaError_t error = at == NULL ? cudaSuccess : all ? unsafe(__func__) : cudaDeviceSynchronize();
+    cudaError_t error = at == NULL ? cudaSuccess
+                        : all      ? fake_memory_unsafe(__func__)
+                                   : cudaDeviceSynchronize();
     if (at == NULL || error != cudaSuccess) {
         return error;
     }
@@ -375,46 +374,6 @@ cudaError_t cudaFree(void *at)
     }
     atomic_fetch_sub(&fake_cuda.allocated, 1);
     return cudaSuccess;
-}
-
-/* Allocations in graphs are not modelled. At once: earlier than a device would, which nobody sees who keeps
- * the order of the stream. */
-cudaError_t cudaMallocAsync(void **at, size_t bytes, cudaStream_t stream)
-{
-    cudaError_t error = captured(stream) ? cudaErrorNotSupported : unsafe(__func__);
-    fake_context_wait(FAKE_WAITS_ALLOC, __func__);
-    void *real = error == cudaSuccess ? allocate(bytes) : NULL;
-    *at = real != NULL ? area_add_apart(real, bytes, fake_device(), -1) : NULL;
-    if (*at == NULL) {
-        free(real);
-        return error == cudaSuccess ? cudaErrorMemoryAllocation : error;
-    }
-    atomic_fetch_add(&fake_cuda.allocated, 1);
-    return cudaSuccess;
-}
-
-static void free_work(const void *arg)
-{
-    void *const *at = arg;
-    if (!fake_memory_unmap(*at)) {
-        fprintf(stderr, "fake_cuda: memory at %p is freed twice\n", *at);
-        abort();
-    }
-}
-
-/* Kernels before it in the stream still have to find it. */
-cudaError_t cudaFreeAsync(void *at, cudaStream_t stream)
-{
-    struct cudaPointerAttributes where;
-    place_of(&where, at);
-    if (captured(stream)) {
-        return cudaErrorNotSupported;
-    }
-    if (where.type != cudaMemoryTypeDevice) {
-        return cudaErrorInvalidValue;
-    }
-    atomic_fetch_sub(&fake_cuda.allocated, 1);
-    return fake_put(stream, free_work, &at, sizeof at);
 }
 
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *most)
@@ -451,7 +410,7 @@ static bool pageable(const void *at)
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
                             cudaStream_t stream)
 {
-    const bool now = !captured(stream), take = now && pageable(from);
+    const bool now = !fake_stream_captured(stream), take = now && pageable(from);
     cudaError_t error = fake_answer(__func__);
     copy_t *copy = malloc(sizeof *copy + (take ? bytes : 0));
     (void)kind;

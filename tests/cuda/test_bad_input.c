@@ -115,7 +115,7 @@ static void refused_peer(void)
 
 static void no_plan_memory(void)
 {
-    runtime_fails("cudaMallocAsync", cudaErrorMemoryAllocation);
+    runtime_fails("cudaMallocFromPoolAsync", cudaErrorMemoryAllocation);
 }
 
 static void no_buffer(void)

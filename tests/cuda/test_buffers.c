@@ -67,12 +67,45 @@ static void buffers_that_cannot_be_had_leave_nothing_behind(void **state)
     }
 }
 
+static _Alignas(4096) uint8_t fifo[FIFO_BYTES];
+static plan_t plan;
+
+static void a_plan_runs(void)
+{
+    plan_open(&plan, PLAN_SENDS, fifo);
+    assert_int_equal(plan_run(&plan), WEFT_OK);
+    plan_close(&plan);
+}
+
+/* The application's pool is none of ours: it may be limited, and maps memory anew each time. */
+static void plans_have_a_pool_of_their_own(void **state)
+{
+    (void)state;
+    fake_cuda.pool_full = true;
+    atomic_store(&fake_cuda.remaps, 0);
+    a_plan_runs();
+    fake_cuda.pool_full = false;
+    assert_int_equal(atomic_load(&fake_cuda.remaps), 0);
+    assert_int_equal(atomic_load(&fake_cuda.pools), 1);
+}
+
+static void a_driver_without_pools_will_do(void **state)
+{
+    (void)state;
+    fake_cuda.no_pools = true;
+    a_plan_runs();
+    fake_cuda.no_pools = false;
+    assert_int_equal(atomic_load(&fake_cuda.pools), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         BENCH(buffers_are_allocated_and_copied),
         BENCH(freed_buffers_serve_the_next_of_their_size),
         BENCH(buffers_that_cannot_be_had_leave_nothing_behind),
+        BENCH(plans_have_a_pool_of_their_own),
+        BENCH(a_driver_without_pools_will_do),
     };
     return bench_main(tests);
 }

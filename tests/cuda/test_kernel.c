@@ -394,9 +394,9 @@ static void a_device_that_fails_is_reported(void **state)
 
 static void failures_of_the_runtime_leave_nothing_behind(void **state)
 {
-    static const char *const calls[] = {"cudaHostAlloc",   "cudaStreamCreateWithPriority",
-                                        "cudaMallocAsync", "cudaStreamSynchronize",
-                                        "cudaMemsetAsync", "cudaMemcpyAsync"};
+    static const char *const calls[] = {"cudaHostAlloc",           "cudaStreamCreateWithPriority",
+                                        "cudaMallocFromPoolAsync", "cudaStreamSynchronize",
+                                        "cudaMemsetAsync",         "cudaMemcpyAsync"};
     weft_lanes_handle_t *handle = NULL;
     weft_lanes_queue_t *queue = NULL;
     (void)state;
@@ -420,7 +420,7 @@ static void failures_of_the_runtime_leave_nothing_behind(void **state)
 
 static void a_failed_start_can_be_tried_again(void **state)
 {
-    static const char *const calls[] = {"cudaPointerGetAttributes", "cudaMallocAsync",
+    static const char *const calls[] = {"cudaPointerGetAttributes", "cudaMallocFromPoolAsync",
                                         "cudaMemcpyAsync", "cuda_launch_lanes"};
     (void)state;
     plan_open(&plan, PLAN_SENDS, fifo + 512);

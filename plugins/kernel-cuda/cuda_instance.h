@@ -33,6 +33,14 @@ typedef struct cuda_counts {
     _Atomic uint64_t launches, runs; /* of plans, for the log */
 } cuda_counts_t;
 
+#define CUDA_BUS_BYTES 16  /* PCI address of a device: "0000:3b:00.0" */
+#define CUDA_PATHS_MOST 32 /* paths to other devices whose try is remembered */
+
+typedef struct cuda_path {
+    char bus[CUDA_BUS_BYTES];
+    bool arrives; /* what is read and written over it is where it should be */
+} cuda_path_t;
+
 struct weft_kernel {
     const weft_host_t *host;
     cuda_context_driver_t contexts;
@@ -57,7 +65,9 @@ struct weft_kernel {
     cuda_buffer_t *buffers;   /* buffers of the caller; freed ones are reused */
     cudaStream_t pool_stream; /* for memory of the device; NULL: not needed so far */
     cudaMemPool_t pool;       /* or NULL: not needed so far, or the driver has none */
-    weft_lanes_queue_t *deferred; /* queues closed before streams had reached all their work */
+    weft_lanes_queue_t *deferred;      /* queues closed before streams had reached all their work */
+    cuda_path_t path[CUDA_PATHS_MOST]; /* cuda_paths.c; they only grow */
+    uint32_t npaths;
     cuda_counts_t counts;
 };
 

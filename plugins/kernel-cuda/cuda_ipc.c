@@ -21,10 +21,10 @@
 #include "cuda_errors.h"
 #include "cuda_kept.h"
 #include "cuda_memory.h"
+#include "cuda_paths.h"
 
 /* The driver exports pages of this size. A smaller export would expose its neighbours to the peer. */
 #define GRANULE (UINT64_C(2) << 20)
-#define BUS_BYTES 16 /* "0000:3b:00.0" */
 #define UNSEEN "this process does not see that device; look at CUDA_VISIBLE_DEVICES"
 
 /* The location of a device. Processes are told apart by a random number, because their ids repeat
@@ -32,17 +32,18 @@
 typedef struct cuda_ipc_location {
     uint8_t host[WEFT_HOST_IDENTITY_BYTES];
     uint64_t process;
-    char bus[BUS_BYTES];
+    char bus[CUDA_BUS_BYTES];
     uint8_t zero[16];
 } cuda_ipc_location_t;
 
 typedef struct cuda_ipc_handle {
     uint64_t process;
     uint64_t at; /* in that process */
-    char bus[BUS_BYTES];
+    char bus[CUDA_BUS_BYTES];
     uint64_t offset; /* in the allocation of the handle */
     uint32_t has_handle;
-    uint32_t zero;
+    uint32_t is_marked; /* 1: nobody uses the memory yet, and a mark is at its begin */
+    uint64_t mark;
     cudaIpcMemHandle_t handle;
 } cuda_ipc_handle_t;
 
@@ -111,11 +112,11 @@ static weft_status_t ipc_refused(const weft_kernel_t *kernel, const char *why)
 }
 
 /* The device at an address on the bus, or −1. The address is a peer's word. */
-static int cuda_ipc_device_at(const char bus[BUS_BYTES])
+static int cuda_ipc_device_at(const char bus[CUDA_BUS_BYTES])
 {
-    char text[BUS_BYTES + 1] = "";
+    char text[CUDA_BUS_BYTES + 1] = "";
     int device = -1;
-    memcpy(text, bus, BUS_BYTES);
+    memcpy(text, bus, CUDA_BUS_BYTES);
     if (cudaDeviceGetByPCIBusId(&device, text) != cudaSuccess) {
         cudaGetLastError(); /* else the caller's next call of it would tell of this */
         return -1;
@@ -124,11 +125,11 @@ static int cuda_ipc_device_at(const char bus[BUS_BYTES])
 }
 
 /* Whether it is an address on the bus at all: hexadecimal digits, "0000:3b:00.0". */
-static bool cuda_ipc_is_bus(const char bus[BUS_BYTES])
+static bool cuda_ipc_is_bus(const char bus[CUDA_BUS_BYTES])
 {
     unsigned domain = 0, number = 0, device = 0, function = 0;
-    char text[BUS_BYTES + 1] = "", rest = 0;
-    memcpy(text, bus, BUS_BYTES);
+    char text[CUDA_BUS_BYTES + 1] = "", rest = 0;
+    memcpy(text, bus, CUDA_BUS_BYTES);
     return strspn(text, "0123456789abcdefABCDEF:.") == strlen(text) &&
            sscanf(text, "%4x:%2x:%2x.%1x%c", &domain, &number, &device, &function, &rest) == 4;
 }
@@ -139,7 +140,7 @@ static void cuda_ipc_check_turns(weft_kernel_t *kernel, const cuda_ipc_location_
                                  const cuda_ipc_location_t *here)
 {
     int mps = 1;
-    if (there->process == here->process || memcmp(there->bus, here->bus, BUS_BYTES) != 0 ||
+    if (there->process == here->process || memcmp(there->bus, here->bus, CUDA_BUS_BYTES) != 0 ||
         cudaDeviceGetAttribute(&mps, cudaDevAttrMpsEnabled, kernel->device) != cudaSuccess ||
         mps != 0 || atomic_exchange(&kernel->told_turns, true)) {
         return;
@@ -224,6 +225,15 @@ static cuda_export_t *cuda_ipc_export_add(const weft_kernel_t *kernel, uint64_t 
     return e;
 }
 
+static void ipc_export_free(weft_kernel_t *kernel, void *memory)
+{
+    pthread_mutex_lock(&registry.lock);
+    for (cuda_export_t *e = registry.exports; e != NULL; e = e->next) {
+        e->used = e->used && (e->owner != kernel || e->memory != memory);
+    }
+    pthread_mutex_unlock(&registry.lock);
+}
+
 static weft_status_t ipc_export_alloc(weft_kernel_t *kernel, uint64_t bytes, void **memory_p,
                                       uint8_t handle[WEFT_IPC_HANDLE_BYTES])
 {
@@ -236,24 +246,21 @@ static weft_status_t ipc_export_alloc(weft_kernel_t *kernel, uint64_t bytes, voi
     cuda_export_t *e = cuda_ipc_export_reuse(kernel, bytes);
     e = e == NULL ? cuda_ipc_export_add(kernel, bytes) : e;
     if (e != NULL) {
+        status = cuda_paths_mark(kernel, e->memory, &mine.mark);
+        mine.is_marked = 1;
         mine.at = (uintptr_t)e->memory;
         /* Ranks of this process need no handle, and some systems give none. */
         mine.has_handle = cudaIpcGetMemHandle(&mine.handle, e->memory) == cudaSuccess;
         cudaDeviceGetPCIBusId(mine.bus, sizeof mine.bus, kernel->device);
         memcpy(handle, &mine, sizeof mine);
-        *memory_p = e->memory;
+        if (status == WEFT_OK) {
+            *memory_p = e->memory;
+        } else {
+            ipc_export_free(kernel, e->memory);
+        }
     }
     cuda_guard_leave(&guard);
-    return e != NULL ? WEFT_OK : WEFT_ERR_RESOURCE;
-}
-
-static void ipc_export_free(weft_kernel_t *kernel, void *memory)
-{
-    pthread_mutex_lock(&registry.lock);
-    for (cuda_export_t *e = registry.exports; e != NULL; e = e->next) {
-        e->used = e->used && (e->owner != kernel || e->memory != memory);
-    }
-    pthread_mutex_unlock(&registry.lock);
+    return e != NULL ? status : WEFT_ERR_RESOURCE;
 }
 
 /* Leaves the memory of exports that nobody has any more to the process. */
@@ -454,6 +461,16 @@ static void ipc_unimport(weft_kernel_t *kernel, void *memory)
     cuda_guard_leave(&guard);
 }
 
+/* Memory of another device: slots, which begin with a mark, are tried; windows may be in use, and are refused
+ * if slots were tried in vain. */
+static weft_status_t cuda_ipc_try(weft_kernel_t *kernel, const cuda_ipc_handle_t *handle,
+                                  void *memory, uint64_t bytes)
+{
+    return handle->is_marked == 1 && bytes >= CUDA_PATHS_TRIED
+               ? cuda_paths_try(kernel, handle->bus, memory, handle->mark)
+               : cuda_paths_check(kernel, handle->bus);
+}
+
 /* Another kernel of this process exported it: the address is looked up before anybody believes it. */
 static weft_status_t cuda_ipc_import_here(weft_kernel_t *kernel, const cuda_ipc_handle_t *handle,
                                           uint64_t bytes, void **memory_p)
@@ -467,6 +484,9 @@ static weft_status_t cuda_ipc_import_here(weft_kernel_t *kernel, const cuda_ipc_
         e->device == kernel->device ? WEFT_OK : cuda_peer_enable(kernel, e->device, &can);
     if (status == WEFT_OK && !can) {
         status = ipc_refused(kernel, "the driver knows no way from device to device");
+    }
+    if (status == WEFT_OK && e->device != kernel->device) {
+        status = cuda_ipc_try(kernel, handle, e->memory, bytes);
     }
     if (status != WEFT_OK) {
         ipc_unimport(kernel, e->memory);
@@ -517,6 +537,11 @@ static weft_status_t cuda_ipc_import_there(weft_kernel_t *kernel, const cuda_ipc
         cuda_kept_put(kernel->device, CUDA_KEPT_IMPORT, memory, 0);
         cuda_kept_end(kernel);
         return ipc_refused(kernel, "its memory is shorter than it says");
+    }
+    status = device != kernel->device ? cuda_ipc_try(kernel, handle, there, bytes) : WEFT_OK;
+    if (status != WEFT_OK) {
+        ipc_unimport(kernel, there);
+        return status;
     }
     *memory_p = there;
     return WEFT_OK;

@@ -9,6 +9,7 @@
 #include "cuda_alias.h"
 #include "cuda_errors.h"
 #include "cuda_kept.h"
+#include "cuda_paths.h"
 #include "cuda_pool.h"
 
 #define WORDS 64u
@@ -330,7 +331,11 @@ static weft_status_t cuda_memory_check_access_device(weft_kernel_t *kernel, int 
                                                      const void *at, const char *name)
 {
     bool can = false;
+    char bus[CUDA_BUS_BYTES] = "";
     weft_status_t status = cuda_peer_enable(kernel, other, &can);
+    if (status == WEFT_OK && cudaDeviceGetPCIBusId(bus, sizeof bus, other) == cudaSuccess) {
+        status = cuda_paths_check(kernel, bus);
+    }
     if (status != WEFT_OK) {
         return status;
     }

@@ -96,15 +96,22 @@ void cuda_device_free(weft_kernel_t *kernel, void *memory)
 
 weft_status_t cuda_device_write(weft_kernel_t *kernel, void *to, const void *from, uint64_t bytes)
 {
-    return cuda_pool_sync(
-        kernel, cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, kernel->pool_stream),
-        "copying to the device");
+    weft_status_t status = cuda_pool_ensure(kernel);
+    return status != WEFT_OK
+               ? status
+               : cuda_pool_sync(
+                     kernel,
+                     cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, kernel->pool_stream),
+                     "copying to the device");
 }
 
 weft_status_t cuda_device_zero(weft_kernel_t *kernel, void *at, uint64_t bytes)
 {
-    return cuda_pool_sync(kernel, cudaMemsetAsync(at, 0, bytes, kernel->pool_stream),
-                          "clearing device memory");
+    weft_status_t status = cuda_pool_ensure(kernel);
+    return status != WEFT_OK
+               ? status
+               : cuda_pool_sync(kernel, cudaMemsetAsync(at, 0, bytes, kernel->pool_stream),
+                                "clearing device memory");
 }
 
 void cuda_pool_close(weft_kernel_t *kernel)

@@ -106,6 +106,7 @@ enum { FAKE_BLOCKS_HELD = 4 }; /* blocks that a processor holds at once */
 void fake_blocks(void (*block)(const void *arg, uint32_t number), const void *arg, uint32_t n);
 /* The blocks that follow on this thread are those of a kernel of the device. */
 void fake_blocks_device(int device);
+int fake_blocks_device_now(void);
 /* Under the lock: which devices have no room. */
 void fake_blocks_tell(FILE *file);
 

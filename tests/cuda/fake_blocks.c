@@ -25,6 +25,11 @@ void fake_blocks_device(int device)
     thread_device = device;
 }
 
+int fake_blocks_device_now(void)
+{
+    return thread_device;
+}
+
 /* Under the lock. */
 static void grid_admit(int device)
 {

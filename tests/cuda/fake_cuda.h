@@ -5,7 +5,7 @@
  * are linked to it (kernel-cuda-fake), so that what they do is tested on machines without a device, and so
  * are test programs that have streams of their own. A host that follows a pointer to a device's memory
  * crashes. What a test may set and count is in `fake_cuda`; for programs that cannot, FAKE_CUDA in the
- * environment sets some of it: "devices=3 processors=1 free=1000000 wrong late no_dmabuf no_pools".
+ * environment sets some of it: "devices=3 processors=1 free=1000000 wrong late no_dmabuf no_pools misroutes".
  *
  * It is as strict as a device may be (fake_queues.c, fake_blocks.c). A hang ends the process with the list
  * of what stands in the streams. Words of FAKE_CUDA that change it:
@@ -57,6 +57,7 @@ typedef struct fake_cuda {
     int devices, capability; /* at most FAKE_DEVICES; ten times the number */
     int processors;          /* of a device, each for four blocks of runs */
     bool not_pageable, no_peers;
+    bool misroutes;    /* what kernels read and write in memory of other devices is elsewhere */
     bool migrates;     /* pages of the host that a device touches move to it (HMM) */
     bool no_direct;    /* adapters cannot use memory of devices */
     bool no_dmabuf;    /* the driver gives out none */

@@ -56,6 +56,7 @@ __attribute__((constructor)) static void read_environment(void)
     fake_cuda.late = setting(text, "late") != NULL;
     fake_cuda.no_dmabuf = setting(text, "no_dmabuf") != NULL;
     fake_cuda.no_pools = setting(text, "no_pools") != NULL;
+    fake_cuda.misroutes = setting(text, "misroutes") != NULL;
     fake_cuda.no_mps = setting(text, "no_mps") != NULL;
     fake_cuda.devices = devices != NULL ? atoi(devices) : fake_cuda.devices;
     fake_cuda.processors = processors != NULL ? atoi(processors) : fake_cuda.processors;

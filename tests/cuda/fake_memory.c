@@ -20,6 +20,8 @@ typedef struct area {
     int device;
     bool registered;
     int fd; /* of the file that is the memory, or −1 */
+    uint8_t
+        *astray; /* where kernels of other devices get that lose their way (FAKE_CUDA=misroutes) */
 } area_t;
 
 enum { GRANULE = 1 << 16, GRANULES = 1 << 20 };
@@ -115,6 +117,7 @@ void *fake_memory_apart(void *real, size_t bytes, int device, int fd)
 
 static void area_free(area_t *area)
 {
+    free(area->astray);
     if (area->fd >= 0) {
         munmap(area->real, area->end - area->begin);
         close(area->fd);
@@ -147,6 +150,19 @@ static uintptr_t real_of(uintptr_t address)
     return area != NULL ? (uintptr_t)area->real + (address - area->begin) : address;
 }
 
+/* Under the lock, for a kernel: as real_of(), but where the bus leads it. */
+static uintptr_t real_for_kernel(uintptr_t address)
+{
+    area_t *area = area_apart(address);
+    if (area == NULL || !fake_cuda.misroutes || area->device == fake_blocks_device_now()) {
+        return real_of(address);
+    }
+    if (area->astray == NULL) {
+        area->astray = calloc(1, area->end - area->begin);
+    }
+    return (uintptr_t)area->astray + (address - area->begin);
+}
+
 void *fake_memory_real(const void *at)
 {
     pthread_mutex_lock(&lock);
@@ -160,7 +176,7 @@ void fake_memory_aim(void *words, size_t bytes)
     uintptr_t *word = words;
     pthread_mutex_lock(&lock);
     for (size_t i = 0; i < bytes / sizeof *word; i++) {
-        word[i] = real_of(word[i]);
+        word[i] = real_for_kernel(word[i]);
     }
     pthread_mutex_unlock(&lock);
 }

@@ -49,7 +49,7 @@ typedef struct ask {
     uint8_t place[WEFT_IPC_LOCATION_BYTES], token[WEFT_IPC_HANDLE_BYTES];
     uint64_t bytes;
     uint32_t times, hidden;
-    bool no_peers, refuses; /* the driver opens no memory */
+    bool no_peers, misroutes, refuses; /* the driver opens no memory */
 } ask_t;
 
 typedef struct told {
@@ -68,6 +68,7 @@ static told_t other_does(weft_kernel_t *kernel, const ask_t *ask)
     told_t told = {.same = true};
     fake_cuda.hidden = ask->hidden;
     fake_cuda.no_peers = ask->no_peers;
+    fake_cuda.misroutes = ask->misroutes;
     fake_cuda.fails = ask->refuses ? "cudaIpcOpenMemHandle" : NULL;
     fake_cuda.error = cudaErrorInvalidValue;
     told.reaches = share->can_access(kernel, ask->place);
@@ -128,7 +129,7 @@ static int open_kernels(void **state)
 static int close_kernels(void **state)
 {
     (void)state;
-    fake_cuda.no_peers = false;
+    fake_cuda.no_peers = fake_cuda.misroutes = false;
     fake_cuda.hidden = 0;
     fake_cuda.fails = NULL;
     ops->destroy(kernel[0]);
@@ -202,6 +203,69 @@ static void devices_without_a_way_are_refused(void **state)
     refused(share->import(kernel[1], ask.token, BYTES, &opened), WEFT_ERR_UNSUPPORTED,
             "memory of CUDA device 0");
     assert_null(opened);
+    share->export_free(kernel[0], memory);
+}
+
+/* The driver says that there is a way, and it leads elsewhere. */
+static void a_way_that_leads_elsewhere_is_found_out(void **state)
+{
+    ask_t ask;
+    void *opened = NULL, *window = NULL, *memory = exported(&ask);
+    (void)state;
+    assert_int_equal(cudaMalloc(&window, BYTES), cudaSuccess);
+    fake_cuda.misroutes = true;
+    assert_int_equal(share->can_access(kernel[1], ask.place), WEFT_OK);
+    for (int i = 0; i < 2; i++) {
+        refused(share->import(kernel[1], ask.token, BYTES, &opened), WEFT_ERR_UNSUPPORTED,
+                "does not arrive");
+        says(words, "IOMMU");
+    }
+    assert_null(opened);
+    assert_int_equal(share->import(kernel[0], ask.token, BYTES, &opened), WEFT_OK);
+    share->unimport(kernel[0], opened);
+    /* Windows, which are not tried themselves, then have no way either. */
+    assert_int_equal(share->export_range(kernel[0], window, BYTES, ask.token), WEFT_OK);
+    refused(share->import(kernel[1], ask.token, BYTES, &opened), WEFT_ERR_UNSUPPORTED,
+            "does not arrive");
+    share->unexport_range(kernel[0], window);
+    share->export_free(kernel[0], memory);
+    cudaFree(window);
+}
+
+static void between_processes_too(void **state)
+{
+    ask_t ask = {.bytes = BYTES, .times = 1, .misroutes = true};
+    const weft_kernel_ipc_t *second = share_of(kernel[1]);
+    void *memory = NULL;
+    (void)state;
+    second->location(kernel[1], ask.place);
+    assert_int_equal(second->export_alloc(kernel[1], BYTES, &memory, ask.token), WEFT_OK);
+    told_t told = other_asked(&ask);
+    assert_int_equal(told.opened, WEFT_ERR_UNSUPPORTED);
+    says(told.words, "does not arrive");
+    assert_int_equal(told.left, 0);
+    second->export_free(kernel[1], memory);
+}
+
+/* As many as three kernels, for the first slots between two devices only. */
+static void a_way_is_tried_once(void **state)
+{
+    ask_t ask;
+    void *opened = NULL, *memory = exported(&ask);
+    (void)state;
+    const uint32_t before = atomic_load(&fake_cuda.combines);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(share->import(kernel[1], ask.token, BYTES, &opened), WEFT_OK);
+        share->unimport(kernel[1], opened);
+    }
+    assert_int_equal(atomic_load(&fake_cuda.combines), before + 3);
+    fake_cuda.fails = "cuda_launch_combine";
+    fake_cuda.error = cudaErrorLaunchFailure;
+    weft_kernel_t *third = kernel_open("device=1");
+    refused(share->import(third, ask.token, BYTES, &opened), WEFT_ERR_SYSTEM, "trying the path");
+    assert_int_equal(share->import(third, ask.token, BYTES, &opened), WEFT_OK);
+    share->unimport(third, opened);
+    ops->destroy(third);
     share->export_free(kernel[0], memory);
 }
 
@@ -475,6 +539,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_process_shares_pointers, open_kernels, close_kernels),
         cmocka_unit_test_setup_teardown(devices_without_a_way_are_refused, open_kernels,
                                         close_kernels),
+        cmocka_unit_test_setup_teardown(a_way_that_leads_elsewhere_is_found_out, open_kernels,
+                                        close_kernels),
+        cmocka_unit_test_setup_teardown(between_processes_too, open_kernels, close_kernels),
+        cmocka_unit_test_setup_teardown(a_way_is_tried_once, open_kernels, close_kernels),
         cmocka_unit_test_setup_teardown(processes_share_memory, open_kernels, close_kernels),
         cmocka_unit_test_setup_teardown(
             memory_of_a_device_that_the_other_process_does_not_see_is_opened, open_kernels,

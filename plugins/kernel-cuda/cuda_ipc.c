@@ -17,15 +17,14 @@
 #include <weft/sdk/host_identity.h>
 
 #include "cuda_device.h"
-#include "cuda_driver.h"
 #include "cuda_errors.h"
+#include "cuda_ipc_handle.h"
 #include "cuda_kept.h"
-#include "cuda_memory.h"
+#include "cuda_access.h"
 #include "cuda_paths.h"
 
 /* The driver exports pages of this size. A smaller export would expose its neighbours to the peer. */
 #define GRANULE (UINT64_C(2) << 20)
-#define UNSEEN "this process does not see that device; look at CUDA_VISIBLE_DEVICES"
 
 /* The location of a device. Processes are told apart by a random number, because their ids repeat
  * between containers. The PCI address of a device is the same in all processes of a host. */
@@ -36,19 +35,7 @@ typedef struct cuda_ipc_location {
     uint8_t zero[16];
 } cuda_ipc_location_t;
 
-typedef struct cuda_ipc_handle {
-    uint64_t process;
-    uint64_t at; /* in that process */
-    char bus[CUDA_BUS_BYTES];
-    uint64_t offset; /* in the allocation of the handle */
-    uint32_t has_handle;
-    uint32_t is_marked; /* 1: nobody uses the memory yet, and a mark is at its begin */
-    uint64_t mark;
-    cudaIpcMemHandle_t handle;
-} cuda_ipc_handle_t;
-
 _Static_assert(sizeof(cuda_ipc_location_t) == WEFT_IPC_LOCATION_BYTES, "fills the location");
-_Static_assert(sizeof(cuda_ipc_handle_t) <= WEFT_IPC_HANDLE_BYTES, "fits the handle");
 
 /* An allocation that serves one export at a time, or a range that the application allocated. */
 typedef struct cuda_export {
@@ -60,13 +47,14 @@ typedef struct cuda_export {
     uint32_t importers; /* instances of this process that have it imported */
     bool used;
     bool foreign; /* the application allocated it */
+    cuda_ipc_handle_t handle;
 } cuda_export_t;
 
-/* An import that does not begin where its allocation does. */
-typedef struct cuda_ipc_mapping {
-    struct cuda_ipc_mapping *next;
-    void *memory, *base;
-} cuda_ipc_mapping_t;
+/* An import of another process. */
+typedef struct cuda_ipc_import {
+    struct cuda_ipc_import *next;
+    cuda_ipc_mapping_t mapping;
+} cuda_ipc_import_t;
 
 /* The exports of this process. A handle names memory of another instance, so instances have to find
  * each other: this is the only state of the plugin at file scope (decision 33). The lock is not held
@@ -74,7 +62,7 @@ typedef struct cuda_ipc_mapping {
 static struct ipc_registry {
     pthread_mutex_t lock;
     cuda_export_t *exports;
-    cuda_ipc_mapping_t *mappings;
+    cuda_ipc_import_t *imports;
     uint64_t process_number; /* tells this process from others; 0: none drawn yet */
     pid_t process_id;        /* process of the number: a forked child draws another */
 } registry = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -102,13 +90,6 @@ static void ipc_location(weft_kernel_t *kernel, uint8_t location[WEFT_IPC_LOCATI
         mine = (cuda_ipc_location_t){.process = 0}; /* nobody reaches it */
     }
     memcpy(location, &mine, sizeof mine);
-}
-
-static weft_status_t ipc_refused(const weft_kernel_t *kernel, const char *why)
-{
-    return kernel->host->set_error(kernel->host, WEFT_ERR_UNSUPPORTED, 0,
-                                   "CUDA device %d cannot write to the receiver's: %s",
-                                   kernel->device, why);
 }
 
 /* The device at an address on the bus, or −1. The address is a peer's word. */
@@ -163,22 +144,23 @@ static weft_status_t ipc_can_access(weft_kernel_t *kernel,
     ipc_location(kernel, (uint8_t *)&here);
     if (memcmp(there.host, nowhere, WEFT_HOST_IDENTITY_BYTES) == 0 ||
         memcmp(there.host, here.host, WEFT_HOST_IDENTITY_BYTES) != 0) {
-        return ipc_refused(kernel, "it is on another host, or either host does not tell");
+        return cuda_ipc_handle_refuse(kernel,
+                                      "it is on another host, or either host does not tell");
     }
     if (!cuda_ipc_is_bus(there.bus)) {
-        return ipc_refused(kernel, "what the receiver says is no address on the bus");
+        return cuda_ipc_handle_refuse(kernel, "what the receiver says is no address on the bus");
     }
     cuda_ipc_check_turns(kernel, &there, &here);
     int device = cuda_ipc_device_at(there.bus);
     if (device < 0 && there.process == here.process) {
-        return ipc_refused(kernel, UNSEEN);
+        return cuda_ipc_handle_refuse(kernel, CUDA_UNSEEN);
     }
     if (device < 0) {
         return WEFT_OK; /* one visible device for each process: only the import can tell */
     }
     if (device != kernel->device &&
         (cudaDeviceCanAccessPeer(&can, kernel->device, device) != cudaSuccess || can == 0)) {
-        return ipc_refused(kernel, "the driver knows no way from device to device");
+        return cuda_ipc_handle_refuse(kernel, "the driver knows no way from device to device");
     }
     return WEFT_OK;
 }
@@ -249,9 +231,7 @@ static weft_status_t ipc_export_alloc(weft_kernel_t *kernel, uint64_t bytes, voi
         status = cuda_paths_mark(kernel, e->memory, &mine.mark);
         mine.is_marked = 1;
         mine.at = (uintptr_t)e->memory;
-        /* Ranks of this process need no handle, and some systems give none. */
-        mine.has_handle = cudaIpcGetMemHandle(&mine.handle, e->memory) == cudaSuccess;
-        cudaDeviceGetPCIBusId(mine.bus, sizeof mine.bus, kernel->device);
+        cuda_ipc_handle_fill(kernel, e->memory, e->bytes, &mine);
         memcpy(handle, &mine, sizeof mine);
         if (status == WEFT_OK) {
             *memory_p = e->memory;
@@ -269,6 +249,7 @@ static void cuda_ipc_exports_leave(cuda_export_t *list)
     while (list != NULL) {
         cuda_export_t *e = list;
         list = e->next;
+        cuda_ipc_handle_end(&e->handle);
         if (!e->foreign) {
             cuda_kept_put(e->device, CUDA_KEPT_EXPORT, e->memory, e->bytes);
         }
@@ -307,32 +288,8 @@ void cuda_ipc_close(weft_kernel_t *kernel)
 
 /* Exported ranges --------------------------------------------------------------------------------------- */
 
-/* The runtime does not tell where an allocation begins; the driver does. */
-typedef int (*range_fn_t)(unsigned long long *base, size_t *bytes, unsigned long long at);
-
-static range_fn_t cuda_ipc_driver_range(void)
-{
-    void *found = cuda_driver_function("cuMemGetAddressRange", 3020);
-    range_fn_t range = NULL;
-    memcpy(&range, &found, sizeof range);
-    return range;
-}
-
-/* The allocation of the driver's in which all of that memory is. */
-static bool cuda_ipc_allocation_of(const void *memory, uint64_t bytes, void **base_p)
-{
-    unsigned long long base = 0;
-    size_t all = 0;
-    range_fn_t range = cuda_ipc_driver_range();
-    if (range == NULL || range(&base, &all, (uintptr_t)memory) != 0) {
-        return false;
-    }
-    const uint64_t offset = (uintptr_t)memory - base;
-    *base_p = (void *)(uintptr_t)base;
-    return offset <= all && bytes <= all - offset;
-}
-
-static weft_status_t ipc_export_add_foreign(weft_kernel_t *kernel, void *memory, uint64_t bytes)
+static weft_status_t ipc_export_add_foreign(weft_kernel_t *kernel, void *memory, uint64_t bytes,
+                                            const cuda_ipc_handle_t *handle)
 {
     cuda_export_t *e = calloc(1, sizeof *e);
     if (e == NULL) {
@@ -343,7 +300,8 @@ static weft_status_t ipc_export_add_foreign(weft_kernel_t *kernel, void *memory,
                          .bytes = bytes,
                          .device = kernel->device,
                          .used = true,
-                         .foreign = true};
+                         .foreign = true,
+                         .handle = *handle};
     pthread_mutex_lock(&registry.lock);
     e->next = registry.exports;
     registry.exports = e;
@@ -355,22 +313,19 @@ static weft_status_t ipc_export_foreign(weft_kernel_t *kernel, void *memory, uin
                                         uint8_t handle[WEFT_IPC_HANDLE_BYTES])
 {
     cuda_ipc_handle_t mine = {.process = cuda_ipc_this_process(kernel), .at = (uintptr_t)memory};
-    struct cudaPointerAttributes where;
-    void *base = NULL;
-    if (cudaPointerGetAttributes(&where, memory) != cudaSuccess ||
-        where.type != cudaMemoryTypeDevice || where.device != kernel->device ||
-        !cuda_ipc_allocation_of(memory, bytes, &base)) {
+    if (!cuda_ipc_handle_fill(kernel, memory, bytes, &mine)) {
         return kernel->host->set_error(kernel->host, WEFT_ERR_UNSUPPORTED, 0,
                                        "%p is no memory of CUDA device %d, or ends before %llu "
                                        "bytes; use weft_mem_alloc_device or cudaMalloc",
                                        memory, kernel->device, (unsigned long long)bytes);
     }
-    /* Ranks of this process need no handle, and some memory has none. */
-    mine.offset = (uintptr_t)memory - (uintptr_t)base;
-    mine.has_handle = cudaIpcGetMemHandle(&mine.handle, base) == cudaSuccess;
-    cudaDeviceGetPCIBusId(mine.bus, sizeof mine.bus, kernel->device);
-    memcpy(handle, &mine, sizeof mine);
-    return ipc_export_add_foreign(kernel, memory, bytes);
+    weft_status_t status = ipc_export_add_foreign(kernel, memory, bytes, &mine);
+    if (status == WEFT_OK) {
+        memcpy(handle, &mine, sizeof mine);
+    } else {
+        cuda_ipc_handle_end(&mine);
+    }
+    return status;
 }
 
 static weft_status_t ipc_export_range(weft_kernel_t *kernel, void *memory, uint64_t bytes,
@@ -415,35 +370,34 @@ static cuda_export_t *cuda_ipc_export_count(uint64_t at, uint64_t bytes, bool ta
     return e;
 }
 
-/* Notes where the allocation begins. */
-static bool cuda_ipc_mapping_add(void *memory, void *base)
+static bool cuda_ipc_import_add(const cuda_ipc_mapping_t *mapping)
 {
-    cuda_ipc_mapping_t *mapping = memory != base ? calloc(1, sizeof *mapping) : NULL;
-    if (mapping != NULL) {
-        *mapping = (cuda_ipc_mapping_t){.memory = memory, .base = base};
+    cuda_ipc_import_t *import = calloc(1, sizeof *import);
+    if (import != NULL) {
+        import->mapping = *mapping;
         pthread_mutex_lock(&registry.lock);
-        mapping->next = registry.mappings;
-        registry.mappings = mapping;
+        import->next = registry.imports;
+        registry.imports = import;
         pthread_mutex_unlock(&registry.lock);
     }
-    return mapping != NULL || memory == base;
+    return import != NULL;
 }
 
-static void *cuda_ipc_mapping_remove(void *memory)
+static cuda_ipc_mapping_t cuda_ipc_import_remove(const void *memory)
 {
-    void *base = memory;
+    cuda_ipc_mapping_t mapping = {.base = NULL};
     pthread_mutex_lock(&registry.lock);
-    cuda_ipc_mapping_t **place = &registry.mappings, *mapping;
-    while ((mapping = *place) != NULL && mapping->memory != memory) {
-        place = &mapping->next;
+    cuda_ipc_import_t **place = &registry.imports, *import;
+    while ((import = *place) != NULL && import->mapping.memory != memory) {
+        place = &import->next;
     }
-    if (mapping != NULL) {
-        base = mapping->base;
-        *place = mapping->next;
+    if (import != NULL) {
+        mapping = import->mapping;
+        *place = import->next;
     }
     pthread_mutex_unlock(&registry.lock);
-    free(mapping);
-    return base;
+    free(import);
+    return mapping;
 }
 
 static void ipc_unimport(weft_kernel_t *kernel, void *memory)
@@ -453,7 +407,8 @@ static void ipc_unimport(weft_kernel_t *kernel, void *memory)
         return;
     }
     if (cuda_ipc_export_count((uintptr_t)memory, 0, false) == NULL) {
-        cuda_kept_put(kernel->device, CUDA_KEPT_IMPORT, cuda_ipc_mapping_remove(memory), 0);
+        const cuda_ipc_mapping_t mapping = cuda_ipc_import_remove(memory);
+        cuda_ipc_mapping_leave(kernel, &mapping);
     } else {
         cuda_ipc_exports_leave(cuda_ipc_exports_sweep());
     }
@@ -478,15 +433,17 @@ static weft_status_t cuda_ipc_import_here(weft_kernel_t *kernel, const cuda_ipc_
     bool can = true;
     const cuda_export_t *e = cuda_ipc_export_count(handle->at, bytes, true);
     if (e == NULL) {
-        return ipc_refused(kernel, "its handle names no memory of this process");
+        return cuda_ipc_handle_refuse(kernel, "its handle names no memory of this process");
     }
     weft_status_t status =
         e->device == kernel->device ? WEFT_OK : cuda_peer_enable(kernel, e->device, &can);
     if (status == WEFT_OK && !can) {
-        status = ipc_refused(kernel, "the driver knows no way from device to device");
+        status = cuda_ipc_handle_refuse(kernel, "the driver knows no way from device to device");
     }
     if (status == WEFT_OK && e->device != kernel->device) {
-        status = cuda_ipc_try(kernel, handle, e->memory, bytes);
+        status = cuda_ipc_handle_grants(e->memory)
+                     ? cuda_ipc_try(kernel, handle, e->memory, bytes)
+                     : cuda_ipc_handle_refuse(kernel, CUDA_NOT_GRANTED);
     }
     if (status != WEFT_OK) {
         ipc_unimport(kernel, e->memory);
@@ -496,54 +453,33 @@ static weft_status_t cuda_ipc_import_here(weft_kernel_t *kernel, const cuda_ipc_
     return WEFT_OK;
 }
 
-/* Returns whether the imported memory is as long as the handle says. If the driver knows no length, the byte at the
- * end must be memory of a device too. */
-static bool cuda_ipc_reaches_to(const void *memory, uint64_t bytes)
-{
-    struct cudaPointerAttributes at;
-    void *base = NULL;
-    return cuda_ipc_driver_range() != NULL
-               ? cuda_ipc_allocation_of(memory, bytes, &base)
-               : cudaPointerGetAttributes(&at, (const uint8_t *)memory + bytes - 1) ==
-                         cudaSuccess &&
-                     at.type == cudaMemoryTypeDevice;
-}
-
 static weft_status_t cuda_ipc_import_there(weft_kernel_t *kernel, const cuda_ipc_handle_t *handle,
                                            uint64_t bytes, void **memory_p)
 {
-    void *memory = NULL;
+    cuda_ipc_mapping_t mapping;
     bool can = true;
     int device = cuda_ipc_device_at(handle->bus);
-    if (handle->has_handle == 0) {
-        return ipc_refused(kernel, "its driver gives no handles to other processes");
-    }
     weft_status_t status =
         device < 0 || device == kernel->device ? WEFT_OK : cuda_peer_enable(kernel, device, &can);
-    if (status != WEFT_OK || !can) {
-        return status != WEFT_OK
-                   ? status
-                   : ipc_refused(kernel, "the driver knows no way from device to device");
+    if (status == WEFT_OK && !can) {
+        status = cuda_ipc_handle_refuse(kernel, "the driver knows no way from device to device");
     }
-    cudaError_t error =
-        cudaIpcOpenMemHandle(&memory, handle->handle, cudaIpcMemLazyEnablePeerAccess);
-    if (error != cudaSuccess) {
-        return device < 0 ? ipc_refused(kernel, UNSEEN)
-                          : cuda_failed(kernel, error, "opening memory of another process");
-    }
-    uint8_t *there = (uint8_t *)((uintptr_t)memory + handle->offset);
-    if (handle->offset > INT64_MAX || !cuda_ipc_reaches_to(memory, handle->offset + bytes) ||
-        !cuda_ipc_mapping_add(there, memory)) {
-        cuda_kept_put(kernel->device, CUDA_KEPT_IMPORT, memory, 0);
-        cuda_kept_end(kernel);
-        return ipc_refused(kernel, "its memory is shorter than it says");
-    }
-    status = device != kernel->device ? cuda_ipc_try(kernel, handle, there, bytes) : WEFT_OK;
+    status = status == WEFT_OK ? cuda_ipc_handle_open(kernel, handle, bytes, device >= 0, &mapping)
+                               : status;
     if (status != WEFT_OK) {
-        ipc_unimport(kernel, there);
         return status;
     }
-    *memory_p = there;
+    if (!cuda_ipc_import_add(&mapping)) {
+        cuda_ipc_mapping_leave(kernel, &mapping);
+        return cuda_failed(kernel, cudaErrorMemoryAllocation, "opening memory of another process");
+    }
+    status =
+        device != kernel->device ? cuda_ipc_try(kernel, handle, mapping.memory, bytes) : WEFT_OK;
+    if (status != WEFT_OK) {
+        ipc_unimport(kernel, mapping.memory);
+        return status;
+    }
+    *memory_p = mapping.memory;
     return WEFT_OK;
 }
 

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "cuda_flight.h"
+#include "cuda_segments.h"
 
 #define CUDA_KEPT_MUCH (UINT64_C(4) << 30)
 
@@ -81,6 +82,8 @@ static cudaError_t cuda_kept_give_back(const cuda_kept_t *entry)
         return cudaFreeHost(entry->memory);
     case CUDA_KEPT_IMPORT:
         return cudaIpcCloseMemHandle(entry->memory);
+    case CUDA_KEPT_MAPPING:
+        return cuda_segments_unmap(entry->memory, entry->bytes);
     case CUDA_KEPT_POOL:
         return cudaMemPoolDestroy(entry->memory);
     case CUDA_KEPT_ALIAS:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Host memory that the device accesses, either pages registered with the driver or page-locked
- * blocks; and buffers of the caller, which it may or may not reach. */
+ * blocks. */
 #ifndef KERNEL_CUDA_CUDA_MEMORY_H
 #define KERNEL_CUDA_CUDA_MEMORY_H
 
@@ -30,18 +30,5 @@ void cuda_word_free(weft_kernel_t *kernel, uint64_t *word);
 
 /* Leaves all of this memory, and that of cuda_pool.h, to the process (cuda_kept.h), when the instance is destroyed. */
 void cuda_memory_close(weft_kernel_t *kernel);
-
-/* Enables access to another device's memory. *can_p tells whether the driver knows a path.
- * Errors: ERR_UNSUPPORTED (the driver refuses), ERR_SYSTEM. */
-weft_status_t cuda_peer_enable(weft_kernel_t *kernel, int other, bool *can_p);
-
-/* Checks that the device can access `at`, a buffer that errors call `name`. Enables peer access
- * where it is memory of another device. Errors: ERR_UNSUPPORTED with the reason recorded,
- * ERR_SYSTEM. */
-weft_status_t cuda_check_access(weft_kernel_t *kernel, const void *at, const char *name);
-
-/* Does the same for a copy that a stream makes later. It refuses pageable host memory, which the
- * runtime would read at once. */
-weft_status_t cuda_check_access_async(weft_kernel_t *kernel, const void *at, const char *name);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cuda_device.h"
+#include "cuda_access.h"
 #include "cuda_memory.h"
 #include "cuda_pool.h"
 #include "lanes_types.h"

@@ -89,16 +89,24 @@ void bench_said(const char *part)
     bench_says(part);
 }
 
-int bench_run(const char *name, const struct CMUnitTest *tests, size_t ntests)
+bool bench_load(void)
 {
     char why[256] = "";
     bench.plugin = fake_plugin_open(WEFT_KERNEL_CUDA_FILE, WEFT_KIND_KERNEL, why, sizeof why);
     if (bench.plugin == NULL) {
         print_error("%s\n", why);
-        return 1;
+        return false;
     }
     bench.ops = bench.plugin->ops;
     fake_host_init(&bench.fake, "kernel-cuda");
+    return true;
+}
+
+int bench_run(const char *name, const struct CMUnitTest *tests, size_t ntests)
+{
+    if (!bench_load()) {
+        return 1;
+    }
     int failures = _cmocka_run_group_tests(name, tests, ntests, NULL, NULL);
     fake_host_fini(&bench.fake);
     return failures;

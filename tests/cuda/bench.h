@@ -29,7 +29,9 @@ typedef struct bench {
 
 extern bench_t bench;
 
-/* Loads the plugin and runs the tests; what main() returns. */
+/* Loads the plugin; false: it says why it cannot. */
+bool bench_load(void);
+/* The same, and runs the tests; what main() returns. */
 #define bench_main(tests) bench_run(#tests, tests, sizeof(tests) / sizeof((tests)[0]))
 int bench_run(const char *name, const struct CMUnitTest *tests, size_t ntests);
 

@@ -32,6 +32,27 @@ cudaError_t fake_memory_unsafe(const char *name);
 /* Maps such a part of another process as memory of a device; NULL: no room. */
 void *fake_memory_map(int fd, uint64_t offset, uint64_t bytes, int device);
 bool fake_memory_unmap(void *at);
+/* An allocation of the driver's virtual memory (fake_vmm.c). */
+typedef struct fake_allocation {
+    uint32_t users; /* handles and mappings */
+    int fd, device;
+    uint64_t bytes;
+    uint32_t types; /* of handles that other processes open */
+} fake_allocation_t;
+
+fake_allocation_t *fake_allocation_share(fake_allocation_t *a);
+void fake_allocation_drop(fake_allocation_t *a);
+/* The function of the driver's virtual memory with that name; false: none has it. */
+bool fake_vmm_function(const char *name, void **function_p);
+/* The allocation that is mapped there, or NULL. */
+fake_allocation_t *fake_memory_allocation(const void *at);
+/* Addresses without memory, NULL: no room; maps an allocation there, for no device, with its bytes at
+ * `real`, which are reserved. */
+void *fake_memory_reserve(uint64_t bytes);
+bool fake_memory_map_allocation(void *at, uint8_t *real, fake_allocation_t *a);
+/* Lets a device access the memory; whether it may. */
+void fake_memory_grant(const void *at, int device);
+bool fake_memory_granted(const void *at, int device);
 /* Where the bytes of a pointer are for what runs on a device: itself, if it is the host's. */
 void *fake_memory_real(const void *at);
 /* The same for what a kernel is given: every word that is an address of a device's memory. Numbers are not

@@ -82,8 +82,8 @@ typedef struct fake_cuda {
     _Atomic uint32_t host_waits;      /* kernels that wait for the host */
     _Atomic uint32_t remaps;          /* allocations for which a pool kept nothing */
     _Atomic uint32_t launches, combines, registrations, handles, dmabufs, flushes;
-    _Atomic int registered, visible, allocated, streams, events, graphs, imported,
-        pools; /* alive */
+    _Atomic int registered, visible, allocated, streams, events, graphs, imported, pools,
+        reserved; /* alive */
 } fake_cuda_t;
 
 extern fake_cuda_t fake_cuda;

@@ -84,7 +84,7 @@ static cudaError_t entry_point(const char *name, void **function,
         memcpy(function, &current, sizeof *function);
     } else if (strcmp(name, "cuCtxSetCurrent") == 0) {
         memcpy(function, &set, sizeof *function);
-    } else {
+    } else if (!fake_vmm_function(name, function)) {
         *found = cudaDriverEntryPointSymbolNotFound;
     }
     return error;

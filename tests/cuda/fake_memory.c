@@ -19,9 +19,10 @@ typedef struct area {
     enum cudaMemoryType type;
     int device;
     bool registered;
-    int fd; /* of the file that is the memory, or −1 */
-    uint8_t
-        *astray; /* where kernels of other devices get that lose their way (FAKE_CUDA=misroutes) */
+    int fd;                        /* of the file that is the memory, or −1 */
+    fake_allocation_t *allocation; /* of virtual memory, or NULL */
+    uint32_t access;               /* a bit for each device that may */
+    uint8_t *astray;               /* where kernels of other devices get that lose their way */
 } area_t;
 
 enum { GRANULE = 1 << 16, GRANULES = 1 << 20 };
@@ -105,6 +106,7 @@ void *fake_memory_apart(void *real, size_t bytes, int device, int fd)
                          .real = real,
                          .type = cudaMemoryTypeDevice,
                          .device = device,
+                         .access = fd >= 0 ? UINT32_MAX : 1u << device, /* of pools: its own */
                          .fd = fd};
         window_set(at, bytes, area);
     }
@@ -118,6 +120,13 @@ void *fake_memory_apart(void *real, size_t bytes, int device, int fd)
 static void area_free(area_t *area)
 {
     free(area->astray);
+    if (area->allocation != NULL) {
+        mmap(area->real, area->end - area->begin, PROT_NONE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+        fake_allocation_drop(area->allocation);
+        free(area);
+        return;
+    }
     if (area->fd >= 0) {
         munmap(area->real, area->end - area->begin);
         close(area->fd);
@@ -154,6 +163,11 @@ static uintptr_t real_of(uintptr_t address)
 static uintptr_t real_for_kernel(uintptr_t address)
 {
     area_t *area = area_apart(address);
+    if (area != NULL && (area->access >> fake_blocks_device_now() & 1) == 0) {
+        fprintf(stderr, "fake_cuda: a kernel of device %d may not access %p of device %d\n",
+                fake_blocks_device_now(), (void *)address, area->device);
+        abort();
+    }
     if (area == NULL || !fake_cuda.misroutes || area->device == fake_blocks_device_now()) {
         return real_of(address);
     }
@@ -339,6 +353,67 @@ bool fake_memory_range(const void *at, uintptr_t *base, uint64_t *bytes)
     return found;
 }
 
+fake_allocation_t *fake_memory_allocation(const void *at)
+{
+    pthread_mutex_lock(&lock);
+    const area_t *area = area_apart((uintptr_t)at);
+    fake_allocation_t *allocation = area != NULL ? area->allocation : NULL;
+    pthread_mutex_unlock(&lock);
+    return allocation;
+}
+
+void *fake_memory_reserve(uint64_t bytes)
+{
+    pthread_mutex_lock(&lock);
+    void *at = window_take(bytes / GRANULE + 1);
+    pthread_mutex_unlock(&lock);
+    return at;
+}
+
+/* The granule at the end is left: the next mapping may begin there. */
+bool fake_memory_map_allocation(void *at, uint8_t *real, fake_allocation_t *a)
+{
+    const int how = MAP_SHARED | MAP_FIXED;
+    area_t *area = malloc(sizeof *area);
+    pthread_mutex_lock(&lock);
+    const bool maps = area_apart((uintptr_t)at) == NULL &&
+                      mmap(real, a->bytes, PROT_READ | PROT_WRITE, how, a->fd, 0) != MAP_FAILED;
+    if (maps) {
+        *area = (area_t){.begin = (uintptr_t)at,
+                         .end = (uintptr_t)at + a->bytes,
+                         .real = real,
+                         .type = cudaMemoryTypeDevice,
+                         .device = a->device,
+                         .allocation = fake_allocation_share(a),
+                         .fd = -1};
+        window_set(at, a->bytes - 1, area);
+    }
+    pthread_mutex_unlock(&lock);
+    if (!maps) {
+        free(area);
+    }
+    return maps;
+}
+
+void fake_memory_grant(const void *at, int device)
+{
+    pthread_mutex_lock(&lock);
+    area_t *area = area_apart((uintptr_t)at);
+    if (area != NULL) {
+        area->access |= 1u << device;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+bool fake_memory_granted(const void *at, int device)
+{
+    pthread_mutex_lock(&lock);
+    const area_t *area = area_apart((uintptr_t)at);
+    const bool granted = area == NULL || (area->access >> device & 1) != 0;
+    pthread_mutex_unlock(&lock);
+    return granted;
+}
+
 bool fake_memory_unmap(void *at)
 {
     pthread_mutex_lock(&lock);
@@ -346,7 +421,7 @@ bool fake_memory_unmap(void *at)
     const bool found =
         area != NULL && area->type == cudaMemoryTypeDevice && area->begin == (uintptr_t)at;
     if (found) {
-        window_set(at, area->end - area->begin, NULL);
+        window_set(at, area->end - area->begin - (area->allocation != NULL), NULL);
     }
     pthread_mutex_unlock(&lock);
     if (found) {

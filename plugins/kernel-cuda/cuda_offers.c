@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See cuda_offers.h. An offer goes out as one message: the sizes, and the descriptors beside them. */
+#include "cuda_offers.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define PATIENCE_S 2
+#define BACKLOG 64
+
+typedef struct cuda_offer {
+    struct cuda_offer *next;
+    uint64_t number;
+    cuda_segments_t segments;
+} cuda_offer_t;
+
+/* A message to the importer. */
+typedef struct offer_reply {
+    uint32_t n; /* 0: there is no such offer */
+    uint32_t zero;
+    uint64_t offset;
+    uint64_t bytes[CUDA_SEGMENTS_MOST];
+} offer_reply_t;
+
+typedef union offer_control {
+    char bytes[CMSG_SPACE(CUDA_SEGMENTS_MOST * sizeof(int))];
+    struct cmsghdr header;
+} offer_control_t;
+
+/* Of the process, beside the registry of decision 33: who asks is another process. */
+static struct {
+    pthread_mutex_t lock;
+    cuda_offer_t *first;
+    uint64_t socket; /* name of the socket that the thread listens at */
+    int fd;          /* that socket; the thread closes it */
+    pid_t process;   /* whose thread it is: a forked child has none */
+} offers = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
+
+static socklen_t offers_name(uint64_t socket, struct sockaddr_un *name)
+{
+    *name = (struct sockaddr_un){.sun_family = AF_UNIX};
+    const int n = snprintf(name->sun_path + 1, sizeof name->sun_path - 1, "weft-cuda-%016llx",
+                           (unsigned long long)socket);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+}
+
+static void offers_limit(int fd)
+{
+    const struct timeval patience = {.tv_sec = PATIENCE_S};
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+}
+
+static bool offers_is_own_user(int fd)
+{
+    struct ucred peer;
+    socklen_t bytes = sizeof peer;
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.uid == geteuid();
+}
+
+/* The other side ------------------------------------------------------------------------------------- */
+
+/* Copies the descriptors, as the offer may end while they are sent. */
+static void offers_look_up(uint64_t number, cuda_segments_t *segments)
+{
+    segments->n = 0;
+    pthread_mutex_lock(&offers.lock);
+    const cuda_offer_t *offer = offers.first;
+    while (offer != NULL && offer->number != number) {
+        offer = offer->next;
+    }
+    if (offer != NULL) {
+        *segments = offer->segments;
+        for (segments->n = 0; segments->n < offer->segments.n; segments->n++) {
+            const int fd = dup(offer->segments.fd[segments->n]);
+            if (fd < 0) {
+                break;
+            }
+            segments->fd[segments->n] = fd;
+        }
+        if (segments->n < offer->segments.n) {
+            cuda_segments_close(segments);
+        }
+    }
+    pthread_mutex_unlock(&offers.lock);
+}
+
+static void offers_send(int fd, const cuda_segments_t *segments)
+{
+    offer_reply_t reply = {.n = segments->n, .offset = segments->n > 0 ? segments->offset : 0};
+    offer_control_t control;
+    struct iovec vec = {.iov_base = &reply, .iov_len = sizeof reply};
+    struct msghdr message = {.msg_iov = &vec, .msg_iovlen = 1};
+    memset(&control, 0, sizeof control);
+    if (segments->n > 0) {
+        const size_t bytes = segments->n * sizeof segments->fd[0];
+        memcpy(reply.bytes, segments->bytes, segments->n * sizeof reply.bytes[0]);
+        message.msg_control = &control;
+        message.msg_controllen = CMSG_SPACE(bytes);
+        control.header.cmsg_level = SOL_SOCKET;
+        control.header.cmsg_type = SCM_RIGHTS;
+        control.header.cmsg_len = CMSG_LEN(bytes);
+        memcpy(CMSG_DATA(&control.header), segments->fd, bytes);
+    }
+    ssize_t sent = sendmsg(fd, &message, MSG_NOSIGNAL);
+    (void)sent; /* who asked sees the end of the connection */
+}
+
+static void offers_answer(int fd)
+{
+    uint64_t number = 0;
+    cuda_segments_t segments;
+    offers_limit(fd);
+    if (offers_is_own_user(fd) && recv(fd, &number, sizeof number, 0) == sizeof number) {
+        offers_look_up(number, &segments);
+        offers_send(fd, &segments);
+        cuda_segments_close(&segments);
+    }
+    close(fd);
+}
+
+/* Ends when the socket is shut down. */
+static void *offers_serve(void *arg)
+{
+    const int fd = (int)(intptr_t)arg;
+    pthread_setname_np(pthread_self(), "weft-offers");
+    for (;;) {
+        const int asks = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+        if (asks >= 0) {
+            offers_answer(asks);
+        } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+            usleep(1000);
+        } else if (errno != EINTR && errno != ECONNABORTED) {
+            break;
+        }
+    }
+    pthread_mutex_lock(&offers.lock);
+    offers.fd = offers.fd == fd ? -1 : offers.fd;
+    pthread_mutex_unlock(&offers.lock);
+    close(fd);
+    return NULL;
+}
+
+/* This side ------------------------------------------------------------------------------------------ */
+
+static int offers_listen(uint64_t socket_number)
+{
+    struct sockaddr_un name;
+    const socklen_t bytes = offers_name(socket_number, &name);
+    const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && (bind(fd, (struct sockaddr *)&name, bytes) != 0 || listen(fd, BACKLOG) != 0)) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+/* Signals are for the threads of the program. */
+static bool offers_thread_start(int fd)
+{
+    sigset_t all, before;
+    pthread_attr_t attr;
+    pthread_t thread;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    const int error = pthread_create(&thread, &attr, offers_serve, (void *)(intptr_t)fd);
+    pthread_attr_destroy(&attr);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error == 0;
+}
+
+/* Under the lock: the thread is there. */
+static weft_status_t offers_open(const weft_kernel_t *kernel)
+{
+    const weft_host_t *host = kernel->host;
+    if (offers.fd >= 0 && offers.process == getpid()) {
+        return WEFT_OK;
+    }
+    uint64_t number = 0;
+    weft_status_t status = host->random(host, &number, sizeof number);
+    const int fd = status == WEFT_OK ? offers_listen(number) : -1;
+    if (fd < 0 || !offers_thread_start(fd)) {
+        if (fd >= 0) {
+            close(fd);
+        }
+        return host->set_error(host, WEFT_ERR_RESOURCE, errno,
+                               "listening for processes that open memory of CUDA device %d",
+                               kernel->device);
+    }
+    offers.socket = number;
+    offers.fd = fd;
+    offers.process = getpid();
+    return WEFT_OK;
+}
+
+weft_status_t cuda_offers_add(const weft_kernel_t *kernel, const cuda_segments_t *segments,
+                              cuda_offer_address_t *address)
+{
+    const weft_host_t *host = kernel->host;
+    cuda_offer_t *offer = calloc(1, sizeof *offer);
+    weft_status_t status = offer != NULL ? host->random(host, &offer->number, sizeof offer->number)
+                                         : WEFT_ERR_RESOURCE;
+    if (status != WEFT_OK) {
+        free(offer);
+        return status;
+    }
+    offer->segments = *segments;
+    pthread_mutex_lock(&offers.lock);
+    status = offers_open(kernel);
+    if (status == WEFT_OK) {
+        *address = (cuda_offer_address_t){.socket = offers.socket, .number = offer->number};
+        offer->next = offers.first;
+        offers.first = offer;
+    }
+    pthread_mutex_unlock(&offers.lock);
+    if (status != WEFT_OK) {
+        free(offer);
+    }
+    return status;
+}
+
+void cuda_offers_remove(const cuda_offer_address_t *address)
+{
+    pthread_mutex_lock(&offers.lock);
+    cuda_offer_t **at = &offers.first;
+    while (*at != NULL && (*at)->number != address->number) {
+        at = &(*at)->next;
+    }
+    cuda_offer_t *offer = *at;
+    if (offer != NULL) {
+        *at = offer->next;
+    }
+    if (offers.first == NULL && offers.fd >= 0) {
+        if (offers.process == getpid()) {
+            shutdown(offers.fd, SHUT_RDWR); /* the thread closes it */
+        }
+        offers.fd = -1;
+    }
+    pthread_mutex_unlock(&offers.lock);
+    if (offer != NULL) {
+        cuda_segments_close(&offer->segments);
+        free(offer);
+    }
+}
+
+/* Fetching ------------------------------------------------------------------------------------------- */
+
+/* How many descriptors came; they are in `fds`, and close when the program executes another. */
+static uint32_t offers_descriptors(struct msghdr *message, int fds[CUDA_SEGMENTS_MOST])
+{
+    const struct cmsghdr *header = CMSG_FIRSTHDR(message);
+    if (header == NULL || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) {
+        return 0;
+    }
+    const size_t bytes = header->cmsg_len - CMSG_LEN(0);
+    memcpy(fds, CMSG_DATA(header), bytes);
+    return (uint32_t)(bytes / sizeof fds[0]);
+}
+
+static bool offers_receive(int fd, cuda_segments_t *segments)
+{
+    offer_reply_t reply = {.n = 0};
+    offer_control_t control;
+    struct iovec vec = {.iov_base = &reply, .iov_len = sizeof reply};
+    struct msghdr message = {.msg_iov = &vec,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = sizeof control};
+    memset(&control, 0, sizeof control);
+    const ssize_t got = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
+    segments->n = got >= 0 ? offers_descriptors(&message, segments->fd) : 0;
+    if (got != (ssize_t)sizeof reply || reply.n == 0 || segments->n != reply.n) {
+        cuda_segments_close(segments);
+        return false;
+    }
+    segments->offset = reply.offset;
+    memcpy(segments->bytes, reply.bytes, sizeof segments->bytes);
+    return true;
+}
+
+weft_status_t cuda_offers_fetch(const weft_kernel_t *kernel, const cuda_offer_address_t *address,
+                                cuda_segments_t *segments)
+{
+    struct sockaddr_un name;
+    const socklen_t bytes = offers_name(address->socket, &name);
+    const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    bool fetched = false;
+    segments->n = 0;
+    if (fd >= 0) {
+        offers_limit(fd);
+        fetched = connect(fd, (struct sockaddr *)&name, bytes) == 0 && offers_is_own_user(fd) &&
+                  send(fd, &address->number, sizeof address->number, MSG_NOSIGNAL) ==
+                      (ssize_t)sizeof address->number &&
+                  offers_receive(fd, segments);
+        close(fd);
+    }
+    return fetched ? WEFT_OK
+                   : kernel->host->set_error(kernel->host, WEFT_ERR_UNSUPPORTED, 0,
+                                             "CUDA device %d cannot open memory of another "
+                                             "process: that gives no descriptor of it at @%s",
+                                             kernel->device, name.sun_path + 1);
+}

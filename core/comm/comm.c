@@ -62,10 +62,6 @@ void weft_submit_number(weft_comm_state_t *state, weft_request_t *request)
     request->sequence = request->held ? 0 : weft_p2p_next_sequence(&state->p2p, request);
 }
 
-/* From so many bytes on an operation takes so long that looks at the clock do not count; a power of
- * two. */
-#define TIMED_BYTES (UINT64_C(256) << 10)
-
 void weft_comm_record(weft_comm_state_t *state, weft_request_t *request, uint64_t called)
 {
     const weft_args_t *args = &request->args;
@@ -95,7 +91,7 @@ void weft_comm_record(weft_comm_state_t *state, weft_request_t *request, uint64_
 void weft_submit_insert(weft_comm_state_t *state, weft_request_t *request)
 {
     weft_assert_owner(state);
-    if ((request->args.send_bytes | request->args.recv_bytes) >= TIMED_BYTES) {
+    if (weft_comm_records(request)) {
         weft_comm_record(state, request, weft_os_clock_ns());
     }
     request->appended = true;

@@ -144,6 +144,14 @@ static inline weft_status_t weft_comm_poll_transports(weft_comm_state_t *state, 
     return status == WEFT_OK ? weft_links_flush(state->links, moved_p) : status;
 }
 
+/* True if the operation is so large that looks at the clock do not count: it has an entry in the flight
+ * record whether it waits or not. A power of two. */
+#define WEFT_RECORD_BYTES (UINT64_C(256) << 10)
+static inline bool weft_comm_records(const weft_request_t *request)
+{
+    return (request->args.send_bytes | request->args.recv_bytes) >= WEFT_RECORD_BYTES;
+}
+
 /* Gives the operation an entry in the flight record, unless the ring has none for it: an operation
  * that is still open keeps its own. `called`: when it was called, in nanoseconds. */
 void weft_comm_record(weft_comm_state_t *state, weft_request_t *request, uint64_t called);

@@ -97,12 +97,19 @@ static weft_status_t launch_fill(const weft_comm_state_t *state, weft_launches_t
     return launch_stage(state, launches, item->call.staging_bytes, &item->call.staging);
 }
 
+/* The operations of the run. */
+static weft_request_t *launch_operations(const weft_launched_t *run)
+{
+    return run->messages != NULL ? run->messages : run->collective;
+}
+
 static void launch_free_run(weft_launched_t *run)
 {
-    while (run->messages != NULL) {
-        weft_request_t *message = run->messages;
-        run->messages = message->next;
-        weft_request_free(message);
+    weft_request_t *request = launch_operations(run);
+    while (request != NULL) {
+        weft_request_t *next = request->next;
+        weft_request_free(request);
+        request = next;
     }
     weft_os_free(run);
 }
@@ -179,6 +186,10 @@ static weft_status_t launch_all(weft_comm_state_t *state, weft_launches_t *launc
     }
     for (uint32_t i = 0; i < count; i++) {
         if (status == WEFT_OK) {
+            weft_request_t *request = first;
+            first = request->next;
+            request->next = NULL;
+            items[i].run->collective = request;
             launch_keep(state, launches, items[i].run, jobs[i].run);
         } else {
             weft_os_free(items[i].run);
@@ -207,11 +218,6 @@ static weft_status_t launch_collectives(weft_comm_state_t *state, weft_launches_
             : weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot launch %u operations", count);
     weft_os_free(items);
     weft_os_free(jobs);
-    while (status == WEFT_OK && first != NULL) {
-        weft_request_t *request = first;
-        first = request->next;
-        weft_request_free(request);
-    }
     return status;
 }
 
@@ -318,15 +324,27 @@ static void launch_fail_run(weft_comm_state_t *state, const weft_launched_t *run
     weft_comm_fail(state, (int32_t)peer);
 }
 
+/* The operations of the run have ended. */
+static void launch_note_end(const weft_launched_t *run, weft_status_t status)
+{
+    for (weft_request_t *r = launch_operations(run); r != NULL; r = r->next) {
+        weft_flight_end(r->flight, status);
+        r->flight = NULL;
+    }
+}
+
 /* Notes that the device has come to the run: its time begins, and other ranks may ask for it. */
 static void launch_begin(weft_comm_state_t *state, weft_launched_t *run)
 {
     if (run->started == 0) {
         run->started = weft_os_clock_ns();
         run->deadline = weft_os_deadline(run->timeout);
-        for (weft_request_t *r = run->messages; r != NULL; r = r->next) {
+        for (weft_request_t *r = launch_operations(run); r != NULL; r = r->next) {
             r->started = run->started;
             r->deadline = run->deadline;
+            if (run->run != 0 && weft_comm_records(r)) {
+                weft_comm_record(state, r, run->started);
+            }
         }
     }
     if (!run->noted && run->sequence != 0) {
@@ -357,6 +375,7 @@ static weft_status_t launch_look_at(weft_comm_state_t *state, weft_launched_t *r
     weft_status_t status = weft_device_run_look(&run->prepared->run, run->run, &at);
     if (status < 0) {
         launch_fail_run(state, run, status, &at);
+        launch_note_end(run, status);
         return status;
     }
     bool here = at.begun != 0 || (status == WEFT_OK && run->run != 0);
@@ -383,6 +402,7 @@ bool weft_launch_step(weft_comm_state_t *state, weft_launches_t *launches)
         weft_launched_t *run = launches->first;
         launches->first = run->next;
         launches->last = launches->first != NULL ? launches->last : NULL;
+        launch_note_end(run, WEFT_OK);
         if (run->messages != NULL) {
             weft_bundle_complete(state, run->messages);
         } else {
@@ -414,10 +434,9 @@ static weft_launched_t *launch_find_current(const weft_launches_t *launches)
 }
 
 /* Returns the first message that goes through the port; without a port, the first of all. */
-static const weft_request_t *launch_find_message(const weft_launched_t *run,
-                                                 const weft_port_t *port)
+static weft_request_t *launch_find_message(const weft_launched_t *run, const weft_port_t *port)
 {
-    const weft_request_t *r = run->messages;
+    weft_request_t *r = run->messages;
     while (port != NULL && r->next != NULL &&
            (r->args.root != port->peer || r->sends != port->sends)) {
         r = r->next;
@@ -434,8 +453,10 @@ static void launch_look_at_messages(weft_comm_state_t *state, weft_launched_t *r
     if (port == NULL && now <= run->deadline) {
         return; /* it waits for nobody */
     }
+    weft_request_t *message = launch_find_message(run, port);
+    weft_comm_record_wait(state, message, port != NULL ? (int32_t)port->peer : -1, now);
     weft_p2p_look(state,
-                  &(weft_p2p_wait_t){.request = launch_find_message(run, port),
+                  &(weft_p2p_wait_t){.request = message,
                                      .port = port,
                                      .idle_since = run->idle_since,
                                      .checked_p = &run->checked},
@@ -459,6 +480,9 @@ bool weft_launch_look(weft_comm_state_t *state, const weft_launches_t *launches,
                               .port = launch_blocked_port(run),
                               .peer = -1};
     pending.peer = pending.port != NULL ? (int32_t)pending.port->peer : -1;
+    if (run->run != 0) {
+        weft_comm_record_wait(state, run->collective, pending.peer, now);
+    }
     weft_watchdog_look(state, &pending, now);
     return true;
 }
@@ -485,8 +509,11 @@ bool weft_launch_text(const weft_launches_t *launches, char *text, size_t bytes)
 
 static void launch_abort_all(const weft_comm_state_t *state, const weft_launched_t *run)
 {
+    const weft_status_t status =
+        weft_comm_has_failed(state) ? state->failure.error.status : WEFT_ERR_STATE;
     for (; run != NULL; run = run->next) {
         state->self.family->kernel.lanes->abort(weft_device_run_handle(&run->prepared->run));
+        launch_note_end(run, status);
     }
 }
 

@@ -16,8 +16,9 @@ typedef struct weft_launched {
     double timeout;
     uint64_t started, deadline; /* since the device came to it; 0: it has not */
     uint64_t moved;
-    int32_t blocked; /* port, or −1 */
-    bool noted;      /* in the history */
+    int32_t blocked;            /* port, or −1 */
+    bool noted;                 /* in the history */
+    weft_request_t *collective; /* NULL: messages */
     /* Sends and receives, which have numbers of their own: `sequence` is 0. NULL: a collective. */
     weft_request_t *messages;
     uint64_t idle_since, checked; /* weft_p2p_wait_t */

@@ -25,7 +25,9 @@ static const char *lanes_image_refuse_operand(const weft_lanes_program_t *p,
                    ? NULL
                    : "an operand names a message that does not exist";
     }
-    return o->chunks > 0 ? NULL : "an operand lies in a buffer without chunks";
+    return o->chunks == 0                 ? "an operand lies in a buffer without chunks"
+           : o->chunks > LANES_CHUNKS_MAX ? "an operand lies in a buffer of too many chunks"
+                                          : NULL;
 }
 
 static const char *lanes_image_refuse_move(const weft_lanes_program_t *p,
@@ -97,7 +99,8 @@ static const char *lanes_image_refuse_program(const weft_lanes_program_t *p)
         return "the program is of an older layout";
     }
     if (p->nlanes < 1 || p->nlanes > WEFT_LANE_MAX || p->largest_par < 1 || p->elem < 1 ||
-        p->elem > 8 || p->channels < 1 || p->channels > LANES_BLOCKS_MAX / p->nlanes) {
+        p->elem > 8 || (p->elem & (p->elem - 1)) != 0 || p->channels < 1 ||
+        p->channels > LANES_BLOCKS_MAX / p->nlanes) {
         return "numbers of the program are out of range";
     }
     if (p->messages != 0 && (p->channels != 1 || p->pre != 0 || p->final != 0)) {

@@ -217,10 +217,12 @@ static uint64_t lanes_start_vectors_words(const weft_lanes_call_t *call)
 static void lanes_start_vectors_put(lanes_run_t *run, uint64_t **to, const weft_lanes_call_t *call)
 {
     const weft_lanes_vectors_t *v = &call->vectors;
+    run->vectors_at = *to;
     run->vectors.in_counts = lanes_start_vector_put(to, v->in_counts, call->nin);
     run->vectors.in_displs = lanes_start_vector_put(to, v->in_displs, call->nin);
     run->vectors.out_counts = lanes_start_vector_put(to, v->out_counts, call->nout);
     run->vectors.out_displs = lanes_start_vector_put(to, v->out_displs, call->nout);
+    run->vectors_words = (uint64_t)(*to - run->vectors_at);
 }
 
 static void lanes_start_messages_put(lanes_run_t *run, uint64_t **to, const weft_lanes_call_t *call)
@@ -293,7 +295,7 @@ static weft_status_t lanes_start_launch(weft_lanes_queue_t *queue, const lanes_s
     for (uint32_t i = 0; i < njobs; i++) {
         launch.nblocks = runs[i].nblocks > launch.nblocks ? runs[i].nblocks : launch.nblocks;
     }
-    launch.run = runs[0];
+    launch.run.run = runs[0];
     launch.arrived = &queue->arrived[launch.nblocks];
     if (first->staging != NULL) {
         error = cudaMemcpyAsync(first->staging, first->in, first->staging_bytes, cudaMemcpyDefault,

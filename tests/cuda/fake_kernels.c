@@ -74,7 +74,7 @@ static void launch_aim(lanes_launch_t *launch)
     fake_memory_aim(launch, sizeof *launch);
     for (uint32_t i = 0; i < launch->nruns; i++) {
         lanes_run_t *run =
-            launch->nruns == 1 ? &launch->run : (lanes_run_t *)(uintptr_t)&launch->runs[i].run;
+            launch->nruns == 1 ? &launch->run.run : (lanes_run_t *)(uintptr_t)&launch->runs[i].run;
         fake_memory_aim(run, sizeof *run);
         fake_memory_aim((void *)(uintptr_t)run->messages,
                         sizeof *run->messages * run->program.messages);
@@ -93,7 +93,7 @@ static void lanes_grid(const void *arg)
     lanes_launch_t launch = *(const lanes_launch_t *)arg;
     launch_aim(&launch);
     if (fake_cuda.wrong && launch.runs == NULL) {
-        spoil(&launch.run);
+        spoil(&launch.run.run);
     }
     fake_blocks(lanes_block, &launch, launch.nblocks);
 }

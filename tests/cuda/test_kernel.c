@@ -317,6 +317,23 @@ static void ports_that_make_no_sense_are_refused(void **state)
     assert_null(end);
 }
 
+/* Chunks are counted in 16 bits: a division of 64 takes a call on a device. */
+static void programs_of_too_many_chunks_are_left_to_the_host(void **state)
+{
+    weft_lanes_program_t program = plan_sends;
+    weft_lanes_operand_t operands[3];
+    weft_lanes_handle_t *handle = NULL;
+    (void)state;
+    memcpy(operands, plan_sends.operands, sizeof operands);
+    program.operands = operands;
+    operands[0].chunks = 65535;
+    assert_int_equal(bench.lanes->prepare(bench.kernel, &program, &handle), WEFT_OK);
+    bench.lanes->release(handle);
+    operands[0].chunks = 65536;
+    assert_int_equal(bench.lanes->prepare(bench.kernel, &program, &handle), WEFT_ERR_UNSUPPORTED);
+    bench_said("too many chunks");
+}
+
 /* So that the host does the work. */
 static void a_system_that_registers_no_memory_is_named(void **state)
 {
@@ -448,6 +465,7 @@ int main(void)
         BENCH(payloads_may_lie_apart),
         BENCH(heads_may_lie_with_the_payloads),
         BENCH(ports_that_make_no_sense_are_refused),
+        BENCH(programs_of_too_many_chunks_are_left_to_the_host),
         BENCH(a_system_that_registers_no_memory_is_named),
         BENCH(buffers_whose_pages_would_move_are_the_hosts),
         BENCH(buffers_that_the_device_cannot_reach_are_named),

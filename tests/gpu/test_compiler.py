@@ -21,6 +21,9 @@ TABLE = "| architecture | registers | spilled | stack | shared memory |"
 LIMIT = 1500
 # The widest accesses of the copy and of sums, in the text that ptxas translates.
 WIDE = {"loads": re.compile(r"\bld\.\S*v4\.\S*32\b"), "stores": re.compile(r"\bst\.\S*v4\.\S*32\b")}
+# In the same text: calls of a function on a device, and memory of a thread that is none of its
+# registers.
+SLOW = {"64-bit remainders": re.compile(r"\brem\.[us]64\b"), "local memory": re.compile(r"\.local\b")}
 HEAD = re.compile(r"Compiling entry function '(\w+)' for '(sm_\w+)'")
 STACK = re.compile(
     r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
@@ -63,7 +66,7 @@ def digest(nvcc, architectures):
     version = subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=True).stdout
     names = sorted(PLUGIN.rglob("*.h")) + sorted(PLUGIN.rglob("*.inc")) + [PLUGIN / "kernels.cu"]
     names += sorted((ROOT / "api").rglob("*.h"))
-    text = "\n".join([version, *architectures, *(name.read_text() for name in names)])
+    text = "\n".join([version, *architectures, pathlib.Path(__file__).read_text(), *(name.read_text() for name in names)])
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -87,6 +90,8 @@ def compiled(nvcc, build, architectures):
             text = "".join(path.read_text() for path in pathlib.Path(folder).glob("*.ptx"))
             for what, pattern in WIDE.items():
                 says += f"{name} wide {what}: {len(pattern.findall(text))}\n"
+            for what, pattern in SLOW.items():
+                says += f"{name} {what}: {len(pattern.findall(text))}\n"
     part = kept.with_suffix(".part")
     part.write_text(says)
     part.rename(kept)
@@ -129,6 +134,13 @@ class Compiler(unittest.TestCase):
                 count = re.search(rf"{name} wide {what}: (\d+)", self.says)
                 self.assertTrue(count and int(count[1]) > 0,
                                 f"{name}: no {what} of 16 bytes: copies are narrow")
+
+
+    def test_nothing_slow(self):
+        for name in self.table:
+            for what in SLOW:
+                count = re.search(rf"{name} {what}: (\d+)", self.says)
+                self.assertEqual(int(count[1]), 0, f"{name}: {what}")
 
 
 class Reader(unittest.TestCase):

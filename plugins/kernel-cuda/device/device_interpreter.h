@@ -243,7 +243,9 @@ static WEFT_DEVICE_CALL void lanes_begin(lanes_block_t *b, const lanes_run_t *ru
     b->idle.seen = 0;
     b->zero_copied = 0;
     b->code = run->program.code + run->program.lane[b->at.lane];
-    b->member = run->members + (uint64_t)block * run->program.largest_par;
+    b->member = run->program.largest_par <= LANES_MEMBERS_NEAR
+                    ? b->near
+                    : run->members + (uint64_t)block * run->program.largest_par;
     b->record = run->records + block;
     for (uint32_t i = 0; i < 4; i++) {
         b->inline_out[i] = 0;
@@ -420,17 +422,37 @@ static WEFT_DEVICE void lanes_fetch(lanes_run_copy_t *to, const lanes_run_copy_t
     device_barrier();
 }
 
+/* The vectors, which are in the host's memory, unless they are too long. */
+static WEFT_DEVICE void lanes_fetch_vectors(lanes_shared_t *shared)
+{
+    weft_lanes_vectors_t *vectors = &shared->copy.run.vectors;
+    const uint64_t *from = shared->copy.run.vectors_at;
+    const uint64_t words = shared->copy.run.vectors_words;
+    if (words == 0 || words > LANES_VECTORS_NEAR) {
+        return;
+    }
+    for (uint32_t i = device_thread(); i < words; i += device_threads()) {
+        shared->vectors[i] = from[i];
+    }
+    if (device_thread() == 0) {
+        const uint64_t **const all[] = {&vectors->in_counts, &vectors->in_displs,
+                                        &vectors->out_counts, &vectors->out_displs};
+        for (uint32_t i = 0; i < 4; i++) {
+            *all[i] = *all[i] != NULL ? shared->vectors + (*all[i] - from) : NULL;
+        }
+    }
+    device_barrier();
+}
+
 /* Runs a block of a launch. Every block has fetched the last run before that run can begin, so no
  * block reads launch->runs after it has ended. */
 static WEFT_DEVICE void lanes_run_launch(lanes_shared_t *shared, const lanes_launch_t *launch,
                                          uint32_t block)
 {
-    if (launch->nruns == 1) {
-        lanes_run_lane(&shared->block, &launch->run, block);
-        return;
-    }
+    const lanes_run_copy_t *runs = launch->nruns == 1 ? &launch->run : launch->runs;
     for (uint32_t i = 0; i < launch->nruns; i++) {
-        lanes_fetch(&shared->copy, &launch->runs[i]);
+        lanes_fetch(&shared->copy, &runs[i]);
+        lanes_fetch_vectors(shared);
         if (i > 0) {
             lanes_barrier_runs(launch);
         }

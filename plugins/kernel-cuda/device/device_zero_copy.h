@@ -40,7 +40,8 @@ static WEFT_DEVICE const uint8_t *lanes_zero_copy_target(const lanes_port_t *por
     }
     const weft_lanes_window_t *window = &windows->window[at->window - 1];
     const uintptr_t there = (uintptr_t)window->base + at->offset;
-    if (at->offset > window->bytes || bytes > window->bytes - at->offset || there % elem != 0) {
+    if (at->offset > window->bytes || bytes > window->bytes - at->offset ||
+        (there & (elem - 1)) != 0) {
         return NULL;
     }
     return (const uint8_t *)there;

@@ -82,8 +82,11 @@ static WEFT_DEVICE uint32_t lanes_operand_chunk(const weft_lanes_operand_t *o, u
     if (o->stride == 0 && j == 0) {
         return o->index;
     }
-    int64_t c = ((int64_t)o->index + (int64_t)o->stride * iteration + j) % (int64_t)o->chunks;
-    return (uint32_t)(c < 0 ? c + (int64_t)o->chunks : c);
+    /* All below 2^16 (LANES_CHUNKS_MAX): no division of 64 bits, which is a call on a device. */
+    const uint32_t chunks = o->chunks;
+    const int32_t rest = o->stride % (int32_t)chunks;
+    const uint32_t step = (uint32_t)(rest < 0 ? rest + (int32_t)chunks : rest);
+    return (o->index % chunks + step * (iteration % chunks) % chunks + j % chunks) % chunks;
 }
 
 static WEFT_DEVICE uint64_t lanes_block_count(const lanes_run_t *run, uint32_t kind, uint32_t block)

@@ -96,6 +96,8 @@ typedef struct lanes_run {
     uint8_t *tmp;
     weft_lanes_segmentation_t segmentation;
     weft_lanes_vectors_t vectors;
+    const uint64_t *vectors_at;           /* all of them, one behind the other */
+    uint64_t vectors_words;               /* their length */
     const weft_lanes_message_t *messages; /* of a bundle */
     uint64_t signature[WEFT_FIFO_SIGNATURE_WORDS];
     uint64_t scalar;
@@ -123,7 +125,7 @@ typedef union lanes_run_copy {
 
 /* The runs of one launch, one after another. */
 typedef struct lanes_launch {
-    lanes_run_t run;              /* if it is the only one */
+    lanes_run_copy_t run;         /* if it is the only one */
     const lanes_run_copy_t *runs; /* else all of them */
     uint64_t *arrived; /* blocks that have reached the end of a run, in all launches of nblocks */
     uint32_t nruns, nblocks;
@@ -146,6 +148,10 @@ typedef struct lanes_position {
     uint64_t pass, passed;     /* pass of this run; passes of earlier runs */
 } lanes_position_t;
 
+#define LANES_CHUNKS_MAX 65535u /* of a buffer */
+#define LANES_MEMBERS_NEAR 4u   /* MOVEs in progress whose state is in the block's memory */
+#define LANES_VECTORS_NEAR 256u /* words of vectors that are: those of 64 ranks */
+
 /* The memory that the threads of a block share. Aligned to 16. */
 typedef struct lanes_block {
     uint64_t inline_in[WEFT_MOVE_MAX][4]; /* received inline payloads */
@@ -166,12 +172,15 @@ typedef struct lanes_block {
     const weft_lanes_code_t *code;
     lanes_member_t *member;
     lanes_record_t *record;
+    lanes_member_t near[LANES_MEMBERS_NEAR]; /* of a run whose MOVEs all find room */
 } lanes_block_t;
 
-/* The memory of a block. */
+/* The memory of a block. What its leader looks at for each slice is here: each look at a port empties the
+ * cache in front of all other memory. */
 typedef struct lanes_shared {
     lanes_block_t block;
-    lanes_run_copy_t copy; /* the current run, if the launch has several */
+    lanes_run_copy_t copy; /* the current run */
+    uint64_t vectors[LANES_VECTORS_NEAR];
 } lanes_shared_t;
 
 #endif

@@ -65,6 +65,8 @@ struct weft_kernel {
     cuda_buffer_t *buffers;   /* buffers of the caller; freed ones are reused */
     cudaStream_t pool_stream; /* for memory of the device; NULL: not needed so far */
     cudaMemPool_t pool;       /* or NULL: not needed so far, or the driver has none */
+    pthread_mutex_t order;    /* of launches, and of the next list: lanes_order.c */
+    weft_lanes_queue_t *queues;        /* of all communicators of the instance */
     weft_lanes_queue_t *deferred;      /* queues closed before streams had reached all their work */
     cuda_path_t path[CUDA_PATHS_MOST]; /* cuda_paths.c; they only grow */
     uint32_t npaths;

@@ -77,6 +77,7 @@ static weft_status_t cuda_create(const weft_host_t *host, const void *config,
         return status;
     }
     pthread_mutex_init(&kernel->lock, NULL);
+    pthread_mutex_init(&kernel->order, NULL);
     host->log(host, WEFT_LOG_DEBUG, "CUDA device %d, compute capability %d.%d, %d processors",
               kernel->device, kernel->major, kernel->minor, kernel->processors);
     *kernel_p = kernel;
@@ -105,6 +106,7 @@ static void cuda_destroy(weft_kernel_t *kernel)
     cuda_ipc_close(kernel);
     cuda_kept_end(kernel);
     cuda_device_close(kernel);
+    pthread_mutex_destroy(&kernel->order);
     pthread_mutex_destroy(&kernel->lock);
     kernel->host->free(kernel->host, kernel);
 }

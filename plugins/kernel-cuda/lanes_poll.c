@@ -6,7 +6,7 @@
 
 #include "cuda_device.h"
 #include "cuda_errors.h"
-#include "lanes_queue.h"
+#include "lanes_order.h"
 #include "lanes_retained.h"
 
 #define QUIET_NS 2000000u /* nothing moved for so long: ask whether the device is well */
@@ -42,7 +42,7 @@ static weft_status_t poll_ask_stream(weft_lanes_handle_t *handle, uint64_t run,
     if (status != WEFT_OK) {
         return status;
     }
-    cudaError_t error = lanes_queue_query(handle->queue);
+    cudaError_t error = lanes_order_query(handle->queue);
     cuda_guard_leave(&guard);
     if (error == cudaErrorNotReady || (error == cudaSuccess && run == 0)) {
         return WEFT_IN_PROGRESS;

@@ -10,6 +10,7 @@
 #include "cuda_errors.h"
 #include "cuda_memory.h"
 #include "cuda_pool.h"
+#include "lanes_order.h"
 #include "launch.h"
 
 #define SETTLE_NS 100000000u /* for what streams have begun, at the end of the kernel */
@@ -25,6 +26,9 @@ static weft_status_t queue_fill(weft_lanes_queue_t *queue)
     }
     if (error == cudaSuccess) {
         error = cudaEventCreateWithFlags(&queue->captured.event, cudaEventDisableTiming);
+    }
+    if (error == cudaSuccess) {
+        error = cudaEventCreateWithFlags(&queue->turn, cudaEventDisableTiming);
     }
     if (error != cudaSuccess) {
         return cuda_failed(kernel, error, "making a stream and events");
@@ -56,6 +60,7 @@ static void queue_free(weft_lanes_queue_t *queue)
     (void)error;
     lanes_queue_event_free(queue->live.event);
     lanes_queue_event_free(queue->captured.event);
+    lanes_queue_event_free(queue->turn);
     if (queue->host_wait != NULL) {
         cuda_mapped_free(kernel, queue->host_wait);
     }
@@ -79,6 +84,7 @@ weft_status_t lanes_queue_open(weft_kernel_t *kernel, weft_lanes_queue_t **queue
     }
     status = queue_fill(queue);
     if (status == WEFT_OK) {
+        lanes_order_add(queue);
         *queue_p = queue;
     } else {
         queue_free(queue);
@@ -103,7 +109,8 @@ void lanes_queue_close(weft_lanes_queue_t *queue)
     if (queue == NULL || cuda_guard_enter(queue->kernel, &guard) != WEFT_OK) {
         return;
     }
-    if (lanes_queue_query(queue) == cudaErrorNotReady) {
+    lanes_order_remove(queue);
+    if (lanes_order_query(queue) == cudaErrorNotReady) {
         queue_defer(queue);
     } else {
         queue_free(queue);
@@ -117,10 +124,10 @@ static bool queue_drains(weft_lanes_queue_t *queue)
     const weft_host_t *host = queue->kernel->host;
     const struct timespec nap = {.tv_nsec = 50000};
     const uint64_t begin = host->clock_ns(host);
-    cudaError_t error = lanes_queue_query(queue);
+    cudaError_t error = lanes_order_query(queue);
     while (error == cudaErrorNotReady && host->clock_ns(host) - begin < SETTLE_NS) {
         nanosleep(&nap, NULL);
-        error = lanes_queue_query(queue);
+        error = lanes_order_query(queue);
     }
     return error != cudaErrorNotReady;
 }
@@ -169,13 +176,6 @@ cudaError_t lanes_queue_record(weft_lanes_queue_t *queue, const lanes_stream_t *
     return error;
 }
 
-cudaError_t lanes_queue_query(const weft_lanes_queue_t *queue)
-{
-    cudaError_t error = cudaStreamQuery(queue->own);
-    return error == cudaSuccess && queue->live.stream != 0 ? cudaEventQuery(queue->live.event)
-                                                           : error;
-}
-
 /* Host waits -------------------------------------------------------------------------------------- */
 
 /* The launch would return when the wait is over, and the wait is over when the host has done what
@@ -201,10 +201,12 @@ static weft_status_t lanes_queue_host_wait_launch(weft_lanes_queue_t *queue, voi
         return queue_refuse_blocking(queue);
     }
     cuda_flight_launch_begin();
-    cudaError_t error = lanes_queue_join(queue, &target);
+    cudaError_t error = lanes_order_enter(queue, &target, 0);
+    error = error == cudaSuccess ? lanes_queue_join(queue, &target) : error;
     error = error == cudaSuccess ? cuda_launch_host_wait(queue->host_wait, number, target.stream)
                                  : error;
     error = error == cudaSuccess ? lanes_queue_record(queue, &target) : error;
+    lanes_order_leave(queue);
     cuda_flight_launch_end();
     *captured_p = target.capture != 0;
     return error == cudaSuccess

@@ -18,10 +18,6 @@ void lanes_queues_close(weft_kernel_t *kernel);
 cudaError_t lanes_queue_join(weft_lanes_queue_t *queue, const lanes_stream_t *target);
 cudaError_t lanes_queue_record(weft_lanes_queue_t *queue, const lanes_stream_t *target);
 
-/* Returns cudaSuccess if all work of the queue is done, cudaErrorNotReady, or the device's
- * error. */
-cudaError_t lanes_queue_query(const weft_lanes_queue_t *queue);
-
 weft_status_t lanes_host_wait_enqueue(weft_lanes_queue_t *queue, void *const *stream,
                                       uint64_t number, bool *captured_p);
 bool lanes_host_wait_reached(weft_lanes_queue_t *queue, uint64_t *number_p);

@@ -10,6 +10,7 @@
 #include "cuda_memory.h"
 #include "cuda_pool.h"
 #include "lanes_types.h"
+#include "lanes_order.h"
 #include "lanes_poll.h"
 #include "lanes_queue.h"
 #include "lanes_retained.h"
@@ -329,6 +330,24 @@ static weft_status_t lanes_start_launch_all(weft_lanes_queue_t *queue, const lan
     return error == cudaSuccess ? status : lanes_stream_failed(queue, error, "ordering a plan");
 }
 
+/* The same when there is room for the widest of them. */
+static weft_status_t lanes_start_in_order(weft_lanes_queue_t *queue, const lanes_stream_t *target,
+                                          const weft_lanes_job_t *jobs, uint32_t njobs,
+                                          uint32_t *launched_p)
+{
+    uint32_t blocks = 0;
+    for (uint32_t i = 0; i < njobs; i++) {
+        blocks = queue->runs[i].nblocks > blocks ? queue->runs[i].nblocks : blocks;
+    }
+    cudaError_t error = lanes_order_enter(queue, target, blocks);
+    weft_status_t status =
+        error == cudaSuccess
+            ? lanes_start_launch_all(queue, target, jobs, njobs, launched_p)
+            : lanes_stream_failed(queue, error, "ordering the runs of communicators");
+    lanes_order_leave(queue);
+    return status;
+}
+
 /* All or none: what could not be launched was never started, what was launched is stopped. */
 static void lanes_start_release_unused(const weft_lanes_queue_t *queue,
                                        const weft_lanes_job_t *jobs, uint32_t launched,
@@ -374,7 +393,7 @@ static weft_status_t start(weft_lanes_queue_t *queue, void *const *stream, weft_
     }
     if (status == WEFT_OK) {
         cuda_flight_launch_begin();
-        status = lanes_start_launch_all(queue, &target, jobs, njobs, &launched);
+        status = lanes_start_in_order(queue, &target, jobs, njobs, &launched);
         cuda_flight_launch_end();
     }
     if (status != WEFT_OK) {

@@ -51,7 +51,10 @@ typedef struct lanes_tail {
 
 struct weft_lanes_queue {
     weft_kernel_t *kernel;
-    weft_lanes_queue_t *next; /* in the list of deferred queues */
+    weft_lanes_queue_t *next;      /* in the list of deferred queues */
+    weft_lanes_queue_t *next_open; /* in that of lanes_order.c … */
+    uint32_t blocks;               /* … whose lock guards them: most that its runs may have now */
+    cudaEvent_t turn;
     cudaStream_t own;
     cuda_flight_t flight; /* the same for others of the process */
     lanes_tail_t live, captured;

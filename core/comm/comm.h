@@ -144,8 +144,8 @@ static inline weft_status_t weft_comm_poll_transports(weft_comm_state_t *state, 
     return status == WEFT_OK ? weft_links_flush(state->links, moved_p) : status;
 }
 
-/* True if the operation is so large that looks at the clock do not count: it has an entry in the flight
- * record whether it waits or not. A power of two. */
+/* True if the operation is so large that looks at the clock do not count: it has an entry in the
+ * flight record whether it waits or not. The bound is a power of two. */
 #define WEFT_RECORD_BYTES (UINT64_C(256) << 10)
 static inline bool weft_comm_records(const weft_request_t *request)
 {

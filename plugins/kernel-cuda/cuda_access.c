@@ -59,7 +59,7 @@ weft_status_t cuda_check_access(weft_kernel_t *kernel, const void *at, const cha
     if (where.type == cudaMemoryTypeDevice && where.device != kernel->device) {
         return cuda_access_check_device(kernel, where.device, at, name);
     }
-    bool far = where.type == cudaMemoryTypeUnregistered && !kernel->pageable;
+    bool far = where.type == cudaMemoryTypeUnregistered && !kernel->facts.pageable;
     if (far || (where.type == cudaMemoryTypeHost && where.devicePointer != at)) {
         return kernel->host->set_error(kernel->host, WEFT_ERR_UNSUPPORTED, 0,
                                        "%s %p is host memory that CUDA device %d cannot reach; use "

@@ -126,23 +126,24 @@ static weft_status_t device_ask(weft_kernel_t *kernel)
     const weft_host_t *host = kernel->host;
     char where[32];
     snprintf(where, sizeof where, "CUDA device %d", kernel->device);
-    kernel->processors = cuda_device_attribute(kernel, cudaDevAttrMultiProcessorCount);
-    kernel->major = cuda_device_attribute(kernel, cudaDevAttrComputeCapabilityMajor);
-    kernel->minor = cuda_device_attribute(kernel, cudaDevAttrComputeCapabilityMinor);
+    kernel->facts.processors = cuda_device_attribute(kernel, cudaDevAttrMultiProcessorCount);
+    kernel->facts.major = cuda_device_attribute(kernel, cudaDevAttrComputeCapabilityMajor);
+    kernel->facts.minor = cuda_device_attribute(kernel, cudaDevAttrComputeCapabilityMinor);
     /* Where pages of the host move to the device that touches them (HMM), the host would fetch them
      * back again: such memory counts as the host's alone. */
-    kernel->pageable =
+    kernel->facts.pageable =
         cuda_device_attribute(kernel, cudaDevAttrPageableMemoryAccess) != 0 &&
         cuda_device_attribute(kernel, cudaDevAttrPageableMemoryAccessUsesHostPageTables) != 0;
-    kernel->same_address =
+    kernel->facts.same_address =
         cuda_device_attribute(kernel, cudaDevAttrCanUseHostPointerForRegisteredMem) != 0;
-    kernel->rdma_ordered = cuda_device_attribute(kernel, cudaDevAttrGPUDirectRDMAWritesOrdering) >=
-                           cudaGPUDirectRDMAWritesOrderingOwner;
-    if (10 * kernel->major + kernel->minor < OLDEST) {
+    kernel->facts.rdma_ordered =
+        cuda_device_attribute(kernel, cudaDevAttrGPUDirectRDMAWritesOrdering) >=
+        cudaGPUDirectRDMAWritesOrderingOwner;
+    if (10 * kernel->facts.major + kernel->facts.minor < OLDEST) {
         return host->set_error(
             host, WEFT_ERR_UNSUPPORTED, 0,
             "%s: compute capability %d.%d is below 7.5; use a newer device, " ELSE_CPU, where,
-            kernel->major, kernel->minor);
+            kernel->facts.major, kernel->facts.minor);
     }
     int blocks = 0;
     cuda_context_t saved;
@@ -152,7 +153,7 @@ static weft_status_t device_ask(weft_kernel_t *kernel)
         error = error == cudaSuccess ? cuda_launch_lanes_max(kernel->threads, &blocks) : error;
         cuda_context_leave(&saved);
     }
-    kernel->max_blocks = (uint32_t)blocks * (uint32_t)kernel->processors;
+    kernel->facts.max_blocks = (uint32_t)blocks * (uint32_t)kernel->facts.processors;
     return error == cudaSuccess ? WEFT_OK : no_device(kernel, error, where);
 }
 
@@ -162,7 +163,7 @@ static _Atomic uint32_t sharers[CUDA_DEVICES_COUNTED];
 /* Blocks that are left to kernels which are no lanes. */
 static uint32_t cuda_device_spare(const weft_kernel_t *kernel)
 {
-    const uint32_t part = kernel->max_blocks / 16;
+    const uint32_t part = kernel->facts.max_blocks / 16;
     return part < 1 ? 1 : part > CUDA_SPARE_MOST ? CUDA_SPARE_MOST : part;
 }
 
@@ -170,7 +171,7 @@ static uint32_t cuda_device_spare(const weft_kernel_t *kernel)
 static uint32_t cuda_device_room(const weft_kernel_t *kernel)
 {
     const uint32_t spare = cuda_device_spare(kernel);
-    return kernel->max_blocks > spare ? kernel->max_blocks - spare : 0;
+    return kernel->facts.max_blocks > spare ? kernel->facts.max_blocks - spare : 0;
 }
 
 uint32_t cuda_device_blocks(const weft_kernel_t *kernel, uint32_t *sharers_p)

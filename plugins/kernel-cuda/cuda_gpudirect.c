@@ -75,11 +75,11 @@ static weft_status_t gpudirect_bus_id(weft_kernel_t *kernel, char bus[WEFT_GPUDI
         supported == 0) {
         return gpudirect_refused(kernel, "adapters cannot use its memory (no GPUDirect RDMA)");
     }
-    if (!kernel->rdma_ordered && !cuda_gpudirect_can_flush(kernel)) {
+    if (!kernel->facts.rdma_ordered && !cuda_gpudirect_can_flush(kernel)) {
         return gpudirect_refused(
             kernel, "what adapters write could not be made visible (no flush from the host)");
     }
-    if (kernel->pageable && cuda_gpudirect_export_function(kernel) == NULL) {
+    if (kernel->facts.pageable && cuda_gpudirect_export_function(kernel) == NULL) {
         return gpudirect_refused(kernel, "adapters would reach its memory beside its link to the "
                                          "processor, which nothing orders: " NO_DMABUF);
     }
@@ -95,7 +95,7 @@ static weft_status_t gpudirect_bus_id(weft_kernel_t *kernel, char bus[WEFT_GPUDI
 static weft_status_t gpudirect_flush(weft_kernel_t *kernel)
 {
     cuda_guard_t guard;
-    if (kernel->rdma_ordered) {
+    if (kernel->facts.rdma_ordered) {
         return WEFT_OK;
     }
     weft_status_t status = cuda_guard_enter(kernel, &guard);
@@ -158,7 +158,7 @@ static weft_status_t gpudirect_dmabuf(weft_kernel_t *kernel, void *memory, uint6
 
 static bool gpudirect_dmabuf_only(weft_kernel_t *kernel)
 {
-    return kernel->pageable;
+    return kernel->facts.pageable;
 }
 
 const weft_kernel_gpudirect_t cuda_gpudirect = {

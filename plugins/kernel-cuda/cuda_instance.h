@@ -41,17 +41,22 @@ typedef struct cuda_path {
     bool arrives; /* what is read and written over it is where it should be */
 } cuda_path_t;
 
+/* What the device is (cuda_device.c). */
+typedef struct cuda_facts {
+    int processors; /* multiprocessors */
+    int major, minor;
+    bool pageable;       /* it reads the page tables of the host: a coherent link (C2C) */
+    bool same_address;   /* registered host memory has the same address on it */
+    bool rdma_ordered;   /* it sees writes of adapters as soon as the host does */
+    uint32_t max_blocks; /* most blocks that are resident at once */
+} cuda_facts_t;
+
 struct weft_kernel {
     const weft_host_t *host;
     cuda_context_driver_t contexts;
     int device;
-    int processors; /* multiprocessors of the device */
-    int major, minor;
-    bool pageable;     /* the device reads the page tables of the host: a coherent link (C2C) */
-    bool same_address; /* registered host memory has the same address on the device */
-    bool rdma_ordered; /* the device sees writes of adapters as soon as the host does */
+    cuda_facts_t facts;
     uint32_t threads;
-    uint32_t max_blocks; /* most blocks that are resident on the device at once */
     uint32_t channels;
     uint32_t job_ranks;       /* of the job, on this device; 0: not told */
     bool blocking;            /* launches return when their kernels have ended */

@@ -79,7 +79,7 @@ static weft_status_t cuda_create(const weft_host_t *host, const void *config,
     pthread_mutex_init(&kernel->lock, NULL);
     pthread_mutex_init(&kernel->order, NULL);
     host->log(host, WEFT_LOG_DEBUG, "CUDA device %d, compute capability %d.%d, %d processors",
-              kernel->device, kernel->major, kernel->minor, kernel->processors);
+              kernel->device, kernel->facts.major, kernel->facts.minor, kernel->facts.processors);
     *kernel_p = kernel;
     return WEFT_OK;
 }
@@ -119,7 +119,8 @@ static weft_status_t cuda_props(weft_kernel_t *kernel, weft_kernel_props_t *prop
         .bandwidth = CUDA_BANDWIDTH,
         .channels = kernel->channels,
     };
-    snprintf(mine.variant, sizeof mine.variant, "sm_%d%d", kernel->major, kernel->minor);
+    snprintf(mine.variant, sizeof mine.variant, "sm_%d%d", kernel->facts.major,
+             kernel->facts.minor);
     memcpy(props, &mine, props->size < sizeof mine ? props->size : sizeof mine);
     return WEFT_OK;
 }

@@ -62,7 +62,7 @@ static weft_status_t handle_check_lanes(weft_kernel_t *kernel, const weft_lanes_
                      kernel->host, WEFT_ERR_UNSUPPORTED, 0,
                      "a plan of %u lanes on %u channels: CUDA device %d holds %u blocks of %u "
                      "threads at once, and %u ranks share it; lower plan.channels",
-                     program->nlanes, program->channels, kernel->device, kernel->max_blocks,
+                     program->nlanes, program->channels, kernel->device, kernel->facts.max_blocks,
                      kernel->threads, sharers);
 }
 
@@ -120,7 +120,7 @@ weft_status_t lanes_prepare(weft_kernel_t *kernel, const weft_lanes_program_t *p
                             weft_lanes_handle_t **handle_p)
 {
     cuda_guard_t guard;
-    if (!kernel->same_address) {
+    if (!kernel->facts.same_address) {
         return kernel->host->set_error(kernel->host, WEFT_ERR_UNSUPPORTED, 0,
                                        "CUDA device %d sees registered host memory at another "
                                        "address; plans run on the host",

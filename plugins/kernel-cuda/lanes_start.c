@@ -218,12 +218,12 @@ static uint64_t lanes_start_vectors_words(const weft_lanes_call_t *call)
 static void lanes_start_vectors_put(lanes_run_t *run, uint64_t **to, const weft_lanes_call_t *call)
 {
     const weft_lanes_vectors_t *v = &call->vectors;
-    run->vectors_at = *to;
-    run->vectors.in_counts = lanes_start_vector_put(to, v->in_counts, call->nin);
-    run->vectors.in_displs = lanes_start_vector_put(to, v->in_displs, call->nin);
-    run->vectors.out_counts = lanes_start_vector_put(to, v->out_counts, call->nout);
-    run->vectors.out_displs = lanes_start_vector_put(to, v->out_displs, call->nout);
-    run->vectors_words = (uint64_t)(*to - run->vectors_at);
+    run->vectors.at = *to;
+    run->vectors.of.in_counts = lanes_start_vector_put(to, v->in_counts, call->nin);
+    run->vectors.of.in_displs = lanes_start_vector_put(to, v->in_displs, call->nin);
+    run->vectors.of.out_counts = lanes_start_vector_put(to, v->out_counts, call->nout);
+    run->vectors.of.out_displs = lanes_start_vector_put(to, v->out_displs, call->nout);
+    run->vectors.words = (uint64_t)(*to - run->vectors.at);
 }
 
 static void lanes_start_messages_put(lanes_run_t *run, uint64_t **to, const weft_lanes_call_t *call)

@@ -23,7 +23,8 @@ LIMIT = 1500
 WIDE = {"loads": re.compile(r"\bld\.\S*v4\.\S*32\b"), "stores": re.compile(r"\bst\.\S*v4\.\S*32\b")}
 # In the same text: calls of a function on a device, and memory of a thread that is none of its
 # registers.
-SLOW = {"64-bit remainders": re.compile(r"\brem\.[us]64\b"), "local memory": re.compile(r"\.local\b")}
+SLOW = {"64-bit remainders": re.compile(r"\brem\.[us]64\b"),
+        "local memory": re.compile(r"\.local\b")}
 HEAD = re.compile(r"Compiling entry function '(\w+)' for '(sm_\w+)'")
 STACK = re.compile(
     r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
@@ -66,7 +67,8 @@ def digest(nvcc, architectures):
     version = subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=True).stdout
     names = sorted(PLUGIN.rglob("*.h")) + sorted(PLUGIN.rglob("*.inc")) + [PLUGIN / "kernels.cu"]
     names += sorted((ROOT / "api").rglob("*.h"))
-    text = "\n".join([version, *architectures, pathlib.Path(__file__).read_text(), *(name.read_text() for name in names)])
+    text = "\n".join([version, *architectures, pathlib.Path(__file__).read_text(),
+                      *(name.read_text() for name in names)])
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

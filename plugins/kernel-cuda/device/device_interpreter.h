@@ -425,9 +425,9 @@ static WEFT_DEVICE void lanes_fetch(lanes_run_copy_t *to, const lanes_run_copy_t
 /* The vectors, which are in the host's memory, unless they are too long. */
 static WEFT_DEVICE void lanes_fetch_vectors(lanes_shared_t *shared)
 {
-    weft_lanes_vectors_t *vectors = &shared->copy.run.vectors;
-    const uint64_t *from = shared->copy.run.vectors_at;
-    const uint64_t words = shared->copy.run.vectors_words;
+    weft_lanes_vectors_t *vectors = &shared->copy.run.vectors.of;
+    const uint64_t *from = shared->copy.run.vectors.at;
+    const uint64_t words = shared->copy.run.vectors.words;
     if (words == 0 || words > LANES_VECTORS_NEAR) {
         return;
     }

@@ -92,14 +92,14 @@ static WEFT_DEVICE uint32_t lanes_operand_chunk(const weft_lanes_operand_t *o, u
 static WEFT_DEVICE uint64_t lanes_block_count(const lanes_run_t *run, uint32_t kind, uint32_t block)
 {
     const uint64_t *counts =
-        kind == WEFT_OPERAND_IN ? run->vectors.in_counts : run->vectors.out_counts;
+        kind == WEFT_OPERAND_IN ? run->vectors.of.in_counts : run->vectors.of.out_counts;
     return counts == NULL ? run->segmentation.count : counts[block];
 }
 
 static WEFT_DEVICE uint64_t lanes_block_start(const lanes_run_t *run, uint32_t kind, uint32_t block)
 {
     const uint64_t *displs =
-        kind == WEFT_OPERAND_IN ? run->vectors.in_displs : run->vectors.out_displs;
+        kind == WEFT_OPERAND_IN ? run->vectors.of.in_displs : run->vectors.of.out_displs;
     return displs == NULL ? block * run->segmentation.count : displs[block];
 }
 

@@ -83,6 +83,13 @@ typedef struct lanes_record {
     uint64_t zero_copied;   /* descriptors sent in all runs that have ended */
 } lanes_record_t;
 
+/* The vectors of a run. */
+typedef struct lanes_vectors {
+    weft_lanes_vectors_t of;
+    const uint64_t *at; /* all of them, one behind the other */
+    uint64_t words;     /* their length; 0: there are none */
+} lanes_vectors_t;
+
 /* One run, as its blocks get it. All pointers are the device's. */
 typedef struct lanes_run {
     /* In code[]: BAR has the number of its mask in `n`; MOVE and PAR have 1 in `mate_or_mask` if a
@@ -95,9 +102,7 @@ typedef struct lanes_run {
     uint8_t *out;
     uint8_t *tmp;
     weft_lanes_segmentation_t segmentation;
-    weft_lanes_vectors_t vectors;
-    const uint64_t *vectors_at;           /* all of them, one behind the other */
-    uint64_t vectors_words;               /* their length */
+    lanes_vectors_t vectors;
     const weft_lanes_message_t *messages; /* of a bundle */
     uint64_t signature[WEFT_FIFO_SIGNATURE_WORDS];
     uint64_t scalar;

@@ -31,6 +31,7 @@
 
 #include <weft/completion.h>
 #include <weft/memory.h>
+#include <weft/limits.h>
 #include <weft/name.h>
 #include <weft/recovery.h>
 #include <weft/types.h>

@@ -50,6 +50,8 @@ void nccl_comm_adopt(ncclComm_t comm, weft_comm_t *made)
     comm->weft = made;
     comm->rank = (int)rank;
     comm->nranks = (int)nranks;
+    /* Nothing was called yet; a communicator that failed meanwhile says so in its first call. */
+    (void)weft_comm_set_channels(made, comm->channels);
 }
 
 weft_status_t nccl_comm_repeat(ncclComm_t comm, weft_comm_t **made_p)

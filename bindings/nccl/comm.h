@@ -24,6 +24,7 @@ struct ncclComm {
     _Atomic int state;
     weft_comm_t *weft; /* NULL until it is made */
     int nranks, rank, device;
+    uint32_t channels;           /* maxCTAs of its config; 0: none */
     bool blocking;               /* else making and splitting it do not wait */
     bool streams;                /* there is CUDA */
     int cancel;                  /* an eventfd that ends its making, by ncclCommAbort; 0: none */

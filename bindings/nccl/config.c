@@ -90,6 +90,13 @@ ncclResult_t nccl_config_read(const char *call, const ncclConfig_t *config, bool
     return result;
 }
 
+uint32_t nccl_config_channels(const ncclConfig_t *config)
+{
+    int most = config != NULL ? config_int(config, offsetof(ncclConfig_t, maxCTAs))
+                              : NCCL_CONFIG_UNDEF_INT;
+    return most != NCCL_CONFIG_UNDEF_INT ? (uint32_t)most : 0;
+}
+
 ncclResult_t nccl_coll_config_read(const char *call, const ncclCollConfig_t *config)
 {
     if (config == NULL) {

@@ -7,9 +7,11 @@
 #include "bindings/nccl/types.h"
 
 /* Checks a communicator's config, which may be NULL. *blocking_p is left alone where the config
- * says nothing of it. The other fields are hints for NCCL's kernels: they must make sense, and are
- * not used. */
+ * says nothing of it. The other fields are hints for NCCL's kernels: they must make sense, and but
+ * for maxCTAs are not used. */
 ncclResult_t nccl_config_read(const char *call, const ncclConfig_t *config, bool *blocking_p);
+/* maxCTAs of a config that was checked; 0: it says nothing of that. */
+uint32_t nccl_config_channels(const ncclConfig_t *config);
 /* Checks a call's config, which may be NULL. Refuses what the caller insists on and weft cannot
  * do. */
 ncclResult_t nccl_coll_config_read(const char *call, const ncclCollConfig_t *config);

@@ -115,6 +115,7 @@ ncclResult_t nccl_init_put(const nccl_init_args_t *args)
         return nccl_group_fail(ncclSystemError);
     }
     comm->blocking = blocking;
+    comm->channels = nccl_config_channels(args->config);
     /* Nobody can abort what is not in the program's hands yet. */
     int cancel = blocking ? -1 : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     comm->cancel = cancel > 0 ? cancel : 0;
@@ -242,6 +243,9 @@ NCCL_EXPORT ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, nccl
     if (result == ncclSuccess && color != NCCL_SPLIT_NOCOLOR) {
         job.child = nccl_comm_create_child(__func__, comm, blocking);
         result = job.child != NULL ? ncclSuccess : ncclSystemError;
+    }
+    if (job.child != NULL) {
+        job.child->channels = nccl_config_channels(config);
     }
     if (result != ncclSuccess) {
         nccl_comm_release(comm);

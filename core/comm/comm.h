@@ -55,7 +55,8 @@ typedef struct weft_comm_state {
     weft_window_table_t windows;
     weft_user_ops_t user_ops;
     weft_group_spares_t spares;
-    bool has_progress; /* attached to the progress thread */
+    bool has_progress;      /* attached to the progress thread */
+    uint32_t channels_most; /* that share a message; 0: no limit but the family's */
 
     /* used by any thread, each with a rule of its own */
     weft_family_member_t member; /* guarded by the family's lock */
@@ -110,6 +111,13 @@ static inline bool weft_comm_is_wanted(const weft_comm_state_t *state)
 static inline bool weft_comm_has_failed(const weft_comm_state_t *state)
 {
     return weft_failure_is_set(&state->failure);
+}
+
+/* Most channels that share a message. Thread: the owner. */
+static inline uint32_t weft_comm_channels(const weft_comm_state_t *state)
+{
+    const uint32_t all = state->self.family->channels;
+    return state->channels_most > 0 && state->channels_most < all ? state->channels_most : all;
 }
 
 static inline weft_status_t weft_comm_failure(weft_comm_state_t *state)

@@ -22,7 +22,7 @@ static weft_status_t select_check_choice(const weft_comm_state_t *state,
         choice->slices < state->self.family->slots && choice->slice_bytes >= WEFT_LINE &&
         choice->slice_bytes % WEFT_LINE == 0 &&
         choice->slice_bytes <= state->self.family->slot_bytes &&
-        choice->channels <= state->self.family->channels) {
+        choice->channels <= weft_comm_channels(state)) {
         return WEFT_OK;
     }
     return weft_fail(WEFT_ERR_PLUGIN, 0,
@@ -32,7 +32,7 @@ static weft_status_t select_check_choice(const weft_comm_state_t *state,
                      state->self.family->tuner.loaded->plugin->name, choice->index, count,
                      choice->slices, choice->slice_bytes, choice->channels,
                      state->self.family->slots - 1, state->self.family->slot_bytes,
-                     state->self.family->channels);
+                     weft_comm_channels(state));
 }
 
 /* The call as the tuner sees it. */
@@ -52,7 +52,7 @@ static weft_tuner_call_t select_call(const weft_comm_state_t *state, const weft_
                               .slots = family->slots,
                               .memory = family->kernel.memory != NULL ? WEFT_TUNER_MEMORY_DEVICE
                                                                       : WEFT_TUNER_MEMORY_HOST,
-                              .channels = family->channels};
+                              .channels = weft_comm_channels(state)};
     if (weft_vectors_need(args->coll) == WEFT_VECTOR_PAIRS) {
         call.bytes = family->slot_bytes; /* no rank knows all lengths */
     }

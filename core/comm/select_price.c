@@ -81,7 +81,7 @@ uint32_t weft_price_channels(const weft_comm_state_t *state, const weft_args_t *
 {
     uint64_t bytes = args->count * weft_dtype_size(args->dtype);
     uint64_t worth = bytes / state->self.family->settings.plan.channel_bytes;
-    uint64_t most = lanes > 1 ? state->self.family->channels / lanes : state->self.family->channels;
+    uint64_t most = lanes > 1 ? weft_comm_channels(state) / lanes : weft_comm_channels(state);
     if (weft_vectors_need(args->coll) != WEFT_VECTOR_PAIRS && worth < most) {
         most = worth;
     }

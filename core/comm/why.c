@@ -98,7 +98,7 @@ weft_status_t weft_comm_figures(weft_comm_t *comm, weft_comm_figures_t *figures)
     const weft_family_t *family = state->self.family;
     *figures = (weft_comm_figures_t){.nranks = state->self.nranks,
                                      .nhosts = state->self.nhosts,
-                                     .channels = family->channels,
+                                     .channels = weft_comm_channels(state),
                                      .crowd = state->self.crowd,
                                      .cores = family->cores,
                                      .model = family->model};

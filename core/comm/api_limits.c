@@ -17,7 +17,7 @@ weft_status_t weft_comm_set_channels(weft_comm_t *comm, uint32_t most)
                            "weft_comm_set_channels: operations were called before, and their plans "
                            "stay; set it first, or make another communicator");
     } else {
-        state->channels_most = most;
+        state->programs.most = most;
     }
     weft_comm_leave(state);
     return status == WEFT_OK ? status : weft_api_error("comm", status);

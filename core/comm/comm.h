@@ -55,8 +55,7 @@ typedef struct weft_comm_state {
     weft_window_table_t windows;
     weft_user_ops_t user_ops;
     weft_group_spares_t spares;
-    bool has_progress;      /* attached to the progress thread */
-    uint32_t channels_most; /* that share a message; 0: no limit but the family's */
+    bool has_progress; /* attached to the progress thread */
 
     /* used by any thread, each with a rule of its own */
     weft_family_member_t member; /* guarded by the family's lock */
@@ -117,7 +116,7 @@ static inline bool weft_comm_has_failed(const weft_comm_state_t *state)
 static inline uint32_t weft_comm_channels(const weft_comm_state_t *state)
 {
     const uint32_t all = state->self.family->channels;
-    return state->channels_most > 0 && state->channels_most < all ? state->channels_most : all;
+    return state->programs.most > 0 && state->programs.most < all ? state->programs.most : all;
 }
 
 static inline weft_status_t weft_comm_failure(weft_comm_state_t *state)

@@ -46,6 +46,7 @@ typedef struct weft_programs {
     uint64_t bytes;           /* of the programs in the table */
     uint64_t limit;           /* of bytes: option exec.program_memory */
     uint64_t prepared;        /* programs inserted so far */
+    uint32_t most;            /* channels of a program; 0: no limit but the family's */
     weft_workspace_t workspace;
 } weft_programs_t;
 

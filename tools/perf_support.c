@@ -43,12 +43,9 @@ static weft_status_t perf_support_ask(const weft_loaded_t *loaded, weft_coll_t c
                                       uint32_t nranks)
 {
     const weft_algo_ops_t *ops = loaded->plugin->ops;
-    const weft_algo_param_t *p = WEFT_HAS(ops, weft_algo_ops_t, params) ? ops->params : NULL;
     weft_algo_t *algo = NULL;
     weft_algo_call_t call = {.size = sizeof call, .coll = weft_coll_base(coll), .nranks = nranks};
-    for (uint32_t i = 0; p != NULL && p[i].name != NULL && i < WEFT_ALGO_PARAMS_MAX; i++) {
-        call.params[i] = p[i].value;
-    }
+    memcpy(call.params, loaded->params, sizeof call.params);
     weft_status_t status = ops->create(loaded->host, loaded->config, &algo);
     if (status == WEFT_OK) {
         status = ops->supports(algo, &call);

@@ -32,9 +32,23 @@ static weft_status_t find_algo(void *arg, const char *name, const weft_algo_ops_
     return weft_plan_no_algo(name, names, i);
 }
 
+static const int64_t *find_params(void *arg, const char *name)
+{
+    const plan_finder_t *finder = arg;
+    const weft_loaded_t *loaded;
+    for (uint32_t i = 0; (loaded = weft_registry_get(finder->registry, WEFT_KIND_ALGO, i)) != NULL;
+         i++) {
+        if (strcmp(loaded->plugin->name, name) == 0) {
+            return loaded->params;
+        }
+    }
+    return NULL;
+}
+
 void plan_finder_open(plan_finder_t *finder, const weft_registry_t *registry)
 {
-    *finder = (plan_finder_t){.registry = registry, .finder = {.find = find_algo, .arg = finder}};
+    *finder = (plan_finder_t){.registry = registry,
+                              .finder = {.find = find_algo, .params = find_params, .arg = finder}};
 }
 
 void plan_finder_close(plan_finder_t *finder)

@@ -27,10 +27,7 @@ static bool plan_list_serves(const list_item_t *item, weft_coll_t coll, uint32_t
 {
     const weft_algo_ops_t *ops = item->loaded->plugin->ops;
     weft_algo_call_t call = {.size = sizeof call, .coll = coll, .nranks = nranks, .root = root};
-    const weft_algo_param_t *p = WEFT_HAS(ops, weft_algo_ops_t, params) ? ops->params : NULL;
-    for (uint32_t i = 0; p != NULL && p[i].name != NULL && i < WEFT_ALGO_PARAMS_MAX; i++) {
-        call.params[i] = p[i].value;
-    }
+    memcpy(call.params, item->loaded->params, sizeof call.params);
     return ops->supports(item->algo, &call) == WEFT_OK;
 }
 

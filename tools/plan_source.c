@@ -40,22 +40,12 @@ int plan_algo_find(const tool_session_t *session, const char *name)
     return -1;
 }
 
-static weft_algo_call_t plan_source_call_of(const weft_algo_ops_t *ops, weft_coll_t coll,
-                                            uint32_t nranks, uint32_t root)
-{
-    weft_algo_call_t call = {.size = sizeof call, .coll = coll, .nranks = nranks, .root = root};
-    const weft_algo_param_t *p = WEFT_HAS(ops, weft_algo_ops_t, params) ? ops->params : NULL;
-    for (uint32_t i = 0; p != NULL && p[i].name != NULL && i < WEFT_ALGO_PARAMS_MAX; i++) {
-        call.params[i] = p[i].value;
-    }
-    return call;
-}
-
 static bool plan_source_serves(const weft_loaded_t *loaded, weft_coll_t coll, uint32_t nranks,
                                uint32_t root)
 {
     const weft_algo_ops_t *ops = loaded->plugin->ops;
-    weft_algo_call_t call = plan_source_call_of(ops, coll, nranks, root);
+    weft_algo_call_t call = {.size = sizeof call, .coll = coll, .nranks = nranks, .root = root};
+    memcpy(call.params, loaded->params, sizeof call.params);
     weft_algo_t *algo = NULL;
     if (ops->create(loaded->host, loaded->config, &algo) != WEFT_OK) {
         return false;
@@ -87,53 +77,6 @@ const weft_algo_ops_t *plan_source_ops(const plan_source_t *source)
     return source->loaded->plugin->ops;
 }
 
-/* Takes a parameter of the algorithm; 0: it has none of that name. */
-static int plan_source_take_param(plan_source_t *source, const char *text, int *code_p)
-{
-    const weft_algo_ops_t *ops = plan_source_ops(source);
-    const weft_algo_param_t *p = WEFT_HAS(ops, weft_algo_ops_t, params) ? ops->params : NULL;
-    size_t length = (size_t)(strchr(text, '=') - text);
-    for (uint32_t i = 0; p != NULL && p[i].name != NULL; i++) {
-        if (strlen(p[i].name) == length && memcmp(p[i].name, text, length) == 0) {
-            bool good = tool_parse_integer(p[i].name, text + length + 1, p[i].min, p[i].max,
-                                           &source->params[i]);
-            *code_p = good ? TOOL_OK : TOOL_USAGE;
-            return 1;
-        }
-    }
-    return 0;
-}
-
-static int plan_source_add_text(plan_source_t *source, const char *text, size_t length)
-{
-    if (source->ntexts == PLAN_PARAMS_MAX || length >= 64) {
-        return tool_usage("too many or too long options of %s", source->label);
-    }
-    if (memchr(text, '=', length) == NULL) {
-        return tool_usage("%s: an option is name=value, not '%.*s'", source->label, (int)length,
-                          text);
-    }
-    snprintf(source->texts[source->ntexts++], 64, "%.*s", (int)length, text);
-    return TOOL_OK;
-}
-
-static int plan_source_split_spec(plan_source_t *source, const char *spec, char *name, size_t bytes)
-{
-    const char *colon = strchr(spec, ':');
-    size_t length = colon != NULL ? (size_t)(colon - spec) : strlen(spec);
-    snprintf(source->label, sizeof source->label, "%s", spec);
-    snprintf(name, bytes, "%.*s", (int)length, spec);
-    for (const char *at = colon != NULL ? colon + 1 : NULL; at != NULL && *at != '\0';) {
-        size_t part = strcspn(at, ",");
-        int code = plan_source_add_text(source, at, part);
-        if (code != TOOL_OK) {
-            return code;
-        }
-        at += part + (at[part] == ',');
-    }
-    return TOOL_OK;
-}
-
 static int plan_source_open_session(plan_source_t *source, const char *name)
 {
     weft_status_t status = tool_session_open(&source->session, &source->settings);
@@ -146,45 +89,7 @@ static int plan_source_open_session(plan_source_t *source, const char *name)
         return TOOL_USAGE;
     }
     source->loaded = weft_registry_get(source->session.registry, WEFT_KIND_ALGO, (uint32_t)index);
-    weft_algo_call_t call = plan_source_call_of(plan_source_ops(source), WEFT_ALL_REDUCE, 2, 0);
-    memcpy(source->params, call.params, sizeof source->params);
-    return TOOL_OK;
-}
-
-/* What is no parameter of the algorithm is an option of the plugin, and those are read at load. */
-static int plan_source_take_texts(plan_source_t *source, const char *name, bool *again_p)
-{
-    for (uint32_t i = 0; i < source->ntexts; i++) {
-        int code = TOOL_OK;
-        if (plan_source_take_param(source, source->texts[i], &code)) {
-            if (code != TOOL_OK) {
-                return code;
-            }
-            continue;
-        }
-        char option[128];
-        snprintf(option, sizeof option, "%.48s.%.72s", name, source->texts[i]);
-        memcpy(source->texts[i], option, sizeof option);
-        if (!tool_settings_take(&source->settings, TOOL_OPT_SET, source->texts[i])) {
-            return TOOL_USAGE;
-        }
-        *again_p = true;
-    }
-    return TOOL_OK;
-}
-
-static int plan_source_read_params(plan_source_t *source)
-{
-    for (uint32_t i = 0; i < source->ntexts; i++) {
-        int code = TOOL_OK;
-        if (strchr(source->texts[i], '.') == NULL ||
-            strchr(source->texts[i], '.') > strchr(source->texts[i], '=')) {
-            plan_source_take_param(source, source->texts[i], &code);
-        }
-        if (code != TOOL_OK) {
-            return code;
-        }
-    }
+    memcpy(source->params, source->loaded->params, sizeof source->params);
     return TOOL_OK;
 }
 
@@ -193,22 +98,15 @@ int plan_source_open(plan_source_t *source, const tool_settings_t *settings, con
 {
     char name[64];
     *source = (plan_source_t){.settings = *settings};
-    int code = plan_source_split_spec(source, spec, name, sizeof name);
-    for (uint32_t i = 0; i < nparams && code == TOOL_OK; i++) {
+    snprintf(source->label, sizeof source->label, "%s", spec);
+    bool good = tool_settings_take_algo(&source->settings, spec, name, sizeof name);
+    for (uint32_t i = 0; i < nparams && good; i++) {
         size_t at = strlen(source->label);
-        code = plan_source_add_text(source, params[i], strlen(params[i]));
+        good = tool_settings_add(&source->settings, name, params[i], strlen(params[i]));
         snprintf(source->label + at, sizeof source->label - at, "%c%s",
                  strchr(source->label, ':') == NULL ? ':' : ',', params[i]);
     }
-    code = code == TOOL_OK ? plan_source_open_session(source, name) : code;
-    bool again = false;
-    code = code == TOOL_OK ? plan_source_take_texts(source, name, &again) : code;
-    if (code == TOOL_OK && again) {
-        tool_session_close(&source->session);
-        source->is_open = false;
-        code = plan_source_open_session(source, name);
-        code = code == TOOL_OK ? plan_source_read_params(source) : code;
-    }
+    int code = good ? plan_source_open_session(source, name) : TOOL_USAGE;
     if (code == TOOL_OK) {
         weft_status_t status = plan_source_ops(source)->create(
             source->loaded->host, source->loaded->config, &source->algo);

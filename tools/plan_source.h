@@ -23,7 +23,6 @@ typedef struct plan_hosts {
 } plan_hosts_t;
 
 /* An algorithm, loaded with its options in a session of its own. */
-#define PLAN_PARAMS_MAX 16u
 typedef struct plan_source {
     tool_session_t session;
     tool_settings_t settings;
@@ -31,9 +30,6 @@ typedef struct plan_source {
     weft_algo_t *algo;
     int64_t params[WEFT_ALGO_PARAMS_MAX];
     char label[128];
-    char texts[PLAN_PARAMS_MAX]
-              [128]; /* "name=value"; options of the plugin with its name in front */
-    uint32_t ntexts;
     bool is_open;
     plan_finder_t others; /* for plans made of plans; points at itself */
 } plan_source_t;

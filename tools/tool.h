@@ -49,8 +49,8 @@ typedef struct tool_args {
 typedef struct tool_settings {
     const char *conf;
     const char *set[TOOL_SETTINGS_MAX];
-    uint32_t count;
-    char algo[128];
+    uint32_t count, used;
+    char texts[1024]; /* settings that --algo stands for; `used` bytes */
 } tool_settings_t;
 
 enum { TOOL_OPT_CONF = 1000, TOOL_OPT_SET, TOOL_OPT_ALGO, TOOL_OPT_JSON, TOOL_OPT_HELP };

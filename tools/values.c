@@ -158,23 +158,65 @@ int tool_parse_dtype(const char *text, const char *all)
     return tool_parse_name("data type", text, names);
 }
 
+bool tool_settings_add(tool_settings_t *settings, const char *section, const char *text,
+                       size_t bytes)
+{
+    char *kept = settings->texts + settings->used;
+    size_t room = sizeof settings->texts - settings->used;
+    int n = snprintf(kept, room, "%s.%.*s", section, (int)bytes, text);
+    if (memchr(text, '=', bytes) == NULL) {
+        tool_usage("%s: a parameter or option is name=value, not '%.*s'", section, (int)bytes,
+                   text);
+        return false;
+    }
+    if (n < 0 || (size_t)n >= room) {
+        tool_usage("too many parameters and options of %s", section);
+        return false;
+    }
+    settings->used += (uint32_t)n + 1;
+    return tool_settings_take(settings, TOOL_OPT_SET, kept);
+}
+
+bool tool_settings_take_algo(tool_settings_t *settings, const char *spec, char *name, size_t bytes)
+{
+    size_t length = strcspn(spec, ":");
+    if (length == 0 || length >= bytes) {
+        tool_usage("expected the name of an algorithm, got '%s'", spec);
+        return false;
+    }
+    snprintf(name, bytes, "%.*s", (int)length, spec);
+    for (const char *at = spec + length + (spec[length] == ':'); *at != '\0'; at += *at == ',') {
+        size_t part = strcspn(at, ",");
+        if (!tool_settings_add(settings, name, at, part)) {
+            return false;
+        }
+        at += part;
+    }
+    return true;
+}
+
+static bool values_take_forced(tool_settings_t *settings, const char *spec)
+{
+    char name[64], forced[80];
+    if (!tool_settings_take_algo(settings, spec, name, sizeof name)) {
+        return false;
+    }
+    int n = snprintf(forced, sizeof forced, "algo=%s", name);
+    return tool_settings_add(settings, "plan", forced, (size_t)n);
+}
+
 bool tool_settings_take(tool_settings_t *settings, int id, const char *value)
 {
     if (id == TOOL_OPT_CONF) {
         settings->conf = value;
         return true;
     }
+    if (id == TOOL_OPT_ALGO) {
+        return values_take_forced(settings, value);
+    }
     if (settings->count == TOOL_SETTINGS_MAX) {
         tool_usage("more than %d --set", TOOL_SETTINGS_MAX);
         return false;
-    }
-    if (id == TOOL_OPT_ALGO) {
-        if ((size_t)snprintf(settings->algo, sizeof settings->algo, "plan.algo=%s", value) >=
-            sizeof settings->algo) {
-            tool_usage("algorithm name too long: %s", value);
-            return false;
-        }
-        value = settings->algo;
     }
     if (strchr(value, '=') == NULL) {
         tool_usage("--set wants section.key=value, got '%s'", value);

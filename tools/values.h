@@ -21,6 +21,11 @@ int tool_parse_coll(const char *text, const char *all);
 int tool_parse_dtype(const char *text, const char *all);
 /* The nearest name, or NULL if none is near. */
 const char *tool_nearest(const char *text, const char *const *names);
+/* Adds SECTION.TEXT, of which a copy is kept; TEXT is "key=value". Errors as below. */
+bool tool_settings_add(tool_settings_t *settings, const char *section, const char *text,
+                       size_t bytes);
+/* Reads NAME[:X=Y,…] into `name` and settings of its section: parameters and options alike. */
+bool tool_settings_take_algo(tool_settings_t *settings, const char *spec, char *name, size_t bytes);
 /* Takes --conf, --set or --algo. False and one line on stderr if it cannot. */
 bool tool_settings_take(tool_settings_t *settings, int id, const char *value);
 weft_comm_options_t tool_settings_options(const tool_settings_t *settings);

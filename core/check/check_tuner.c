@@ -124,6 +124,15 @@ static weft_status_t tuner_check(weft_tuner_t *tuner, const char *const *algos, 
     return weft_check_end(&call, check->own.tuner->check(tuner, algos, count), WEFT_CHECK_FAILURES);
 }
 
+static const char *tuner_variant(weft_tuner_t *tuner, uint32_t index, const char **origin_p)
+{
+    weft_check_t *check = weft_check_table_find(tuner);
+    weft_check_call_t call = weft_check_enter(check, "variant");
+    const char *spec = check->own.tuner->variant(tuner, index, origin_p);
+    weft_check_leave(&call);
+    return spec;
+}
+
 void weft_check_tuner(weft_check_t *check, const weft_tuner_ops_t *own)
 {
     check->own.tuner = own;
@@ -133,6 +142,7 @@ void weft_check_tuner(weft_check_t *check, const weft_tuner_ops_t *own)
         .destroy = tuner_destroy,
         .choose = tuner_choose,
         .check = WEFT_HAS(own, weft_tuner_ops_t, check) ? tuner_check : NULL,
+        .variant = WEFT_HAS(own, weft_tuner_ops_t, variant) ? tuner_variant : NULL,
     };
     check->plugin.ops = &check->table.tuner;
 }

@@ -36,17 +36,23 @@ typedef struct weft_algo_loaded {
     uint32_t depth; /* slots that a port needs for each slice of a chunk; at least 1 */
 } weft_algo_loaded_t;
 
-/* What [plan] algo says. */
-typedef struct weft_algo_forced {
-    const weft_algo_loaded_t *algo; /* NULL: the tuner chooses */
+#define WEFT_VARIANTS_MAX 64 /* one bit each in weft_candidates_t */
+
+/* An algorithm with its parameters. */
+typedef struct weft_algo_variant {
+    const weft_algo_loaded_t *algo;
     int64_t params[WEFT_ALGO_PARAMS_MAX];
-} weft_algo_forced_t;
+    char label[160];  /* "algo-x", or "algo-x:depth=2" where the tuner asks for parameters */
+    const char *text; /* "depth=2", of the label; "" */
+} weft_algo_variant_t;
 
 /* The algorithms, in the order of the configuration. */
 typedef struct weft_family_algos {
     weft_algo_loaded_t list[WEFT_ALGOS_MAX];
     uint32_t count;
-    weft_algo_forced_t forced;
+    weft_algo_variant_t variants[WEFT_VARIANTS_MAX]; /* first the list's, as configured */
+    uint32_t nvariants;
+    const weft_algo_variant_t *forced; /* by [plan] algo; NULL: the tuner chooses */
     weft_plan_finder_t finder; /* over the list, for plans that contain plans of other algorithms */
     _Atomic uint32_t told[WEFT_COLL_COUNT]; /* bit per algorithm: users know that it was refused */
 } weft_family_algos_t;

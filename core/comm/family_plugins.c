@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/comm/algo_variants.h"
 #include "core/comm/family_figures.h"
-#include "core/comm/forced_algo.h"
 #include "core/plugin/plugin_status.h"
 
 /* Adds to the plugin's error where the configuration lists the plugin. */
@@ -40,6 +40,16 @@ static weft_status_t family_plugins_find_algo(void *arg, const char *name,
     return weft_plan_no_algo(name, names, algos->count);
 }
 
+static const int64_t *family_plugins_find_params(void *arg, const char *name)
+{
+    const weft_family_algos_t *algos = arg;
+    uint32_t i = 0;
+    while (i < algos->count && strcmp(algos->list[i].loaded->plugin->name, name) != 0) {
+        i++;
+    }
+    return i < algos->count ? algos->list[i].loaded->params : NULL;
+}
+
 static uint32_t family_plugins_depth(const weft_algo_loaded_t *algo)
 {
     if (!WEFT_HAS(algo->ops, weft_algo_ops_t, depth) || algo->ops->depth == NULL) {
@@ -59,8 +69,9 @@ static weft_status_t family_plugins_made(const weft_loaded_t *loaded, weft_statu
 static weft_status_t family_plugins_create_algos(weft_family_t *family)
 {
     const weft_loaded_t *loaded;
-    family->algos.finder =
-        (weft_plan_finder_t){.find = family_plugins_find_algo, .arg = &family->algos};
+    family->algos.finder = (weft_plan_finder_t){.find = family_plugins_find_algo,
+                                                .params = family_plugins_find_params,
+                                                .arg = &family->algos};
     for (uint32_t i = 0; (loaded = weft_registry_get(family->registry, WEFT_KIND_ALGO, i)) != NULL;
          i++) {
         if (i == WEFT_ALGOS_MAX) {
@@ -144,8 +155,8 @@ weft_status_t weft_family_create_plugins(weft_family_t *family)
             tuner, family->tuner.ops->create(tuner->host, tuner->config, &family->tuner.instance));
     }
     status = status == WEFT_OK ? family_plugins_create_algos(family) : status;
-    status = status == WEFT_OK ? weft_forced_algo_read(family) : status;
-    return status == WEFT_OK ? family_plugins_check_tuner(family) : status;
+    status = status == WEFT_OK ? family_plugins_check_tuner(family) : status;
+    return status == WEFT_OK ? weft_algo_variants_make(family) : status;
 }
 
 weft_status_t weft_family_share_device(weft_family_t *family)

@@ -101,16 +101,16 @@ static weft_status_t select_choose_proved(const weft_comm_state_t *state, const 
             return status;
         }
         const weft_tuner_choice_t *choice = &chosen->tuner;
-        const weft_algo_loaded_t *algo = c.priced[choice->index].algo;
-        chosen->algo = c.list[choice->index].algo;
-        chosen->next = choice->next < c.count ? c.list[choice->next].algo : NULL;
-        weft_candidates_query(state, algo, args, choice->slices, query);
+        const weft_algo_variant_t *variant = c.priced[choice->index].variant;
+        chosen->algo = variant->label;
+        chosen->next = choice->next < c.count ? c.priced[choice->next].variant->label : NULL;
+        weft_candidates_query(state, variant, args, choice->slices, query);
         status = weft_plan_lookup(query, entry);
         if (status != WEFT_ERR_PLAN) {
             weft_candidates_tell(state, args, &c);
             return status;
         }
-        weft_candidates_refuse(state, &c, algo);
+        weft_candidates_refuse(state, &c, variant);
     }
 }
 
@@ -196,7 +196,7 @@ static weft_status_t select_prepare(weft_comm_state_t *state, const weft_args_t 
     if (status == WEFT_OK) {
         prepared->seconds = chosen.seconds;
         select_fill_program(state, args, &chosen.tuner, &entry, &prepared->program);
-        select_describe(state, args, &chosen.tuner, &entry, query.algo, &prepared->program);
+        select_describe(state, args, &chosen.tuner, &entry, chosen.algo, &prepared->program);
         /* A user's operator replaces the sums of the kernel, which still copies. */
         weft_op_t op = (int)args->op < WEFT_OP_COUNT ? args->op : WEFT_SUM;
         prepared->program.op = op;

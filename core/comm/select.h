@@ -14,7 +14,7 @@ typedef struct weft_select_choice {
     double seconds;   /* that the model predicts */
     weft_tuner_choice_t tuner;
     const char *protocol; /* how its slices travel; NULL but from weft_comm_why() */
-    weft_priced_t priced; /* what the price was made of; its algo is NULL for a message */
+    weft_priced_t priced; /* what the price was made of; its variant is NULL for a message */
 } weft_select_choice_t;
 
 /* Chooses for a call and proves the plan, but prepares nothing. Errors as weft_select(). Thread:

@@ -8,8 +8,8 @@
 
 #include "core/base/coll.h"
 #include "core/base/log.h"
+#include "core/comm/algo_variants.h"
 #include "core/comm/failure.h"
-#include "core/comm/forced_algo.h"
 #include "core/comm/vectors.h"
 #include "core/plan/hash.h"
 
@@ -52,9 +52,10 @@ static uint64_t candidates_hash_options(const weft_comm_state_t *state)
     return sum.hash;
 }
 
-void weft_candidates_query(const weft_comm_state_t *state, const weft_algo_loaded_t *algo,
+void weft_candidates_query(const weft_comm_state_t *state, const weft_algo_variant_t *variant,
                            const weft_args_t *args, uint32_t slices, weft_plan_query_t *query)
 {
+    const weft_algo_loaded_t *algo = variant->algo;
     *query = (weft_plan_query_t){.algo = algo->loaded->plugin->name,
                                  .version = algo->loaded->plugin->version,
                                  .ops = algo->ops,
@@ -75,16 +76,16 @@ void weft_candidates_query(const weft_comm_state_t *state, const weft_algo_loade
                                            candidates_needs_proof(state, args),
                                  .limit = state->self.family->settings.plan.verify_limit,
                                  .config = candidates_hash_options(state)};
-    weft_forced_algo_params(state->self.family, algo, query->call.params);
+    memcpy(query->call.params, variant->params, sizeof query->call.params);
 }
 
 /* True if the user's choice rules the algorithm out. The choice does not apply to barriers and to
  * the core's own exchanges. */
 static bool candidates_is_forced_out(const weft_comm_state_t *state, const weft_args_t *args,
-                                     const weft_algo_loaded_t *algo)
+                                     uint32_t number)
 {
     return args->coll != WEFT_BARRIER && args->root < WEFT_ROOT_CORE &&
-           weft_forced_algo_excludes(state->self.family, algo);
+           weft_algo_variants_excludes(state->self.family, number);
 }
 
 static void candidates_add_reason(weft_candidates_t *c, const char *algo, const char *why)
@@ -100,8 +101,8 @@ static void candidates_list_others(const weft_comm_state_t *state, const weft_ar
     text[0] = '\0';
     for (uint32_t i = 0; i < state->self.family->algos.count; i++) {
         weft_plan_query_t query;
-        weft_candidates_query(state, &state->self.family->algos.list[i], args, 1, &query);
-        if (candidates_is_forced_out(state, args, &state->self.family->algos.list[i]) &&
+        weft_candidates_query(state, &state->self.family->algos.variants[i], args, 1, &query);
+        if (candidates_is_forced_out(state, args, i) &&
             query.ops->supports(query.instance, &query.call) == WEFT_OK) {
             size_t at = strlen(text);
             snprintf(text + at, bytes - at, "%s%s", at > 0 ? ", " : "", query.algo);
@@ -132,14 +133,15 @@ weft_status_t weft_candidates_fail(const weft_comm_state_t *state, const weft_ar
 }
 
 void weft_candidates_refuse(const weft_comm_state_t *state, weft_candidates_t *c,
-                            const weft_algo_loaded_t *algo)
+                            const weft_algo_variant_t *variant)
 {
-    uint32_t number = (uint32_t)(algo - state->self.family->algos.list);
-    weft_log(WEFT_LOG_INFO, algo->loaded->plugin->name, "left out: %s", weft_error_record()->text);
-    c->refused |= UINT32_C(1) << number;
+    const weft_family_algos_t *algos = &state->self.family->algos;
+    weft_log(WEFT_LOG_INFO, variant->algo->loaded->plugin->name, "left out: %s",
+             weft_error_record()->text);
+    c->refused |= UINT64_C(1) << (variant - algos->variants);
     if (c->refusal.status == WEFT_OK) {
         c->refusal = *weft_error_record();
-        c->refuser = number;
+        c->refuser = (uint32_t)(variant->algo - algos->list);
     }
 }
 
@@ -182,12 +184,13 @@ static bool candidates_has_properties(const weft_comm_state_t *state, const weft
 
 static weft_status_t candidates_try_candidate(const weft_comm_state_t *state,
                                               const weft_args_t *args,
-                                              const weft_algo_loaded_t *algo, weft_candidates_t *c)
+                                              const weft_algo_variant_t *variant,
+                                              weft_candidates_t *c)
 {
     weft_plan_query_t query;
     weft_plan_entry_t entry;
     const char *why = NULL;
-    weft_candidates_query(state, algo, args, 1, &query);
+    weft_candidates_query(state, variant, args, 1, &query);
     /* Pricing needs no proof; the one that is chosen is proved. */
     query.verify = candidates_needs_proof(state, args);
     weft_status_t status = weft_plan_lookup(&query, &entry);
@@ -201,10 +204,10 @@ static weft_status_t candidates_try_candidate(const weft_comm_state_t *state,
         candidates_add_reason(c, query.algo, why);
         return WEFT_ERR_UNSUPPORTED;
     }
-    weft_price_make(state, args, algo, &entry, &c->priced[c->count]);
+    weft_price_make(state, args, variant, &entry, &c->priced[c->count]);
     c->list[c->count] = (weft_tuner_candidate_t){.size = sizeof *c->list,
                                                  .algo = query.algo,
-                                                 .params = "",
+                                                 .params = variant->text,
                                                  .chunks = entry.plan->k,
                                                  .steps = entry.cost.chain,
                                                  .core = &c->priced[c->count],
@@ -234,17 +237,17 @@ weft_status_t weft_candidates_list(const weft_comm_state_t *state, const weft_ar
 {
     c->count = 0;
     c->why[0] = '\0';
-    for (uint32_t i = 0; i < state->self.family->algos.count; i++) {
-        const weft_algo_loaded_t *algo = &state->self.family->algos.list[i];
-        if (candidates_is_forced_out(state, args, algo) || (c->refused >> i & 1) != 0) {
+    const weft_family_algos_t *algos = &state->self.family->algos;
+    for (uint32_t i = 0; i < algos->nvariants; i++) {
+        if (candidates_is_forced_out(state, args, i) || (c->refused >> i & 1) != 0) {
             continue;
         }
-        weft_status_t status = candidates_try_candidate(state, args, algo, c);
+        weft_status_t status = candidates_try_candidate(state, args, &algos->variants[i], c);
         if (status == WEFT_ERR_RESOURCE || status == WEFT_ERR_SYSTEM) {
             return status;
         }
         if (status != WEFT_OK && status != WEFT_ERR_UNSUPPORTED) {
-            weft_candidates_refuse(state, c, algo);
+            weft_candidates_refuse(state, c, &algos->variants[i]);
         }
     }
     if (state->self.family->settings.plan.deterministic && weft_coll_reduces(args->coll)) {

@@ -7,20 +7,20 @@
 #include "core/base/error.h"
 #include "core/comm/select_price.h"
 
-/* Candidates of one call. `refused` algorithms were dropped because their proof failed; `refusal`
+/* Candidates of one call. `refused` variants were dropped because their proof failed; `refusal`
  * is the first one's reason. */
 typedef struct weft_candidates {
-    weft_priced_t priced[WEFT_ALGOS_MAX];
-    weft_tuner_candidate_t list[WEFT_ALGOS_MAX];
+    weft_priced_t priced[WEFT_VARIANTS_MAX];
+    weft_tuner_candidate_t list[WEFT_VARIANTS_MAX];
+    uint64_t refused; /* bit per variant of an algorithm */
     uint32_t count;
-    uint32_t refused; /* bit per loaded algorithm */
-    uint32_t refuser; /* number of the one whose reason is `refusal` */
+    uint32_t refuser; /* number of the algorithm whose reason is `refusal` */
     weft_error_t refusal;
     char why[384]; /* of those that do not serve, for the error */
 } weft_candidates_t;
 
 /* Asks for the algorithm's plan of the call, proved if a proof is wanted or needed. */
-void weft_candidates_query(const weft_comm_state_t *state, const weft_algo_loaded_t *algo,
+void weft_candidates_query(const weft_comm_state_t *state, const weft_algo_variant_t *variant,
                            const weft_args_t *args, uint32_t slices, weft_plan_query_t *query);
 
 /* Fills the list, but for those that were refused. ERR_RESOURCE, ERR_SYSTEM: this rank is short of
@@ -28,9 +28,9 @@ void weft_candidates_query(const weft_comm_state_t *state, const weft_algo_loade
 weft_status_t weft_candidates_list(const weft_comm_state_t *state, const weft_args_t *args,
                                    weft_candidates_t *c);
 
-/* Leaves the algorithm out; the error record says why. */
+/* Leaves the variant out; the error record says why. */
 void weft_candidates_refuse(const weft_comm_state_t *state, weft_candidates_t *c,
-                            const weft_algo_loaded_t *algo);
+                            const weft_algo_variant_t *variant);
 /* Warns, once for a collective, of an algorithm that was refused where another one serves. A
  * verdict on a plan is the same on all ranks, so the first rank tells it. */
 void weft_candidates_tell(const weft_comm_state_t *state, const weft_args_t *args,

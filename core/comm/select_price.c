@@ -89,15 +89,15 @@ uint32_t weft_price_channels(const weft_comm_state_t *state, const weft_args_t *
 }
 
 void weft_price_make(const weft_comm_state_t *state, const weft_args_t *args,
-                     const weft_algo_loaded_t *algo, const weft_plan_entry_t *entry,
+                     const weft_algo_variant_t *variant, const weft_plan_entry_t *entry,
                      weft_priced_t *priced)
 {
-    *priced = (weft_priced_t){.algo = algo,
+    *priced = (weft_priced_t){.variant = variant,
                               .cost = entry->cost,
                               .model = state->self.family->model,
                               .crowd = price_crowd(state),
                               .slice_most = price_slice_most(state, &entry->cost),
-                              .slices_most = price_slices_most(state, algo),
+                              .slices_most = price_slices_most(state, variant->algo),
                               .k = entry->plan->k,
                               .channels = weft_price_channels(state, args, entry->cost.lanes),
                               .fingerprint = entry->report.fingerprint};

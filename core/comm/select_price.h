@@ -10,7 +10,7 @@
 
 /* A candidate with all that its price depends on. */
 typedef struct weft_priced {
-    const weft_algo_loaded_t *algo;
+    const weft_algo_variant_t *variant;
     weft_cost_t cost;
     weft_cost_model_t model;
     weft_cost_crowd_t crowd;
@@ -23,7 +23,7 @@ typedef struct weft_priced {
 
 /* Gathers what the price of the call by this plan depends on. */
 void weft_price_make(const weft_comm_state_t *state, const weft_args_t *args,
-                     const weft_algo_loaded_t *algo, const weft_plan_entry_t *entry,
+                     const weft_algo_variant_t *variant, const weft_plan_entry_t *entry,
                      weft_priced_t *priced);
 
 /* Returns the seconds of the call: the tuner's cost function. candidate->core is a weft_priced_t.

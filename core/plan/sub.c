@@ -115,11 +115,14 @@ static weft_algo_call_t sub_call_of(const asking_t *asking)
                              .nranks = sub->n,
                              .rank = asking->place < sub->n ? asking->place : 0,
                              .root = sub->root};
+    const weft_plan_finder_t *finder = asking->draft->emitter->finder;
+    const int64_t *configured =
+        finder->params != NULL ? finder->params(finder->arg, sub->algo) : NULL;
     const weft_algo_param_t *params =
         WEFT_HAS(asking->ops, weft_algo_ops_t, params) ? asking->ops->params : NULL;
     for (uint32_t i = 0; params != NULL && i < WEFT_ALGO_PARAMS_MAX && params[i].name != NULL;
          i++) {
-        call.params[i] = params[i].value;
+        call.params[i] = configured != NULL ? configured[i] : params[i].value;
     }
     return call;
 }

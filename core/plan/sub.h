@@ -10,6 +10,8 @@ typedef struct weft_plan_finder {
     /* Finds a loaded algorithm by name. Fails with a text that lists them. */
     weft_status_t (*find)(void *arg, const char *name, const weft_algo_ops_t **ops_p,
                           weft_algo_t **algo_p);
+    /* Returns the configured values of its parameters. NULL, or without it: the defaults. */
+    const int64_t *(*params)(void *arg, const char *name);
     void *arg;
 } weft_plan_finder_t;
 

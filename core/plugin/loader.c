@@ -42,10 +42,13 @@ static weft_status_t loader_config_fill(weft_entry_t *entry, weft_config_t *conf
         }
     }
     entry->loaded.config = entry->config;
-    if (plugin->options == NULL) {
-        return WEFT_OK;
-    }
-    return weft_config_section(config, entry->name, plugin->options, entry->config);
+    weft_status_t status =
+        plugin->options != NULL
+            ? weft_config_section(config, entry->name, plugin->options, entry->config)
+            : WEFT_OK;
+    return status == WEFT_OK && entry->kind == WEFT_KIND_ALGO
+               ? weft_algo_params_configure(config, entry->name, plugin->ops, entry->loaded.params)
+               : status;
 }
 
 /* Puts the layer of core.check between the core and the plugin. */

@@ -10,6 +10,7 @@
 #include "core/config/config.h"
 #include "core/config/option_table.h"
 #include "core/os/os_path.h"
+#include "core/plugin/algo_params.h"
 #include "core/plugin/host.h"
 #include "core/plugin/listed.h"
 
@@ -19,6 +20,7 @@ typedef struct weft_loaded {
     const void *config;      /* its filled config struct, or NULL */
     const weft_host_t *host; /* for create() */
     const char *path;
+    int64_t params[WEFT_ALGO_PARAMS_MAX]; /* of an algorithm, as its section has them */
 } weft_loaded_t;
 
 /* One listed plugin. Private to core/plugin. */

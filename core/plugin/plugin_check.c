@@ -242,8 +242,20 @@ static weft_status_t net_check(const weft_listed_t *listed, const weft_net_ops_t
     return status;
 }
 
-static weft_status_t algo_check(const weft_listed_t *listed, const weft_algo_ops_t *ops)
+/* Parameters and options are keys of one section. */
+static bool algo_param_is_option(const weft_plugin_t *plugin, const char *name)
 {
+    const weft_option_t *option = plugin->options;
+    while (option != NULL && option->name != NULL && strcmp(option->name, name) != 0) {
+        option++;
+    }
+    return (option != NULL && option->name != NULL) || strcmp(name, "path") == 0 ||
+           strcmp(name, "optional") == 0;
+}
+
+static weft_status_t algo_check(const weft_listed_t *listed, const weft_plugin_t *plugin)
+{
+    const weft_algo_ops_t *ops = plugin->ops;
     char found[TEXT_MAX_BYTES];
     const weft_algo_param_t *params = WEFT_HAS(ops, weft_algo_ops_t, params) ? ops->params : NULL;
     for (size_t i = 0; params != NULL && params[i].name != NULL; i++) {
@@ -257,6 +269,12 @@ static weft_status_t algo_check(const weft_listed_t *listed, const weft_algo_ops
                      p->value, p->min, p->max);
             return weft_listed_refuse(listed, "bad parameters", found,
                                       "help, and a default inside the range");
+        }
+        if (!weft_option_name_ok(p->name, strlen(p->name), '_') ||
+            algo_param_is_option(plugin, p->name)) {
+            snprintf(found, sizeof found, "%.60s", p->name);
+            return weft_listed_refuse(listed, "bad parameters", found,
+                                      "names of a-z, 0-9 and _ that no option has");
         }
     }
     return WEFT_OK;
@@ -283,7 +301,7 @@ weft_status_t weft_listed_check(const weft_listed_t *listed, const weft_plugin_t
     if (listed->kind == WEFT_KIND_NET) {
         return net_check(listed, plugin->ops);
     }
-    return listed->kind == WEFT_KIND_ALGO ? algo_check(listed, plugin->ops) : WEFT_OK;
+    return listed->kind == WEFT_KIND_ALGO ? algo_check(listed, plugin) : WEFT_OK;
 }
 
 weft_status_t weft_plugin_check(const weft_plugin_t *plugin, weft_plugin_kind_t kind,

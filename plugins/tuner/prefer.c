@@ -26,7 +26,14 @@ static void prefer_list(char *text, size_t bytes)
     }
 }
 
-static weft_status_t prefer_coll(const weft_host_t *host, const char *name, size_t length,
+/* The word that is being read. */
+typedef struct prefer_reader {
+    const weft_host_t *host;
+    char origin[PREFER_ORIGIN_MAX];
+    tuner_prefer_t *prefer;
+} prefer_reader_t;
+
+static weft_status_t prefer_coll(const prefer_reader_t *r, const char *name, size_t length,
                                  uint32_t *coll_p)
 {
     char all[PREFER_LIST_MAX];
@@ -38,44 +45,58 @@ static weft_status_t prefer_coll(const weft_host_t *host, const char *name, size
         }
     }
     prefer_list(all, sizeof all);
-    return host->set_error(host, WEFT_ERR_CONFIG, 0,
-                           "prefer: no collective is called \"%.*s\"; there are %s", (int)length,
-                           name, all);
+    return r->host->set_error(r->host, WEFT_ERR_CONFIG, 0,
+                              "%s: no collective is called \"%.*s\"; there are %s", r->origin,
+                              (int)length, name, all);
 }
 
-static weft_status_t prefer_entry(const weft_host_t *host, const char *word, size_t length,
-                                  tuner_prefer_t *prefer)
+static weft_status_t prefer_entry(const prefer_reader_t *r, const char *word, size_t length)
 {
     const char *colon = memchr(word, ':', length);
     size_t before = colon == NULL ? 0 : (size_t)(colon - word);
-    size_t after = colon == NULL ? 0 : length - before - 1;
     weft_status_t status;
     uint32_t coll = 0;
+    tuner_spec_t spec = {.params = ""};
 
-    if (before == 0 || after == 0 || after >= PREFER_NAME_MAX) {
-        return host->set_error(host, WEFT_ERR_CONFIG, 0,
-                               "prefer: \"%.*s\" is not COLLECTIVE:ALGORITHM, for example "
-                               "all_reduce:algo-ring",
-                               (int)length, word);
+    if (before == 0 || !tuner_spec_read(&spec, colon + 1, length - before - 1)) {
+        return r->host->set_error(r->host, WEFT_ERR_CONFIG, 0,
+                                  "%s: \"%.*s\" is not COLLECTIVE:ALGORITHM[:X=Y,…], for example "
+                                  "all_reduce:algo-ring",
+                                  r->origin, (int)length, word);
     }
-    status = prefer_coll(host, word, before, &coll);
+    status = prefer_coll(r, word, before, &coll);
     if (status != WEFT_OK) {
         return status;
     }
-    if (prefer->algo[coll][0] != '\0') {
-        return host->set_error(host, WEFT_ERR_CONFIG, 0, "prefer: %s is named twice",
-                               weft_algo_coll_text((weft_coll_t)coll));
+    if (r->prefer->wanted[coll].text[0] != '\0') {
+        return r->host->set_error(r->host, WEFT_ERR_CONFIG, 0, "%s: %s is named twice", r->origin,
+                                  weft_algo_coll_text((weft_coll_t)coll));
     }
-    memcpy(prefer->algo[coll], colon + 1, after);
+    (void)tuner_spec_read(&r->prefer->wanted[coll], colon + 1, length - before - 1);
+    memcpy(r->prefer->origin[coll], r->origin, sizeof r->origin);
     return WEFT_OK;
 }
 
-weft_status_t tuner_prefer_parse(const weft_host_t *host, const char *text, tuner_prefer_t *prefer)
+/* The length of a word; ",x=y" without a colon continues the parameters before it. */
+static size_t prefer_word(const char *text)
 {
-    memset(prefer, 0, sizeof *prefer);
+    size_t length = strcspn(text, SEPARATORS);
+    while (text[length] == ',') {
+        size_t more = strcspn(text + length + 1, SEPARATORS);
+        const char *next = text + length + 1;
+        if (memchr(next, '=', more) == NULL || memchr(next, ':', more) != NULL) {
+            break;
+        }
+        length += 1 + more;
+    }
+    return length;
+}
+
+static weft_status_t prefer_line(const prefer_reader_t *r, const char *text)
+{
     for (text += strspn(text, SEPARATORS); *text != '\0'; text += strspn(text, SEPARATORS)) {
-        size_t length = strcspn(text, SEPARATORS);
-        weft_status_t status = prefer_entry(host, text, length, prefer);
+        size_t length = prefer_word(text);
+        weft_status_t status = prefer_entry(r, text, length);
         if (status != WEFT_OK) {
             return status;
         }
@@ -84,12 +105,38 @@ weft_status_t tuner_prefer_parse(const weft_host_t *host, const char *text, tune
     return WEFT_OK;
 }
 
+/* A line is origin, tab, value. */
+weft_status_t tuner_prefer_parse(const weft_host_t *host, const char *text, tuner_prefer_t *prefer)
+{
+    weft_status_t status = WEFT_OK;
+    memset(prefer, 0, sizeof *prefer);
+    while (*text != '\0' && status == WEFT_OK) {
+        size_t length = strcspn(text, "\n");
+        const char *tab = memchr(text, '\t', length);
+        prefer_reader_t reader = {.host = host, .origin = "prefer", .prefer = prefer};
+        size_t origin = tab != NULL ? (size_t)(tab - text) + 1 : 0;
+        char *line = host->alloc(host, length - origin + 1, 0);
+        if (line == NULL) {
+            return WEFT_ERR_RESOURCE;
+        }
+        if (tab != NULL) {
+            snprintf(reader.origin, sizeof reader.origin, "%.*s: prefer", (int)origin - 1, text);
+        }
+        memcpy(line, text + origin, length - origin);
+        line[length - origin] = '\0';
+        status = prefer_line(&reader, line);
+        host->free(host, line);
+        text += length + (text[length] == '\n');
+    }
+    return status;
+}
+
 weft_status_t tuner_prefer_check(const weft_host_t *host, const tuner_prefer_t *prefer,
                                  const char *const *algos, uint32_t count)
 {
     for (uint32_t coll = 0; coll < WEFT_COLL_COUNT; coll++) {
         char hint[HINT_MAX];
-        const char *name = prefer->algo[coll];
+        const char *name = prefer->wanted[coll].algo;
         bool known = name[0] == '\0';
         for (uint32_t i = 0; i < count; i++) {
             known = known || strcmp(algos[i], name) == 0;
@@ -97,7 +144,8 @@ weft_status_t tuner_prefer_check(const weft_host_t *host, const tuner_prefer_t *
         if (!known) {
             nearest_word_hint(name, strlen(name), algos, count, hint, sizeof hint);
             return host->set_error(host, WEFT_ERR_CONFIG, 0,
-                                   "prefer: no loaded algorithm is called %s%s", name, hint);
+                                   "%s: no loaded algorithm is called %s%s", prefer->origin[coll],
+                                   name, hint);
         }
     }
     return WEFT_OK;

@@ -6,15 +6,18 @@
 
 #include <weft/plugin/host.h>
 
-#define PREFER_NAME_MAX 64
+#include "spec.h"
 
-/* Name of the wanted algorithm for each collective; "": none. */
+#define PREFER_ORIGIN_MAX 160
+
+/* What is wanted for each collective, and where it was said: "weft.ini:12: prefer". */
 typedef struct tuner_prefer {
-    char algo[WEFT_COLL_COUNT][PREFER_NAME_MAX];
+    tuner_spec_t wanted[WEFT_COLL_COUNT];
+    char origin[WEFT_COLL_COUNT][PREFER_ORIGIN_MAX];
 } tuner_prefer_t;
 
-/* Reads "all_reduce:algo-ring, broadcast:algo-tree". Commas and blanks separate. ERR_CONFIG with
- * the wrong word and what is allowed. */
+/* Reads lines (WEFT_OPTION_LIST) of "all_reduce:algo-ring, broadcast:algo-x:depth=2,mirror=1". Commas
+ * and blanks separate. ERR_CONFIG with the place, the wrong word and what is allowed. */
 weft_status_t tuner_prefer_parse(const weft_host_t *host, const char *text, tuner_prefer_t *prefer);
 
 /* Returns ERR_CONFIG, with the nearest name, if an algorithm is wanted that is not loaded. */

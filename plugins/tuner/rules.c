@@ -3,6 +3,7 @@
  * Parser and search of rules:
  *
  *   all_reduce bytes=64K..1M ranks=4 hosts=1: algo-ring slices=2 slice_bytes=32K channels=1 force
+ *   any: algo-x:depth=2,mirror=1 slices=2
  *
  * What stands before the colon says which calls it is for, what is behind it how they run. */
 #include "rules.h"
@@ -174,9 +175,11 @@ static weft_status_t rules_read_condition(const rules_reader_t *r, rules_word_t 
                : rules_refuse(r, "expected a number or a range such as 64K..1M, not", word, "");
 }
 
+static const char *const rules_hows[] = {"slices", "slice_bytes", "channels", "force"};
+
 static weft_status_t rules_read_how(const rules_reader_t *r, rules_word_t word)
 {
-    static const char *const keys[] = {"slices", "slice_bytes", "channels", "force"};
+    const char *const *keys = rules_hows;
     rules_word_t key = word, text = {0};
     uint64_t value = 0;
     uint32_t which = 0;
@@ -204,14 +207,32 @@ static weft_status_t rules_read_how(const rules_reader_t *r, rules_word_t word)
     return WEFT_OK;
 }
 
+/* True if a comma and "x=y" follow, where x is no word of rules. */
+static bool rules_goes_on(const char *text)
+{
+    rules_word_t key, value;
+    const char *next = text + 1;
+    if (*text != ',' || !rules_split(rules_next_word(&next), &key, &value)) {
+        return false;
+    }
+    uint32_t i = 0;
+    while (i < 4 && !rules_word_is(key, rules_hows[i])) {
+        i++;
+    }
+    return i == 4 && key.at == text + 1;
+}
+
+/* "algo-x" or "algo-x:depth=2,mirror=1". */
 static weft_status_t rules_read_algo(const rules_reader_t *r, const char **text_p)
 {
     rules_word_t word = rules_next_word(text_p);
-    if (word.length == 0 || word.length >= RULES_NAME_MAX) {
-        return rules_refuse(r, "expected the name of an algorithm behind ':', not", word, "");
+    while (memchr(word.at, ':', word.length) != NULL && rules_goes_on(*text_p)) {
+        (void)rules_next_word(text_p);
+        word.length = (size_t)(*text_p - word.at);
     }
-    memcpy(r->rule->algo, word.at, word.length);
-    return WEFT_OK;
+    return tuner_spec_read(&r->rule->wanted, word.at, word.length)
+               ? WEFT_OK
+               : rules_refuse(r, "expected the name of an algorithm behind ':', not", word, "");
 }
 
 /* Reads one rule. `text` is cut at the colon. */
@@ -253,6 +274,7 @@ static weft_status_t rules_read_line(const weft_host_t *host, char *line, rules_
                            .bytes = all,
                            .ranks = all,
                            .hosts = all};
+    snprintf(rule->origin, sizeof rule->origin, "%.140s%srule", origin, tab != NULL ? ": " : "");
     rules_reader_t reader = {.host = host, .origin = origin, .rule = rule};
     weft_status_t status = rules_read_rule(&reader, tab != NULL ? tab + 1 : line);
     if (tab != NULL) {
@@ -301,7 +323,7 @@ weft_status_t rules_check(const weft_host_t *host, const rules_t *rules, const c
                           uint32_t count)
 {
     for (uint32_t i = 0; i < rules->count; i++) {
-        const char *name = rules->list[i].algo;
+        const char *name = rules->list[i].wanted.algo;
         bool known = false;
         for (uint32_t j = 0; j < count; j++) {
             known = known || strcmp(algos[j], name) == 0;
@@ -310,8 +332,8 @@ weft_status_t rules_check(const weft_host_t *host, const rules_t *rules, const c
             char hint[HINT_MAX];
             nearest_word_hint(name, strlen(name), algos, count, hint, sizeof hint);
             return host->set_error(host, WEFT_ERR_CONFIG, 0,
-                                   "%.200s: rule: no loaded algorithm is called %s%s",
-                                   rules->list[i].text, name, hint);
+                                   "%s: no loaded algorithm is called %s%s", rules->list[i].origin,
+                                   name, hint);
         }
     }
     return WEFT_OK;
@@ -321,7 +343,7 @@ bool rules_is_offered(const rules_rule_t *rule, const weft_tuner_candidate_t *ca
                       uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        if (strcmp(candidates[i].algo, rule->algo) == 0) {
+        if (tuner_spec_is(&rule->wanted, &candidates[i])) {
             return true;
         }
     }

@@ -9,7 +9,8 @@
 #include <weft/plugin/host.h>
 #include <weft/plugin/tuner.h>
 
-#define RULES_NAME_MAX 64
+#include "spec.h"
+
 #define RULES_ANY UINT32_MAX
 
 /* Both ends belong to it. */
@@ -25,7 +26,8 @@ typedef struct rules_rule {
     uint32_t dtype;      /* or RULES_ANY */
     rules_range_t bytes; /* of one block, that is of one rank */
     rules_range_t ranks, hosts;
-    char algo[RULES_NAME_MAX];
+    tuner_spec_t wanted;
+    char origin[160]; /* "weft.ini:12: rule" */
     uint32_t slices, channels;
     uint64_t slice_bytes;
     bool force; /* an error where the algorithm does not serve the call */
@@ -53,7 +55,7 @@ uint32_t rules_find(const rules_t *rules, const weft_tuner_call_t *call,
                     const weft_tuner_candidate_t *candidates, uint32_t count,
                     const rules_rule_t *found[2]);
 
-/* True if a candidate has the rule's algorithm. */
+/* True if a candidate has the rule's algorithm and parameters. */
 bool rules_is_offered(const rules_rule_t *rule, const weft_tuner_candidate_t *candidates,
                       uint32_t count);
 

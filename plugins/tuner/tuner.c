@@ -29,9 +29,9 @@ struct weft_tuner {
 
 /* What may be chosen. */
 typedef struct tuner_wanted {
-    const char *algos[2];      /* NULL twice: any */
-    uint32_t slices, channels; /* 0: any */
-    uint64_t slice_bytes;      /* 0: any */
+    const tuner_spec_t *specs[2]; /* NULL twice: any, as configured */
+    uint32_t slices, channels;    /* 0: any */
+    uint64_t slice_bytes;         /* 0: any */
 } tuner_wanted_t;
 
 /* The least time found, and where. */
@@ -57,8 +57,9 @@ static const weft_option_t tuner_options[] = {
      .type = WEFT_OPT_STRING,
      .offset = offsetof(tuner_config_t, prefer),
      .value = "",
-     .help =
-         "algorithms to take whatever the model says, as COLLECTIVE:ALGORITHM, comma separated"},
+     .help = "algorithms to take whatever the model says, as COLLECTIVE:ALGORITHM[:X=Y,…], comma "
+             "separated",
+     .flags = WEFT_OPTION_LIST},
     {.name = "rule",
      .type = WEFT_OPT_STRING,
      .offset = offsetof(tuner_config_t, rule),
@@ -152,8 +153,11 @@ static void tuner_explain(const weft_tuner_candidate_t *candidates, const tuner_
 
 static bool tuner_is_wanted(const tuner_wanted_t *wanted, const weft_tuner_candidate_t *candidate)
 {
-    return wanted->algos[0] == NULL || strcmp(wanted->algos[0], candidate->algo) == 0 ||
-           (wanted->algos[1] != NULL && strcmp(wanted->algos[1], candidate->algo) == 0);
+    if (wanted->specs[0] == NULL) {
+        return candidate->params[0] == '\0';
+    }
+    return tuner_spec_is(wanted->specs[0], candidate) ||
+           (wanted->specs[1] != NULL && tuner_spec_is(wanted->specs[1], candidate));
 }
 
 /* One question to the tuner. */
@@ -197,7 +201,7 @@ static weft_status_t tuner_refuse_force(const weft_tuner_t *tuner, const rules_r
     }
     return tuner->host->set_error(tuner->host, WEFT_ERR_UNSUPPORTED, 0,
                                   "%.200s: %s does not serve this %s on %u ranks; possible are %s",
-                                  rule->text, rule->algo, weft_algo_coll_text(q->call->coll),
+                                  rule->text, rule->wanted.text, weft_algo_coll_text(q->call->coll),
                                   q->call->nranks, names);
 }
 
@@ -206,7 +210,7 @@ static weft_status_t tuner_by_rules(const weft_tuner_t *tuner, const tuner_quest
                                     tuner_best_t *best, weft_tuner_choice_t *choice)
 {
     const rules_rule_t *found[2] = {NULL, NULL};
-    tuner_wanted_t wanted = {.algos = {NULL, NULL}};
+    tuner_wanted_t wanted = {.specs = {NULL, NULL}};
     uint32_t n = rules_find(&tuner->rules, q->call, q->candidates, q->count, found);
     if (n == 0) {
         return WEFT_OK;
@@ -214,9 +218,9 @@ static weft_status_t tuner_by_rules(const weft_tuner_t *tuner, const tuner_quest
     if (n == 1 && !rules_is_offered(found[0], q->candidates, q->count)) {
         return tuner_refuse_force(tuner, found[0], q);
     }
-    wanted.algos[0] = found[0]->algo;
+    wanted.specs[0] = &found[0]->wanted;
     if (n == 2) {
-        wanted.algos[1] = found[1]->algo;
+        wanted.specs[1] = &found[1]->wanted;
     } else {
         wanted.slices = found[0]->slices;
         wanted.slice_bytes = found[0]->slice_bytes;
@@ -224,7 +228,7 @@ static weft_status_t tuner_by_rules(const weft_tuner_t *tuner, const tuner_quest
     }
     *best = tuner_search(q, &wanted, WEFT_TUNER_NONE);
     if (best->seconds < INFINITY && WEFT_HAS(choice, weft_tuner_choice_t, rule)) {
-        uint32_t taken = n == 2 && strcmp(q->candidates[best->index].algo, found[0]->algo) != 0;
+        uint32_t taken = n == 2 && !tuner_spec_is(&found[0]->wanted, &q->candidates[best->index]);
         snprintf(choice->rule, sizeof choice->rule, "%s%.140s", n == 2 ? "between rules, " : "",
                  found[taken]->text);
     }
@@ -234,9 +238,9 @@ static weft_status_t tuner_by_rules(const weft_tuner_t *tuner, const tuner_quest
 static tuner_best_t tuner_by_preference(const weft_tuner_t *tuner, const tuner_question_t *q,
                                         char *why, size_t bytes)
 {
-    const char *name = tuner->prefer.algo[q->call->coll];
-    const tuner_wanted_t any = {.algos = {NULL, NULL}}, wanted = {.algos = {name, NULL}};
-    if (name[0] == '\0') {
+    const tuner_spec_t *spec = &tuner->prefer.wanted[q->call->coll];
+    const tuner_wanted_t any = {.specs = {NULL, NULL}}, wanted = {.specs = {spec, NULL}};
+    if (spec->text[0] == '\0') {
         return tuner_search(q, &any, WEFT_TUNER_NONE);
     }
     tuner_best_t best = tuner_search(q, &wanted, WEFT_TUNER_NONE);
@@ -244,14 +248,14 @@ static tuner_best_t tuner_by_preference(const weft_tuner_t *tuner, const tuner_q
         snprintf(why, bytes, "preferred by the configuration; ");
         return best;
     }
-    snprintf(why, bytes, "%s is preferred but not offered; ", name);
+    snprintf(why, bytes, "%s is preferred but not offered; ", spec->text);
     return tuner_search(q, &any, WEFT_TUNER_NONE);
 }
 
 static void tuner_answer(const tuner_question_t *q, const tuner_best_t *best, const char *why,
                          weft_tuner_choice_t *choice_p)
 {
-    const tuner_wanted_t any = {.algos = {NULL, NULL}};
+    const tuner_wanted_t any = {.specs = {NULL, NULL}};
     tuner_best_t next = tuner_search(q, &any, best->index);
     choice_p->index = best->index;
     choice_p->slices = best->slices;
@@ -269,7 +273,7 @@ static weft_status_t tuner_choose(weft_tuner_t *tuner, const weft_tuner_call_t *
                                   weft_tuner_cost_fn_t cost, weft_tuner_choice_t *choice_p)
 {
     const tuner_question_t q = {call, candidates, count, cost};
-    char why[PREFER_NAME_MAX + 32] = "";
+    char why[SPEC_MAX + 32] = "";
     tuner_best_t best = {.seconds = INFINITY};
 
     if (call->slots < 2 || call->slot_bytes < SLICE_ALIGN) {
@@ -301,6 +305,26 @@ static weft_status_t tuner_check(weft_tuner_t *tuner, const char *const *algos, 
 {
     weft_status_t status = tuner_prefer_check(tuner->host, &tuner->prefer, algos, count);
     return status == WEFT_OK ? rules_check(tuner->host, &tuner->rules, algos, count) : status;
+}
+
+/* What preferences and rules name with parameters, in this order. */
+static const char *tuner_variant(weft_tuner_t *tuner, uint32_t index, const char **origin_p)
+{
+    for (uint32_t coll = 0; coll < WEFT_COLL_COUNT; coll++) {
+        const tuner_spec_t *spec = &tuner->prefer.wanted[coll];
+        if (spec->text[0] != '\0' && spec->params[0] != '\0' && index-- == 0) {
+            *origin_p = tuner->prefer.origin[coll];
+            return spec->text;
+        }
+    }
+    for (uint32_t i = 0; i < tuner->rules.count; i++) {
+        const rules_rule_t *rule = &tuner->rules.list[i];
+        if (rule->wanted.params[0] != '\0' && index-- == 0) {
+            *origin_p = rule->origin;
+            return rule->wanted.text;
+        }
+    }
+    return NULL;
 }
 
 static weft_status_t tuner_create(const weft_host_t *host, const void *config,
@@ -341,6 +365,7 @@ static const weft_tuner_ops_t tuner_ops = {
     .destroy = tuner_destroy,
     .choose = tuner_choose,
     .check = tuner_check,
+    .variant = tuner_variant,
 };
 
 const weft_plugin_t *weft_plugin_entry(void)

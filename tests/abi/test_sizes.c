@@ -416,12 +416,13 @@ FIELD(weft_tuner_choice_t, next, 188);
 FIELD(weft_tuner_choice_t, next_seconds, 192);
 FIELD(weft_tuner_choice_t, rule, 200);
 
-SIZE(weft_tuner_ops_t, 40);
+SIZE(weft_tuner_ops_t, 48);
 FIELD(weft_tuner_ops_t, size, 0);
 FIELD(weft_tuner_ops_t, create, 8);
 FIELD(weft_tuner_ops_t, destroy, 16);
 FIELD(weft_tuner_ops_t, choose, 24);
 FIELD(weft_tuner_ops_t, check, 32);
+FIELD(weft_tuner_ops_t, variant, 40);
 
 SIZE(weft_topo_package_t, 24);
 FIELD(weft_topo_package_t, size, 0);

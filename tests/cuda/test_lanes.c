@@ -24,7 +24,7 @@ typedef struct hier_config {
 static mesh_kernels_t kernels;
 static plan_fixture_t flat, ring, tree, halving, pat, direct, hier;
 static plan_fixture_t *all[] = {&flat, &ring, &tree, &halving, &pat, &direct, &hier, NULL};
-static const weft_plan_finder_t finder = {plan_fixture_find, all};
+static const weft_plan_finder_t finder = {.find = plan_fixture_find, .arg = all};
 
 static int open_all(void **state)
 {

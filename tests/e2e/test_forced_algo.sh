@@ -17,10 +17,12 @@ refused() {
     says err "$text"
 }
 refused 'no loaded algorithm is called algo-rign.*algo-ring' --set tuner.prefer=all_reduce:algo-rign
-refused 'no loaded algorithm is called algo-ring:x=1' --set tuner.prefer=all_reduce:algo-ring:x=1
+refused 'prefer: algo-ring:x=1: algo-ring has no parameter "x"' --set tuner.prefer=all_reduce:algo-ring:x=1
 refused '"algo-rign".*algo-ring' -A algo-rign
-refused 'algo-ring has no parameter "x"' -A algo-ring:x=1
-refused 'is no NAME=VALUE' -A algo-ring:x
+refused '\[algo-ring\] x: unknown key' -A algo-ring:x=1
+refused 'is name=value, not' -A algo-ring:x
+refused 'algo-ring has no parameter "x"' --set plan.algo=algo-ring:x=1
+refused 'is no NAME=VALUE' --set plan.algo=algo-ring:x
 refused 'algo-swing is not loaded: add it to \[core\] algo' -A algo-swing
 perf 0 -A algo-ring
 all_right 1
@@ -35,5 +37,53 @@ perf 0 "${with[@]}" -A algo-wrong:fail=0
 all_right 1
 refused 'the parameter fail is 2' "${with[@]}" -A algo-wrong:fail=2
 refused 'the parameter fail is 3' "${with[@]}" --set plan.algo=algo-wrong:fail=3
-refused 'no parameter "fial".*fail' "${with[@]}" -A algo-wrong:fial=2
-refused 'fail = 4, expected a number from 0 to 3' "${with[@]}" -A algo-wrong:fail=4
+refused 'fial: unknown key, did you mean fail' "${with[@]}" -A algo-wrong:fial=2
+refused 'fail = 4: out of range, expected 0 to 3' "${with[@]}" -A algo-wrong:fail=4
+refused 'no parameter "fial".*fail' "${with[@]}" --set plan.algo=algo-wrong:fial=2
+refused 'fail = 4, expected a number from 0 to 3' "${with[@]}" --set plan.algo=algo-wrong:fail=4
+
+# In a file: the section, a preference and a rule; each mistake with its line.
+ini() {
+    printf '[core]\nalgo = algo-wrong\n[algo-wrong]\npath = %s\nright = %s\n%s\n' \
+        "$plugin" "$build/lib/weft/algo-ring.so" "$1" >"$work/weft.ini"
+}
+ini 'fail = 2'
+refused 'the parameter fail is 2' --conf "$work/weft.ini"
+perf 0 --conf "$work/weft.ini" --set algo-wrong.fail=0
+perf 0 --conf "$work/weft.ini" -A algo-wrong:fail=0
+ini 'fial = 2'
+refused 'weft.ini:6: \[algo-wrong\] fial: unknown key, did you mean fail' --conf "$work/weft.ini"
+ini 'fail = 9'
+refused 'weft.ini:6: \[algo-wrong\] fail = 9: out of range, expected 0 to 3' --conf "$work/weft.ini"
+for option in 'prefer = all_reduce:' 'rule = all_reduce bytes=1..1K: '; do
+    key=${option%% *}
+    ini "[tuner]
+${option}algo-wrong:fail=2"
+    refused 'the parameter fail is 2' --conf "$work/weft.ini"
+    # The variant is refused for its plan, and the algorithm as it is configured takes its place.
+    ini "[tuner]
+${option}algo-wrong:fail=0"
+    expect 0 "$weft" why all_reduce -P 2 -b 64 -e 64 --conf "$work/weft.ini"
+    says out 'algo-wrong:fail=0'
+    ini "[tuner]
+${option}algo-wrong:fial=2"
+    refused "weft.ini:7: $key: algo-wrong:fial=2: .*did you mean fail" --conf "$work/weft.ini"
+    ini "[tuner]
+${option}algo-wrong:fail=4"
+    refused "weft.ini:7: $key: .*fail = 4, expected a number from 0 to 3" --conf "$work/weft.ini"
+    ini "[tuner]
+${option}algo-wrnog:fail=2"
+    refused "weft.ini:7: .*algo-wrong" --conf "$work/weft.ini"
+done
+
+# Every tool that takes -A says the same.
+for tool in "plan all_reduce -n 4" "sim all_reduce -n 4" "why all_reduce -P 2 -b 64 -e 64" "perf all_reduce -t 2"; do
+    for mistake in 'algo-wrong:fial=2/did you mean fail' 'algo-wrong:fail=4/expected 0 to 3' \
+        'algo-wrnog:fail=2/algo-wrong'; do
+        code=0
+        # shellcheck disable=SC2086
+        timeout -k 5 60 "$weft" $tool "${with[@]}" -A "${mistake%%/*}" >"$work/out" 2>"$work/err" || code=$?
+        [ "$code" -ne 0 ] && [ "$code" -lt 124 ] || die "exit code $code: $tool -A ${mistake%%/*}"
+        says err "${mistake#*/}"
+    done
+done

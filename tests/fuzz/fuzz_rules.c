@@ -21,7 +21,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     if (rules_parse(&fake.host, text, &rules) == WEFT_OK) {
         (void)rules_check(&fake.host, &rules, algos, 2);
         for (uint32_t r = 0; r < rules.count; r++) {
-            FUZZ_NEED(memchr(rules.list[r].algo, '\0', sizeof rules.list[r].algo) != NULL);
+            FUZZ_NEED(memchr(rules.list[r].wanted.text, '\0', sizeof rules.list[r].wanted.text) !=
+                      NULL);
             FUZZ_NEED(rules.list[r].bytes.first <= rules.list[r].bytes.last);
             FUZZ_NEED(rules.list[r].ranks.first <= rules.list[r].ranks.last);
         }

@@ -24,7 +24,7 @@
 
 static plan_fixture_t ring, flat, tree, halving, hier;
 static plan_fixture_t *all[] = {&ring, &flat, &tree, &halving, &hier, NULL};
-static const weft_plan_finder_t finder = {plan_fixture_find, all};
+static const weft_plan_finder_t finder = {.find = plan_fixture_find, .arg = all};
 
 typedef struct sample {
     const plan_fixture_t *by;

@@ -40,7 +40,7 @@ typedef struct weft_tuner_call {
 typedef struct weft_tuner_candidate {
     size_t size;
     const char *algo;   /* name of the algorithm plugin */
-    const char *params; /* its parameters as text, "" if it has none */
+    const char *params; /* "X=Y,Z=W", as variant() has asked for them; "": as configured */
     uint32_t chunks;    /* chunks per block and pass */
     uint32_t steps;     /* MOVEs on the critical path of one pass */
     const void *core;   /* the core's own, for the cost function */
@@ -91,6 +91,16 @@ typedef struct weft_tuner_ops {
      * Errors: ERR_CONFIG.
      * Blocking: no. Thread: [control]. */
     weft_status_t (*check)(weft_tuner_t *tuner, const char *const *algos, uint32_t count);
+
+    /* Optional, since 2.2: returns the algorithms that the tuner may choose with parameters of their
+     * own, one by one, as "NAME:X=Y,Z=W"; parameters that are not named keep their configured
+     * values. NULL for `index` past the last. Each that serves a call is a candidate besides the
+     * algorithm as it is configured, and has what is behind the colon as `params`. The core checks
+     * names and values: ERR_CONFIG with the nearest word. *origin_p says where the text was given
+     * ("weft.ini:12"); it may be left as it is. The tuner owns both texts. At most 48 on all ranks
+     * alike; asked once, after check().
+     * Blocking: no. Thread: [control]. */
+    const char *(*variant)(weft_tuner_t *tuner, uint32_t index, const char **origin_p);
 } weft_tuner_ops_t;
 
 #ifdef __cplusplus

@@ -290,6 +290,11 @@ static void parameters_of_algorithms_must_make_sense(void **state)
     params[0].value = 10;
     refused(WEFT_KIND_ALGO, &plugin, "bad parameters: found k: 10 in 1 to 9");
     params[0].value = 4;
+    params[0].name = "path";
+    refused(WEFT_KIND_ALGO, &plugin, "bad parameters: found path, expected names");
+    params[0].name = "K";
+    refused(WEFT_KIND_ALGO, &plugin, "bad parameters: found K, expected names");
+    params[0].name = "k";
     params[0].help = NULL;
     refused(WEFT_KIND_ALGO, &plugin, "bad parameters: found k");
     for (unsigned i = 0; i <= WEFT_ALGO_PARAMS_MAX; i++) {

@@ -32,7 +32,7 @@ typedef struct hier_config {
 
 static plan_fixture_t ring, flat, tree, halving, hier_ring, hier_flat;
 static plan_fixture_t *others[] = {&ring, &flat, &tree, &halving, &hier_ring, NULL};
-static const weft_plan_finder_t finder = {plan_fixture_find, others};
+static const weft_plan_finder_t finder = {.find = plan_fixture_find, .arg = others};
 
 static int open_all(void **state)
 {

@@ -270,6 +270,72 @@ static void a_wrong_rule_is_told_with_its_place_and_the_nearest_word(void **stat
     }
 }
 
+/* What the tuner asks for with these options, "a.ini:3: rule=algo-x:d=2 …". */
+static void variants(const char *const settings[], char text[512])
+{
+    const weft_plugin_t *plugin = opened();
+    const weft_tuner_ops_t *ops = plugin->ops;
+    char error[512];
+    const char *spec, *origin = "";
+    void *config = fake_config_create(plugin, settings, error, sizeof error);
+    weft_tuner_t *tuner = NULL;
+    fake_host_t fake;
+    assert_non_null(config);
+    fake_host_init(&fake, "tuner");
+    assert_int_equal(ops->create(&fake.host, config, &tuner), WEFT_OK);
+    text[0] = '\0';
+    for (uint32_t i = 0; (spec = ops->variant(tuner, i, &origin)) != NULL; i++) {
+        size_t at = strlen(text);
+        snprintf(text + at, 512 - at, "%s=%s;", origin, spec);
+    }
+    ops->destroy(tuner);
+    assert_int_equal(fake.live, 0);
+    fake_host_fini(&fake);
+    fake_config_destroy(config);
+}
+
+static void what_rules_and_preferences_name_with_parameters_are_variants(void **state)
+{
+    const char *const settings[] = {
+        "prefer=a.ini:2\tbroadcast:algo-x:d=1,m=2,all_reduce:algo-ring\n",
+        "rule=a.ini:3\tany: algo-x:d=2,m=1,slices=2\na.ini:4\tany: algo-flat\n", NULL};
+    char text[512];
+    (void)state;
+    variants(settings, text);
+    assert_string_equal(text, "a.ini:2: prefer=algo-x:d=1,m=2;a.ini:3: rule=algo-x:d=2,m=1;");
+}
+
+static void only_who_asks_for_parameters_gets_them(void **state)
+{
+    static const weft_tuner_candidate_t two[] = {
+        {sizeof(weft_tuner_candidate_t), "algo-x", "", 1, 2, NULL, 1},
+        {sizeof(weft_tuner_candidate_t), "algo-x", "d=2", 1, 2, NULL, 1},
+    };
+    static const char *const settings[][2] = {{"prefer=", NULL},
+                                              {"prefer=all_reduce:algo-x:d=2", NULL},
+                                              {"rule=any: algo-x:d=2\n", NULL}};
+    const weft_plugin_t *plugin = opened();
+    const weft_tuner_ops_t *ops = plugin->ops;
+    const weft_tuner_call_t call = call_of(4096);
+    (void)state;
+    for (uint32_t i = 0; i < 3; i++) {
+        weft_tuner_choice_t choice = {.size = sizeof choice, .next = WEFT_TUNER_NONE};
+        char error[512];
+        weft_tuner_t *tuner = NULL;
+        fake_host_t fake;
+        void *config = fake_config_create(plugin, settings[i], error, sizeof error);
+        assert_non_null(config);
+        fake_host_init(&fake, "tuner");
+        assert_int_equal(ops->create(&fake.host, config, &tuner), WEFT_OK);
+        assert_int_equal(ops->choose(tuner, &call, two, 2, small_slices_are_cheap, &choice),
+                         WEFT_OK);
+        assert_int_equal(choice.index, i > 0);
+        ops->destroy(tuner);
+        fake_host_fini(&fake);
+        fake_config_destroy(config);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -285,6 +351,8 @@ int main(void)
         cmocka_unit_test(wrong_preferences_are_refused_with_the_offending_word),
         cmocka_unit_test(an_unknown_collective_is_answered_with_all_that_exist),
         cmocka_unit_test(fewer_than_two_slots_are_refused),
+        cmocka_unit_test(what_rules_and_preferences_name_with_parameters_are_variants),
+        cmocka_unit_test(only_who_asks_for_parameters_gets_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 #include "tools/json.h"
 #include "tools/plan_check.h"
 #include "tools/plan_compare.h"
+#include "tools/plan_depth.h"
 #include "tools/plan_draw.h"
 #include "tools/plan_list.h"
 #include "tools/plan_request.h"
@@ -19,9 +20,6 @@
 #include "tools/plan_study.h"
 #include "tools/session.h"
 #include "tools/tool.h"
-
-/* What a job gives a port at most by itself. */
-#define SLOTS_MOST 64
 
 static void plan_put_plans_json(json_t *json, const plan_request_t *request, const plan_set_t *set)
 {
@@ -160,19 +158,6 @@ static int plan_refuse(const plan_request_t *request, const plan_source_t *sourc
     return tool_exit_code(status);
 }
 
-/* As a job makes its ports: with slots for the slices of the deepest plan. */
-static void plan_deepen(const plan_source_t *source, plan_request_t *request)
-{
-    const weft_algo_ops_t *ops = plan_source_ops(source);
-    if (request->slots_given || !WEFT_HAS(ops, weft_algo_ops_t, depth) || ops->depth == NULL) {
-        return;
-    }
-    int64_t needed = request->slices * (int64_t)ops->depth(source->algo);
-    while (request->slots < needed && request->slots < SLOTS_MOST) {
-        request->slots *= 2;
-    }
-}
-
 static int run(plan_request_t *request, const tool_session_t *session)
 {
     char first[64];
@@ -182,7 +167,7 @@ static int run(plan_request_t *request, const tool_session_t *session)
         return plan_list(request, session);
     }
     if (request->form == PLAN_COMPARE) {
-        return plan_compare(request, session);
+        return plan_compare(request);
     }
     int code = plan_choose(request, session, &name, first, sizeof first);
     if (code != TOOL_OK) {
@@ -193,7 +178,7 @@ static int run(plan_request_t *request, const tool_session_t *session)
         return code;
     }
     code = plan_refuse(request, &source);
-    plan_deepen(&source, request);
+    code = code == TOOL_OK ? plan_depth_take(request, &source) : code;
     code = code == TOOL_OK ? plan_show(request, &source) : code;
     plan_source_close(&source);
     return code;

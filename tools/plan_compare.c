@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "tools/json.h"
+#include "tools/plan_depth.h"
 #include "tools/plan_price.h"
 #include "tools/plan_request.h"
 #include "tools/plan_source.h"
@@ -242,9 +243,19 @@ static int plan_compare_study_both(pair_t *pair)
     return TOOL_OK;
 }
 
-int plan_compare(const plan_request_t *request, const tool_session_t *session)
+/* Both get what the deeper one needs. */
+static int plan_compare_take_depth(const pair_t *pair, plan_request_t *request)
 {
-    (void)session;
+    plan_request_t other = *request;
+    int code = plan_depth_take(request, &pair->source[0]);
+    code = code == TOOL_OK ? plan_depth_take(&other, &pair->source[1]) : code;
+    request->slots = other.slots > request->slots ? other.slots : request->slots;
+    request->slices = other.slices < request->slices ? other.slices : request->slices;
+    return code;
+}
+
+int plan_compare(plan_request_t *request)
+{
     pair_t pair = {.request = request};
     int code = plan_source_open(&pair.source[0], &request->settings, request->compare[0],
                                 request->params, request->nparams);
@@ -254,7 +265,8 @@ int plan_compare(const plan_request_t *request, const tool_session_t *session)
     code = plan_source_open(&pair.source[1], &request->settings, request->compare[1],
                             request->params, request->nparams);
     if (code == TOOL_OK) {
-        code = plan_compare_study_both(&pair);
+        code = plan_compare_take_depth(&pair, request);
+        code = code == TOOL_OK ? plan_compare_study_both(&pair) : code;
         plan_study_free(&pair.study[0]);
         plan_study_free(&pair.study[1]);
         plan_source_close(&pair.source[1]);

@@ -7,6 +7,7 @@
 
 #include "tools/plan_request.h"
 
-int plan_compare(const plan_request_t *request, const tool_session_t *session);
+/* Fills slots and slices of the request, if they are not given. */
+int plan_compare(plan_request_t *request);
 
 #endif

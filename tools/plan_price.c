@@ -11,6 +11,7 @@
 #include <weft/plugin/net.h>
 
 #include "core/base/error.h"
+#include "core/comm/slots.h"
 #include "core/plugin/net_props.h"
 #include "tools/tool.h"
 #include "tools/values.h"
@@ -21,6 +22,7 @@
 #define GAMMA_DEFAULT (1 / 8e9)
 #define SLOT_BYTES_DEFAULT (UINT64_C(512) << 10)
 #define SLOT_BYTES_LEAST 64
+#define SLOTS_DEFAULT 4
 
 bool price_parse_seconds(const char *what, const char *text, double *value_p)
 {
@@ -87,7 +89,7 @@ bool price_option_take(price_request_t *price, int id, const char *text)
 
 /* The worst device that a job of that many hosts may use: one host uses the preferred transport. */
 static void plan_price_ask_nets(const tool_session_t *session, uint32_t nhosts,
-                                price_model_t *model)
+                                price_model_t *model, weft_slots_t *asked)
 {
     for (uint32_t i = 0;; i++) {
         const weft_loaded_t *loaded = weft_registry_get(session->registry, WEFT_KIND_NET, i);
@@ -95,23 +97,53 @@ static void plan_price_ask_nets(const tool_session_t *session, uint32_t nhosts,
             return;
         }
         const weft_net_ops_t *ops = loaded->plugin->ops;
-        weft_net_props_t props;
+        weft_net_props_t props = {.size = sizeof props};
         weft_net_t *net = NULL;
         uint32_t count = 0;
         if (ops->create(loaded->host, loaded->config, &net) != WEFT_OK) {
             continue;
         }
         if (ops->device_count(net, &count) == WEFT_OK && count > 0 &&
-            weft_net_props_read(loaded, net, 0, &props) == WEFT_OK &&
-            (double)props.latency_ns * 1e-9 > model->edge.alpha) {
+            weft_net_props_read(loaded, net, 0, &props) == WEFT_OK) {
+            asked->count = props.slots > asked->count ? props.slots : asked->count;
+            asked->bytes = props.slot_bytes > asked->bytes ? props.slot_bytes : asked->bytes;
+        } else {
+            props.latency_ns = 0;
+        }
+        if ((double)props.latency_ns * 1e-9 > model->edge.alpha) {
             model->edge.alpha = (double)props.latency_ns * 1e-9;
             model->edge.overhead = weft_cost_overhead(props.latency_ns, props.overhead_ns);
             model->edge.beta = 1 / (double)props.bandwidth;
-            model->slot_bytes = props.slot_bytes;
             snprintf(model->origin, sizeof model->origin, "%s", loaded->plugin->name);
         }
         ops->destroy(net);
     }
+}
+
+/* The slots for each slice of a chunk that the deepest of the loaded algorithms needs. */
+static uint32_t plan_price_ask_depth(const tool_session_t *session)
+{
+    const weft_loaded_t *loaded;
+    uint32_t most = 1;
+    for (uint32_t i = 0; (loaded = weft_registry_get(session->registry, WEFT_KIND_ALGO, i)) != NULL;
+         i++) {
+        uint32_t depth = price_depth(loaded);
+        most = depth > most ? depth : most;
+    }
+    return most < WEFT_SLOTS_MOST ? most : WEFT_SLOTS_MOST;
+}
+
+uint32_t price_depth(const weft_loaded_t *loaded)
+{
+    const weft_algo_ops_t *ops = loaded->plugin->ops;
+    weft_algo_t *algo = NULL;
+    uint32_t depth = 1;
+    if (WEFT_HAS(ops, weft_algo_ops_t, depth) &&
+        ops->create(loaded->host, loaded->config, &algo) == WEFT_OK) {
+        depth = ops->depth(algo);
+        ops->destroy(algo);
+    }
+    return depth > 0 ? depth : 1;
 }
 
 static void plan_price_ask_kernel(const tool_session_t *session, price_model_t *model)
@@ -139,9 +171,15 @@ void price_model_make(const price_request_t *request, const tool_session_t *sess
                       uint32_t nhosts, price_model_t *model)
 {
     *model = (price_model_t){0};
-    if (session != NULL && (request->alpha < 0 || request->beta < 0 || request->gamma < 0)) {
-        plan_price_ask_nets(session, nhosts, model);
+    weft_slots_t slots = {.count = 0};
+    if (session != NULL) {
+        plan_price_ask_nets(session, nhosts, model, &slots);
         plan_price_ask_kernel(session, model);
+    }
+    slots.count = slots.count > 0 ? slots.count : SLOTS_DEFAULT;
+    slots.bytes = slots.bytes > 0 ? slots.bytes : SLOT_BYTES_DEFAULT;
+    if (session != NULL) {
+        slots = weft_slots_choose(&session->settings.exec, slots, plan_price_ask_depth(session));
     }
     if (model->origin[0] == '\0') {
         snprintf(model->origin, sizeof model->origin, "constants");
@@ -167,9 +205,8 @@ void price_model_make(const price_request_t *request, const tool_session_t *sess
         size_t at = strlen(model->origin);
         snprintf(model->origin + at, sizeof model->origin - at, " and the command line");
     }
-    model->slot_bytes = request->slot_bytes != 0 ? request->slot_bytes
-                        : model->slot_bytes != 0 ? model->slot_bytes
-                                                 : SLOT_BYTES_DEFAULT;
+    model->slots = slots.count;
+    model->slot_bytes = request->slot_bytes != 0 ? request->slot_bytes : slots.bytes;
 }
 
 uint64_t price_block(weft_coll_t coll, uint32_t nranks, uint64_t size)

@@ -19,6 +19,7 @@ typedef struct price_model {
     weft_cost_edge_t edge; /* of any edge */
     double gamma;
     uint64_t slot_bytes; /* largest slice */
+    uint32_t slots;      /* of a port */
     char origin[160];
 } price_model_t;
 
@@ -72,6 +73,9 @@ bool price_parse_rate(const char *what, const char *text, double *value_p);
  * `nhosts` hosts would take it, else from constants. */
 void price_model_make(const price_request_t *request, const tool_session_t *session,
                       uint32_t nhosts, price_model_t *model);
+
+/* Slots that the algorithm needs for each slice of a chunk, at least 1. */
+uint32_t price_depth(const weft_loaded_t *loaded);
 
 /* `size` is the larger of the two buffers of a rank, as nccl-tests counts it. */
 price_time_t price_time(const weft_cost_t *cost, const price_model_t *model, weft_coll_t coll,

@@ -18,8 +18,9 @@ static const tool_option_t options_table[] = {
     {'r', "root", "R", "root of rooted collectives [0]", 'r'},
     {0, "hosts", "H", "number of hosts, or ranks on each host: 4,4,3 [1]", 'H'},
     {0, "param", "NAME=VALUE", "parameter or option of the algorithm; may be repeated", 'p'},
-    {'S', "slots", "N", "depth of the queues [4, or what the algorithm needs]", 'S'},
-    {'L', "slices", "N", "slices per chunk, fewer than slots [2]", 'L'},
+    {'S', "slots", "N", "depth of the queues [what a job would choose]", 'S'},
+    {'L', "slices", "N", "slices per chunk, fewer than slots [half of the slots]",
+     'L'},
     {0, "list", NULL, "list the algorithms, what they serve and their options", PLAN_LIST},
     {0, "check", NULL, "print verdict, figures and prices, without instructions", PLAN_CHECK},
     {0, "text", NULL, "print the instructions only", PLAN_TEXT},
@@ -58,7 +59,6 @@ static bool plan_request_take_number(plan_request_t *request, int id, const char
     case 'r':
         return tool_parse_integer("--root", text, 0, PLAN_RANKS_MAX - 1, &request->root);
     case 'S':
-        request->slots_given = true;
         return tool_parse_integer("--slots", text, 2, 1024, &request->slots);
     default:
         return tool_parse_integer("--slices", text, 1, 1023, &request->slices);
@@ -173,11 +173,6 @@ static int plan_request_check_together(plan_request_t *request)
     if (request->json && (request->form == PLAN_DOT || request->form == PLAN_SVG)) {
         return tool_usage("--json does not go with a drawing");
     }
-    if (request->slices >= request->slots) {
-        return tool_usage(
-            "--slices %lld must be fewer than --slots %lld: a chunk must fit in a queue",
-            (long long)request->slices, (long long)request->slots);
-    }
     if (request->coll == WEFT_SEND_RECV) {
         return tool_usage("send_recv has no plan");
     }
@@ -193,8 +188,6 @@ int plan_request_read(plan_request_t *request, int argc, char **argv, bool *done
     *request = (plan_request_t){.coll = WEFT_COLL_COUNT,
                                 .nranks = 4,
                                 .hosts = {.count = 1},
-                                .slots = 4,
-                                .slices = 2,
                                 .price = PRICE_REQUEST_DEFAULT};
     for (;;) {
         int id = tool_args_next(&args);

@@ -12,8 +12,9 @@ enum { PLAN_ALL, PLAN_TEXT, PLAN_DOT, PLAN_CHECK, PLAN_LIST, PLAN_COST, PLAN_SVG
 
 typedef struct plan_request {
     weft_coll_t coll; /* WEFT_COLL_COUNT: not given */
-    int64_t nranks, rank, root, slots, slices;
-    bool ranks_given, slots_given;
+    int64_t nranks, rank, root;
+    int64_t slots, slices; /* 0: not given */
+    bool ranks_given;
     plan_hosts_t hosts;
     const char *algo;
     const char *params[WEFT_ALGO_PARAMS_MAX]; /* "name=value" */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The algorithms with their parameters: as configured, as [plan] algo forces one (NAME[:X=Y,…]), and
- * what the tuner asks for besides. */
+ * The algorithms with their parameters: as configured, as [plan] algo forces one, NAME[:X=Y,…],
+ * and what the tuner asks for besides. */
 #ifndef WEFT_COMM_ALGO_VARIANTS_H
 #define WEFT_COMM_ALGO_VARIANTS_H
 

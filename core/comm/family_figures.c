@@ -6,12 +6,8 @@
 #include <string.h>
 
 #include "core/boot/exchange.h"
+#include "core/comm/slots.h"
 #include "core/exec/slot_store.h"
-
-/* Slices of a chunk that go on while others are taken. */
-#define DEEP_SLICES 2u
-/* Smaller slots cost more than the memory is worth. */
-#define SLOT_BYTES_LEAST UINT64_C(16384)
 
 typedef struct figures {
     weft_cost_edge_t level[WEFT_LEVELS];
@@ -26,15 +22,6 @@ typedef struct figures {
     uint32_t rails; /* devices that channels between hosts go round; UINT32_MAX: no such channels */
     uint32_t devices; /* 1: a device reads and writes the slots, which it knows as a plain array */
 } figures_t;
-
-static uint32_t family_figures_power_of_two(uint32_t n)
-{
-    uint32_t p = 2;
-    while (p < n && p < WEFT_SLOTS_MOST) {
-        p *= 2;
-    }
-    return p;
-}
 
 static double family_figures_worse(double a, double b)
 {
@@ -184,24 +171,12 @@ static uint32_t family_figures_channels(const weft_family_t *family, const figur
     return channels == 0 ? 1 : channels > WEFT_CHANNELS_MAX ? WEFT_CHANNELS_MAX : channels;
 }
 
-/* What the transports ask for, or slots for as many slices as the deepest algorithm needs. These take
- * no more memory together. */
 static void family_figures_take_slots(weft_family_t *family, const figures_t *f)
 {
-    const weft_exec_settings_t *exec = &family->settings.exec;
-    uint32_t usual = family_figures_power_of_two(f->slots);
-    uint32_t deep = f->depth > 1 ? family_figures_power_of_two(DEEP_SLICES * f->depth) : usual;
-    uint32_t slots = deep > usual ? deep : usual;
-    uint64_t bytes = f->slot_bytes;
-    if (exec->slots > 0) {
-        slots = family_figures_power_of_two((uint32_t)exec->slots);
-    } else if (slots > usual && bytes > SLOT_BYTES_LEAST) {
-        bytes = bytes * usual / slots;
-        bytes = bytes > SLOT_BYTES_LEAST ? bytes : SLOT_BYTES_LEAST;
-    }
-    bytes = exec->slot_bytes > 0 ? exec->slot_bytes : bytes;
-    family->slots = slots;
-    family->slot_bytes = (bytes + WEFT_LINE - 1) / WEFT_LINE * WEFT_LINE;
+    const weft_slots_t asked = {.count = f->slots, .bytes = f->slot_bytes};
+    const weft_slots_t slots = weft_slots_choose(&family->settings.exec, asked, f->depth);
+    family->slots = slots.count;
+    family->slot_bytes = slots.bytes;
 }
 
 static void family_figures_take(weft_family_t *family, const figures_t *f)

@@ -6,9 +6,6 @@
 
 #include "core/comm/family.h"
 
-/* Most slots of a port. */
-#define WEFT_SLOTS_MOST 64u
-
 /* Agrees on the figures of the cost model, on slots, channels and cores. `used` has a bit for each
  * transport that this rank uses. */
 weft_status_t weft_family_exchange_figures(weft_family_t *family, uint32_t used);

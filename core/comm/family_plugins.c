@@ -8,7 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/comm/algo_variants.h"
-#include "core/comm/family_figures.h"
+#include "core/comm/slots.h"
 #include "core/plugin/plugin_status.h"
 
 /* Adds to the plugin's error where the configuration lists the plugin. */

@@ -104,6 +104,20 @@ if [ -e "$build/lib/weft/algo-tree.so" ]; then
     [ "$(grep -c '>host [0-9]*<' "$work/tree.svg")" -eq 6 ] || die "not three hosts in two trees"
 fi
 
+# Slots and slices are those of a job with this configuration.
+proved_at() {
+    local want=$1
+    shift
+    expect 0 "$weft" plan all_reduce -n 4 -A algo-ring --check "$@"
+    says out "^proved +at $want in "
+}
+proved_at '16 slots and 8 slices' --set exec.slots=10
+proved_at '8 slots and 4 slices' --set net-shm.slots=8
+proved_at '8 slots and 3 slices' --set net-shm.slots=8 -L 3
+proved_at '6 slots and 3 slices' -S 6
+expect 6 "$weft" plan all_reduce -n 4 -L 8 --set exec.slots=8
+says err 'slices 8 must be fewer than --slots 8'
+
 # Comparisons
 expect 0 "$weft" plan all_reduce -n 6 --compare algo-ring algo-flat --alpha 5us
 says out '^bits +other bits$'

@@ -70,7 +70,7 @@ expect 3 "$weft" why all_reduce -P 2 --conf wrong.ini
 says err 'wrong.ini:2: rule: no collective is called "all_redce", did you mean all_reduce\?'
 printf '[tuner]\nrule = all_reduce: algo-flat\nrule = all_reduce: algo-rng\n' >wrong.ini
 expect 3 "$weft" why all_reduce -P 2 --conf wrong.ini
-says err 'wrong.ini:3 .*algo-rng, did you mean algo-ring\?'
+says err 'wrong.ini:3: .*algo-rng, did you mean algo-ring\?'
 printf '[figures]\nedge = net-shm inside latncy=1us\n' >wrong.ini
 expect 3 "$weft" why all_reduce -P 2 --conf wrong.ini
 says err 'wrong.ini:2: \[figures\] edge: .*did you mean latency\?'

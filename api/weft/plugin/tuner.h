@@ -92,8 +92,8 @@ typedef struct weft_tuner_ops {
      * Blocking: no. Thread: [control]. */
     weft_status_t (*check)(weft_tuner_t *tuner, const char *const *algos, uint32_t count);
 
-    /* Optional, since 2.2: returns the algorithms that the tuner may choose with parameters of their
-     * own, one by one, as "NAME:X=Y,Z=W"; parameters that are not named keep their configured
+    /* Optional, since 2.2: returns the algorithms that the tuner may choose with parameters of
+     * their own, one by one, as "NAME:X=Y,Z=W"; parameters that are not named keep their configured
      * values. NULL for `index` past the last. Each that serves a call is a candidate besides the
      * algorithm as it is configured, and has what is behind the colon as `params`. The core checks
      * names and values: ERR_CONFIG with the nearest word. *origin_p says where the text was given

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Slots of a job. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "core/comm/slots.h"
+
+static void is(weft_slots_t slots, uint32_t count, uint64_t bytes)
+{
+    assert_int_equal(slots.count, count);
+    assert_int_equal(slots.bytes, bytes);
+}
+
+static void transports_ask_and_get_a_power_of_two(void **state)
+{
+    const weft_exec_settings_t exec = {.slots = 0};
+    (void)state;
+    is(weft_slots_choose(&exec, (weft_slots_t){8, 524288}, 1), 8, 524288);
+    is(weft_slots_choose(&exec, (weft_slots_t){5, 100}, 1), 8, 128);
+    is(weft_slots_choose(&exec, (weft_slots_t){1, 64}, 0), 2, 64);
+    is(weft_slots_choose(&exec, (weft_slots_t){1000, 64}, 1), WEFT_SLOTS_MOST, 64);
+}
+
+static void deep_plans_get_slots_for_two_slices_in_the_same_memory(void **state)
+{
+    const weft_exec_settings_t exec = {.slots = 0};
+    (void)state;
+    is(weft_slots_choose(&exec, (weft_slots_t){8, 524288}, 8), 16, 262144);
+    is(weft_slots_choose(&exec, (weft_slots_t){8, 524288}, 3), 8, 524288);
+    is(weft_slots_choose(&exec, (weft_slots_t){8, 32768}, 32), 64, 16384);
+}
+
+static void settings_count_more(void **state)
+{
+    const weft_exec_settings_t exec = {.slots = 4, .slot_bytes = 4096};
+    (void)state;
+    is(weft_slots_choose(&exec, (weft_slots_t){8, 524288}, 8), 4, 4096);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(transports_ask_and_get_a_power_of_two),
+        cmocka_unit_test(deep_plans_get_slots_for_two_slices_in_the_same_memory),
+        cmocka_unit_test(settings_count_more),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

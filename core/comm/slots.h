@@ -16,8 +16,8 @@ typedef struct weft_slots {
 } weft_slots_t;
 
 /* `asked`: the most that the transports in use ask for. `depth`: slots for each slice of a chunk
- * that the deepest algorithm needs, at least 1. What `exec` says counts more. The count is a power of
- * two; deep plans get slots for two slices, which take no more memory together. */
+ * that the deepest algorithm needs, at least 1. What `exec` says counts more. The count is a power
+ * of two; deep plans get slots for two slices, which take no more memory together. */
 weft_slots_t weft_slots_choose(const weft_exec_settings_t *exec, weft_slots_t asked,
                                uint32_t depth);
 

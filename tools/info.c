@@ -154,13 +154,14 @@ static void info_print_params(json_t *json, const weft_loaded_t *loaded)
     if (json != NULL) {
         json_open(json, "parameters", '{');
     }
-    for (; p != NULL && p->name != NULL; p++) {
+    for (uint32_t i = 0; p != NULL && p->name != NULL; p++, i++) {
         if (json == NULL) {
-            printf("    parameter %s = %lld (%lld to %lld): %s\n", p->name, (long long)p->value,
-                   (long long)p->min, (long long)p->max, p->help);
+            printf("    parameter %s = %lld (%lld to %lld): %s\n", p->name,
+                   (long long)loaded->params[i], (long long)p->min, (long long)p->max, p->help);
             continue;
         }
         json_open(json, p->name, '{');
+        json_integer(json, "value", loaded->params[i]);
         json_integer(json, "default", p->value);
         json_integer(json, "min", p->min);
         json_integer(json, "max", p->max);

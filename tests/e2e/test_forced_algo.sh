@@ -49,6 +49,8 @@ ini() {
 }
 ini 'fail = 2'
 refused 'the parameter fail is 2' --conf "$work/weft.ini"
+expect 0 "$weft" info --conf "$work/weft.ini"
+says out 'parameter fail = 2 \(0 to 3\)'
 perf 0 --conf "$work/weft.ini" --set algo-wrong.fail=0
 perf 0 --conf "$work/weft.ini" -A algo-wrong:fail=0
 ini 'fial = 2'

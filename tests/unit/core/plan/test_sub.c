@@ -185,6 +185,32 @@ static weft_status_t ask_for_four(weft_algo_t *algo, const weft_algo_call_t *cal
     return WEFT_OK;
 }
 
+static const int64_t *configured(void *arg, const char *name)
+{
+    static const int64_t params[WEFT_ALGO_PARAMS_MAX] = {8};
+    (void)arg;
+    return strcmp(name, "own") == 0 ? params : NULL;
+}
+
+static void a_part_has_the_parameters_of_the_configuration(void **state)
+{
+    (void)state;
+    static const weft_algo_param_t params[] = {{"depth", "", 1, 9, 6}, {.name = NULL}};
+    static const uint32_t hosts[8] = {0};
+    plan_subs_own = (weft_algo_ops_t){
+        .size = sizeof plan_subs_own, .supports = plan_subs_serves, .emit = look, .params = params};
+    weft_plan_finder_t finder = plan_subs_finder;
+    finder.params = configured;
+    weft_algo_ops_t ops = {.size = sizeof ops, .emit = ask_for_four};
+    plan_fixture_t fixture = {.ops = &ops};
+    weft_algo_topo_t view = {.size = sizeof view, .nhosts = 1, .host = hosts};
+    weft_algo_call_t call = {.coll = WEFT_BROADCAST, .nranks = 8};
+    weft_plan_t **plans = plan_fixture_emit_view(&fixture, &call, &view, &finder);
+    assert_non_null(plans);
+    assert_int_equal(seen_param, 8);
+    plan_fixture_free(plans, 8);
+}
+
 static void a_group_is_a_job_of_its_own(void **state)
 {
     (void)state;
@@ -418,6 +444,7 @@ int main(void)
         cmocka_unit_test(a_loop_that_wraps_in_a_window_stays_short),
         cmocka_unit_test(a_sub_plan_can_work_on_scratch_and_leave_final_to_the_next),
         cmocka_unit_test(a_group_is_a_job_of_its_own),
+        cmocka_unit_test(a_part_has_the_parameters_of_the_configuration),
         cmocka_unit_test(lanes_of_a_sub_plan_begin_and_end_together),
         cmocka_unit_test(counts_that_wrap_in_a_window_are_cut),
         cmocka_unit_test(a_sub_plan_may_have_sub_plans),

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The commands of docs/writing-a-net-plugin.md about its two examples, as the page has them.
 . "$(dirname "$0")/common.sh"
+# A stream transport is small with the helpers of the SDK.
+lines=$(wc -l <"$source_dir/examples/net-tcp/net_tcp.c")
+[ "$lines" -le 150 ] || die "the stream transport has $lines lines"
 [ -z "${E2E_SANITIZE:-}" ] || skip "plugins of a user are not built with a sanitizer"
 
 awk '/^```sh$/ { inside = 1; text = ""; next }

@@ -42,19 +42,20 @@ typedef void (*hier_emit_fn_t)(const hier_job_t *job);
 
 typedef struct hier_form {
     hier_emit_fn_t emit; /* over any algorithm between hosts */
-    hier_emit_fn_t ring; /* where that is a ring; NULL: the same */
-    bool equal;          /* `emit` needs hosts with equal numbers of ranks */
+    /* Over a ring, and where hosts have different numbers of ranks, which `emit` then cannot serve.
+     * NULL: `emit` serves all. */
+    hier_emit_fn_t ring;
 } hier_form_t;
 
 static const hier_form_t hier_forms[WEFT_COLL_COUNT] = {
-    [WEFT_ALL_REDUCE] = {hier_all_reduce, NULL, false},
-    [WEFT_BROADCAST] = {hier_broadcast, NULL, false},
-    [WEFT_REDUCE] = {hier_reduce, NULL, false},
-    [WEFT_REDUCE_SCATTER] = {hier_reduce_scatter, hier_ring_reduce_scatter, true},
-    [WEFT_ALL_GATHER] = {hier_all_gather, hier_ring_all_gather, true},
-    [WEFT_GATHER] = {hier_gather, NULL, false},
-    [WEFT_SCATTER] = {hier_scatter, NULL, false},
-    [WEFT_ALL_TO_ALL] = {hier_all_to_all, NULL, false},
+    [WEFT_ALL_REDUCE] = {hier_all_reduce, NULL},
+    [WEFT_BROADCAST] = {hier_broadcast, NULL},
+    [WEFT_REDUCE] = {hier_reduce, NULL},
+    [WEFT_REDUCE_SCATTER] = {hier_reduce_scatter, hier_ring_reduce_scatter},
+    [WEFT_ALL_GATHER] = {hier_all_gather, hier_ring_all_gather},
+    [WEFT_GATHER] = {hier_gather, NULL},
+    [WEFT_SCATTER] = {hier_scatter, NULL},
+    [WEFT_ALL_TO_ALL] = {hier_all_to_all, NULL},
 };
 
 /* supports() does not know where the ranks are; emit() does. */
@@ -70,19 +71,6 @@ static weft_status_t hier_check_topo(const weft_algo_frame_job_t *job, uint32_t 
                                     "algo-hier needs a host with several ranks; each of the %u "
                                     "ranks is alone on its host",
                                     n);
-    }
-    return WEFT_OK;
-}
-
-static weft_status_t hier_check_layout(const weft_algo_frame_job_t *job,
-                                       const hier_layout_t *layout)
-{
-    if (hier_forms[job->call->coll].equal && layout->heads != layout->widest) {
-        return job->host->set_error(job->host, WEFT_ERR_UNSUPPORTED, 0,
-                                    "algo-hier needs equal hosts for %s with another algorithm "
-                                    "than " HIER_RING " between them; they have %u to %u ranks",
-                                    weft_algo_coll_text(job->call->coll), layout->heads,
-                                    layout->widest);
     }
     return WEFT_OK;
 }
@@ -127,15 +115,13 @@ static weft_status_t hier_emit_into(const weft_algo_frame_job_t *job, uint32_t *
                        .down = memory + 2 * n,
                        .hosts = memory + 3 * n,
                        .waits = memory + HIER_WAITS * n};
-    if (form->ring != NULL && strcmp(config->between, HIER_RING) == 0) {
+    bool by_ring = strcmp(config->between, HIER_RING) == 0 || layout.heads != layout.widest;
+    if (form->ring != NULL && by_ring) {
         form->ring(&part);
-        return WEFT_OK;
-    }
-    status = hier_check_layout(job, &layout);
-    if (status == WEFT_OK) {
+    } else {
         form->emit(&part);
     }
-    return status;
+    return WEFT_OK;
 }
 
 static weft_status_t hier_emit(const weft_algo_frame_job_t *job)

@@ -11,9 +11,10 @@
 
 const char *plan_vector_text(weft_vector_t vector)
 {
-    return vector == WEFT_VECTOR_BLOCKS  ? "counts that all ranks know"
-           : vector == WEFT_VECTOR_PAIRS ? "counts that two ranks know"
-                                         : "no vector collective";
+    return vector == WEFT_VECTOR_BLOCKS   ? "counts that all ranks know"
+           : vector == WEFT_VECTOR_PAIRS  ? "counts that two ranks know"
+           : vector == WEFT_VECTOR_PASSED ? "counts that two ranks know, others learn them"
+                                          : "no vector collective";
 }
 
 static void plan_check_print_shape(const plan_request_t *request, const plan_study_t *study)

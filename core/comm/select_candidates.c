@@ -160,6 +160,14 @@ void weft_candidates_tell(const weft_comm_state_t *state, const weft_args_t *arg
     }
 }
 
+/* Devices that run plans do not learn the lengths of blocks that they pass on. */
+static bool candidates_serves_vectors(const weft_comm_state_t *state, weft_vector_t need,
+                                      weft_vector_t vector)
+{
+    bool learns = need == WEFT_VECTOR_PAIRS && state->self.family->kernel.lanes == NULL;
+    return vector == need || (learns && vector == WEFT_VECTOR_PASSED);
+}
+
 /* True if the proved plan has the properties that the call needs; else *why_p says what is
  * missing. */
 static bool candidates_has_properties(const weft_comm_state_t *state, const weft_args_t *args,
@@ -170,8 +178,10 @@ static bool candidates_has_properties(const weft_comm_state_t *state, const weft
         *why_p = "too large to be proved, raise plan.verify_limit";
         return false;
     }
-    if (need != WEFT_VECTOR_NONE && entry->report.vector != need) {
-        *why_p = "its plan serves blocks of equal length only";
+    if (need != WEFT_VECTOR_NONE && !candidates_serves_vectors(state, need, entry->report.vector)) {
+        *why_p = entry->report.vector == WEFT_VECTOR_PASSED
+                     ? "its ranks pass on blocks of unknown length, which devices do not"
+                     : "its plan serves blocks of equal length only";
         return false;
     }
     if (state->self.family->settings.plan.deterministic && weft_coll_reduces(args->coll) &&

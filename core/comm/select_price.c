@@ -92,15 +92,17 @@ void weft_price_make(const weft_comm_state_t *state, const weft_args_t *args,
                      const weft_algo_variant_t *variant, const weft_plan_entry_t *entry,
                      weft_priced_t *priced)
 {
-    *priced = (weft_priced_t){.variant = variant,
-                              .cost = entry->cost,
-                              .model = state->self.family->model,
-                              .crowd = price_crowd(state),
-                              .slice_most = price_slice_most(state, &entry->cost),
-                              .slices_most = price_slices_most(state, variant->algo),
-                              .k = entry->plan->k,
-                              .channels = weft_price_channels(state, args, entry->cost.lanes),
-                              .fingerprint = entry->report.fingerprint};
+    bool once = entry->report.vector == WEFT_VECTOR_PASSED && weft_coll_has_vectors(args->coll);
+    *priced =
+        (weft_priced_t){.variant = variant,
+                        .cost = entry->cost,
+                        .model = state->self.family->model,
+                        .crowd = price_crowd(state),
+                        .slice_most = price_slice_most(state, &entry->cost),
+                        .slices_most = price_slices_most(state, variant->algo),
+                        .k = entry->plan->k,
+                        .channels = once ? 1 : weft_price_channels(state, args, entry->cost.lanes),
+                        .fingerprint = entry->report.fingerprint};
     priced->model.gamma =
         state->self.family
             ->gamma[weft_coll_reduces(args->coll) ? (uint32_t)args->dtype : WEFT_FIGURES_COPY];

@@ -4,8 +4,10 @@
  * slices as their ports allow, and leaves it. */
 #include "core/exec/interpreter.h"
 
+#include <errno.h>
 #include <string.h>
 
+#include "core/base/error.h"
 #include "core/exec/landing.h"
 #include "core/exec/member.h"
 
@@ -48,6 +50,12 @@ weft_status_t weft_interpreter_init(weft_interpreter_t *run, const weft_program_
                                              .width = run->width,
                                              .length = run->length,
                                              .scratch_bytes = program->memory.tmp_bytes});
+    if (status == WEFT_OK && program->passes_on) {
+        run->learned = weft_os_alloc((plan->nmoves + 1) * sizeof *run->learned, 0);
+        status = run->learned != NULL ? WEFT_OK
+                                      : weft_fail(WEFT_ERR_RESOURCE, ENOMEM,
+                                                  "no memory for %u counts", plan->nmoves);
+    }
     if (status == WEFT_OK) {
         status = weft_device_run_init(&run->device_run, program);
     }
@@ -65,6 +73,8 @@ void weft_interpreter_fini(weft_interpreter_t *run)
         /* The next run at this address is another one. */
         run->workspace->user = run->workspace->user == run ? NULL : run->workspace->user;
     }
+    weft_os_free(run->learned);
+    run->learned = NULL;
     run->nlanes = 0;
 }
 

@@ -65,6 +65,7 @@ typedef struct weft_interpreter {
     const weft_program_t *program;
     weft_segmentation_t segmentation;
     const weft_vectors_t *vectors;
+    uint64_t *learned; /* per MOVE: the count of the block that it passes on; NULL: none does */
     struct weft_workspace *workspace; /* of the communicator: workspace.h */
     weft_lane_run_t *lanes;           /* in the workspace, while this run is under way */
     uint32_t nlanes, stopped;         /* of all channels */

@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/exec/landing.h"
+#include "core/exec/measure.h"
 #include "core/exec/nt_tuner.h"
 #include "core/exec/zero_copy.h"
 
@@ -16,40 +17,6 @@
 #define SMALL_COPY 512u
 
 /* Operands ------------------------------------------------------------------------------------- */
-
-static uint32_t member_operand_chunks(const weft_program_t *program, uint32_t kind)
-{
-    return kind == WEFT_OPERAND_IN    ? program->in_chunks
-           : kind == WEFT_OPERAND_OUT ? program->out_chunks
-                                      : program->tmp_chunks;
-}
-
-/* Returns the block that a chunk belongs to, and which of its k chunks it is. Most plans have
- * k = 1, and a division takes as long as ten other instructions. */
-static uint32_t member_block_of(const weft_interpreter_t *run, uint32_t chunk, uint32_t *part_p)
-{
-    uint32_t k = run->segmentation.k;
-    uint32_t block = k == 1 ? chunk : chunk / k;
-    *part_p = chunk - block * k;
-    return block;
-}
-
-/* Returns the elements of block `block` of IN or OUT. */
-static uint64_t member_block_count(const weft_interpreter_t *run, uint32_t kind, uint32_t block)
-{
-    const weft_vectors_t *v = run->vectors;
-    return v == NULL                 ? run->segmentation.count
-           : kind == WEFT_OPERAND_IN ? v->in_counts[block]
-                                     : v->out_counts[block];
-}
-
-static uint64_t member_block_start(const weft_interpreter_t *run, uint32_t kind, uint32_t block)
-{
-    const weft_vectors_t *v = run->vectors;
-    return v == NULL                 ? block * run->segmentation.count
-           : kind == WEFT_OPERAND_IN ? v->in_displs[block]
-                                     : v->out_displs[block];
-}
 
 static uintptr_t member_operand_address(const weft_interpreter_t *run, const weft_plan_operand_t *o,
                                         uint32_t chunk, const weft_lane_run_t *lane)
@@ -60,50 +27,10 @@ static uintptr_t member_operand_address(const weft_interpreter_t *run, const wef
         uint64_t before = (uint64_t)lane->channel * program->tmp_chunks + chunk;
         return run->buffers[WEFT_OPERAND_TMP] + before * g->chunk * program->elem;
     }
-    uint32_t part, block = member_block_of(run, chunk, &part);
+    uint32_t part, block = weft_measure_block(run, chunk, &part);
     uint64_t element =
-        member_block_start(run, o->kind, block) + lane->pass * g->pass + part * g->chunk;
+        weft_measure_start(run, o->kind, block) + lane->pass * g->pass + part * g->chunk;
     return run->buffers[o->kind] + element * program->elem;
-}
-
-/* Returns the operand whose chunk says how long the MOVE is. */
-static const weft_plan_operand_t *member_measure_of(const weft_member_t *m)
-{
-    uint32_t all = (uint32_t)m->move->ndst + m->move->nsrc;
-    if ((m->move->flags & WEFT_PLAN_LIKE) != 0) {
-        return &m->operands[all];
-    }
-    for (uint32_t i = 0; i < all; i++) {
-        const weft_plan_operand_t *o = &m->operands[i];
-        if (o->kind == WEFT_OPERAND_IN || o->kind == WEFT_OPERAND_OUT) {
-            return o;
-        }
-    }
-    return NULL;
-}
-
-/* Sets the length of the chunk that the MOVE has reached. Returns false if both ends know that
- * nothing of this block is left in this pass, and leave it out. The first pass always sends, so
- * that they can compare. */
-static bool member_measure(const weft_interpreter_t *run, const weft_lane_run_t *lane,
-                           weft_member_t *m)
-{
-    const weft_program_t *program = run->program;
-    const weft_plan_operand_t *o = member_measure_of(m);
-    uint32_t part, chunk = 0, kind = WEFT_OPERAND_IN;
-    if (o != NULL) {
-        kind = o->kind;
-        chunk =
-            weft_plan_chunk_at(o, member_operand_chunks(program, kind), lane->iteration, m->done);
-    }
-    uint64_t count = member_block_count(run, kind, member_block_of(run, chunk, &part));
-    m->shape.chunk = weft_segmentation_chunk(&run->segmentation, count, lane->pass, part);
-    if (!program->pairs) {
-        return true;
-    }
-    m->signature = run->signature;
-    m->signature.count = count;
-    return lane->pass == 0 || m->shape.chunk > 0;
 }
 
 /* Sets what needs no addresses: which operands are ports, what the MOVE does with sources, and
@@ -150,8 +77,8 @@ static void member_aim(const weft_interpreter_t *run, const weft_lane_run_t *lan
             m->at[i].port = ports[o->index];
             continue;
         }
-        uint32_t chunk = weft_plan_chunk_at(o, member_operand_chunks(program, o->kind),
-                                            lane->iteration, m->done);
+        uint32_t chunk =
+            weft_plan_chunk_at(o, weft_measure_chunks(program, o->kind), lane->iteration, m->done);
         m->at[i].address = member_operand_address(run, o, chunk, lane);
     }
     m->slice = 0;
@@ -162,7 +89,7 @@ static void member_aim(const weft_interpreter_t *run, const weft_lane_run_t *lan
 static void member_next(const weft_interpreter_t *run, const weft_lane_run_t *lane,
                         weft_member_t *m)
 {
-    while (m->done < m->cnt && !member_measure(run, lane, m)) {
+    while (m->done < m->cnt && !weft_measure(run, lane, m)) {
         m->done++;
     }
     m->finished = m->done == m->cnt;
@@ -234,7 +161,7 @@ void weft_member_offer_landings(const weft_interpreter_t *run, const weft_lane_r
             continue;
         }
         weft_plan_operand_t out = {.kind = WEFT_OPERAND_OUT};
-        (void)member_block_of(run, landing->chunk, &part);
+        (void)weft_measure_block(run, landing->chunk, &part);
         weft_landing_chunk_t chunk = {
             .ahead = (uint64_t)landing->ahead * g->slices,
             .to = (void *)member_operand_address(run, &out, landing->chunk, lane),
@@ -571,6 +498,7 @@ weft_status_t weft_member_slice(weft_interpreter_t *run, const weft_lane_run_t *
         }
         return blocker->broken != WEFT_OK ? blocker->broken : WEFT_AGAIN;
     }
+    weft_measure_learn(run, lane, m);
     if (!member_signatures_match(run, m)) {
         return WEFT_ERR_MISMATCH;
     }

@@ -48,12 +48,13 @@ typedef struct weft_program {
     weft_op_t op; /* of the kernel */
     size_t elem;  /* bytes of an element */
     uint32_t in_chunks, out_chunks, tmp_chunks;
-    uint32_t flags;      /* WEFT_COMBINE_FINAL if the kernel has to know FINAL moves */
-    bool pairs;          /* vector collective whose counts two ranks know each */
-    bool pre;            /* IN is pre-multiplied */
-    bool in_place;       /* proved for in-place calls */
-    uint32_t channels;   /* copies of the plan; copy c runs the passes c, c + channels … */
-    uint32_t nports;     /* of all channels */
+    uint32_t flags;    /* WEFT_COMBINE_FINAL if the kernel has to know FINAL moves */
+    bool pairs;        /* vector collective whose counts two ranks know each */
+    bool passes_on;    /* … and ranks learn the counts of blocks that they pass on; one channel */
+    bool pre;          /* IN is pre-multiplied */
+    bool in_place;     /* proved for in-place calls */
+    uint32_t channels; /* copies of the plan; copy c runs the passes c, c + channels … */
+    uint32_t nports;   /* of all channels */
     weft_port_t **ports; /* by channel, then as in the plan; NULL until bound */
     uint32_t bound;      /* ports bound so far */
     weft_program_memory_t memory;

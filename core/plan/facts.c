@@ -19,6 +19,15 @@ static bool facts_is_direct(const weft_plan_view_t *move)
     return true;
 }
 
+static bool facts_passes_on(const weft_plan_view_t *move, uint64_t times)
+{
+    bool ports = move->nsrc == 1 && move->src[0].kind == WEFT_OPERAND_PORT;
+    for (uint32_t i = 0; i < move->ndst; i++) {
+        ports = ports && move->dst[i].kind == WEFT_OPERAND_PORT;
+    }
+    return ports && times == 1 && move->cnt == 1 && move->nafter == 0;
+}
+
 static void facts_add_move(weft_plan_facts_t *facts, const weft_plan_view_t *move, uint64_t times,
                            uint64_t *chunks)
 {
@@ -36,12 +45,14 @@ static void facts_add_move(weft_plan_facts_t *facts, const weft_plan_view_t *mov
     facts->hops += (double)times * (double)ends;
     facts->touched += (double)moved * (move->nsrc + move->ndst);
     facts->waits |= move->nafter != 0;
-    facts->direct = facts->direct && facts_is_direct(move);
+    bool direct = facts_is_direct(move);
+    facts->direct = facts->direct && direct;
+    facts->passes_on = facts->passes_on && (direct || facts_passes_on(move, times));
 }
 
 weft_plan_facts_t weft_plan_facts(const weft_plan_t *plan, uint64_t *chunks)
 {
-    weft_plan_facts_t facts = {.direct = 1};
+    weft_plan_facts_t facts = {.direct = true, .passes_on = plan->k == 1};
     for (uint32_t lane = 0; lane < plan->nlanes; lane++) {
         uint64_t times = 1;
         for (uint32_t pc = 0; pc < plan->lanes[lane].ncode; pc++) {
@@ -52,7 +63,9 @@ weft_plan_facts_t weft_plan_facts(const weft_plan_t *plan, uint64_t *chunks)
             } else if (code->opcode == WEFT_CODE_LOOP || code->opcode == WEFT_CODE_END) {
                 times = code->opcode == WEFT_CODE_LOOP ? code->n : 1;
             }
+            facts.passes_on = facts.passes_on && code->opcode != WEFT_CODE_BAR;
         }
     }
+    facts.passes_on = facts.passes_on && !facts.waits;
     return facts;
 }

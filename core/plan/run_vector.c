@@ -14,7 +14,12 @@
  * for pop(j(m−S)) → push(j(m)). As j grows strictly, j(m−S) ≤ j(m)−S, so in the old order
  * pop(j(m−S)) is not after pop(j(m)−S), which is before push(j(m)). So each new edge is implied by
  * old ones, the new order is acyclic, and lanes that execute it never wait for each other in a
- * ring. */
+ * ring.
+ *
+ * A rank that passes a block on, from port to port, does not know its length. It learns it from the
+ * message of the first pass, which is never left out, and decides by it from then on. So all ends of
+ * the queues on the way decide alike, and the proof holds. Such a rank also learns how many passes it
+ * has, while its other lanes end sooner; so nothing in its plan may wait for another lane. */
 #include "core/plan/run_vector.h"
 
 uint32_t weft_run_extent(const weft_plan_t *plan, uint32_t kind, uint32_t chunk)
@@ -35,14 +40,17 @@ uint32_t weft_run_extent(const weft_plan_t *plan, uint32_t kind, uint32_t chunk)
     }
 }
 
-static bool run_vector_all_direct(const weft_run_t *run)
+static weft_vector_t run_vector_of_pairs(const weft_run_t *run)
 {
+    weft_vector_t vector = WEFT_VECTOR_PAIRS;
     for (uint32_t rank = 0; rank < run->n; rank++) {
-        if (!run->facts[rank].direct) {
-            return false;
+        const weft_plan_facts_t *facts = &run->facts[rank];
+        if (!facts->direct && !facts->passes_on) {
+            return WEFT_VECTOR_NONE;
         }
+        vector = facts->direct ? vector : WEFT_VECTOR_PASSED;
     }
-    return true;
+    return vector;
 }
 
 weft_vector_t weft_run_vector(const weft_run_t *run)
@@ -54,7 +62,7 @@ weft_vector_t weft_run_vector(const weft_run_t *run)
     case WEFT_ALL_TO_ALL:
     case WEFT_GATHER:
     case WEFT_SCATTER:
-        return run_vector_all_direct(run) ? WEFT_VECTOR_PAIRS : WEFT_VECTOR_NONE;
+        return run_vector_of_pairs(run);
     default:
         return WEFT_VECTOR_NONE;
     }

@@ -21,7 +21,8 @@ typedef enum weft_verdict {
 typedef enum weft_vector {
     WEFT_VECTOR_NONE = 0,
     WEFT_VECTOR_BLOCKS = 1, /* counts that all ranks know: all_gather_v, reduce_scatter_v */
-    WEFT_VECTOR_PAIRS = 2   /* counts that two ranks know: all_to_all_v, gather_v, scatter_v */
+    WEFT_VECTOR_PAIRS = 2,  /* counts that two ranks know: all_to_all_v, gather_v, scatter_v */
+    WEFT_VECTOR_PASSED = 3  /* as PAIRS; others pass blocks on, and learn counts from messages */
 } weft_vector_t;
 
 /* An instruction of a job's plans. */

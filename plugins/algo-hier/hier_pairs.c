@@ -41,12 +41,11 @@ static hier_t hier_pairs_begin(const hier_job_t *job)
 /* A block of this job: its place at the root, or the buffer of its own rank. Ports tell no length. */
 static void hier_pairs_pass(const hier_t *hier, weft_operand_t dst, weft_operand_t src)
 {
-    hier_add(hier, &(weft_move_t){.dst = {dst},
-                                  .src = {src},
-                                  .ndst = 1,
-                                  .nsrc = 1,
-                                  .like = hier->job->call->coll == WEFT_SCATTER ? weft_out(0, 0)
-                                                                                : weft_in(0, 0)});
+    weft_move_t move = {.dst = {dst}, .src = {src}, .ndst = 1, .nsrc = 1};
+    if (dst.kind == WEFT_OPERAND_PORT && src.kind == WEFT_OPERAND_PORT) {
+        move.like = hier->job->call->coll == WEFT_SCATTER ? weft_out(0, 0) : weft_in(0, 0);
+    }
+    hier_add(hier, &move);
 }
 
 /* A rank that is not its host's leader has one block, which the leader sends or takes. */

@@ -110,21 +110,23 @@ static weft_vector_t vector_at(const algorithm_t *a, weft_algo_call_t call)
     return report.vector;
 }
 
-/* Those that they serve from every root: where it is may decide who passes blocks on. */
-static weft_vector_t vector_of(const algorithm_t *a, weft_algo_call_t call)
+static bool serves(weft_vector_t vector, weft_coll_t coll)
 {
-    weft_vector_t vector = vector_at(a, call);
-    uint32_t roots = weft_coll_is_rooted(call.coll) ? call.nranks : 1;
-    for (call.root = 1; call.root < roots && vector != WEFT_VECTOR_NONE; call.root++) {
-        vector = vector_at(a, call) == vector ? vector : WEFT_VECTOR_NONE;
-    }
-    return vector;
+    return coll == WEFT_ALL_GATHER_V || coll == WEFT_REDUCE_SCATTER_V
+               ? vector == WEFT_VECTOR_BLOCKS
+               : vector == WEFT_VECTOR_PAIRS || vector == WEFT_VECTOR_PASSED;
 }
 
-static weft_vector_t needed(weft_coll_t coll)
+/* Whether they serve it from every root: where it is may decide who passes blocks on. */
+static bool serves_vectors(const algorithm_t *a, weft_algo_call_t call, weft_coll_t coll)
 {
-    return coll == WEFT_ALL_GATHER_V || coll == WEFT_REDUCE_SCATTER_V ? WEFT_VECTOR_BLOCKS
-                                                                      : WEFT_VECTOR_PAIRS;
+    uint32_t roots = weft_coll_is_rooted(call.coll) ? call.nranks : 1;
+    for (call.root = 0; call.root < roots; call.root++) {
+        if (!serves(vector_at(a, call), coll)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 bool algos_claim(uint32_t i, weft_coll_t coll, uint32_t n, char *why, size_t bytes)
@@ -140,7 +142,7 @@ bool algos_claim(uint32_t i, weft_coll_t coll, uint32_t n, char *why, size_t byt
         fake_host_take_error(&a->fake, why, bytes);
         return false;
     }
-    if (n > 1 && weft_coll_has_vectors(coll) && vector_of(a, call) != needed(coll)) {
+    if (n > 1 && weft_coll_has_vectors(coll) && !serves_vectors(a, call, coll)) {
         snprintf(why, bytes, "its plan is not for vectors");
         return false;
     }

@@ -403,7 +403,8 @@ static int run_instance(instance_t *instance)
 /* "2-17 24 31-33": numbers of ranks that were tried and proved. */
 static void print_ranks(const claim_t *claim)
 {
-    static const char *const vectors[] = {"", ", blocks of any length", ", pairs of any length"};
+    static const char *const vectors[] = {"", ", blocks of any length", ", pairs of any length",
+                                          ", pairs of any length"};
     for (uint32_t n = 2; n <= RANKS_MAX; n++) {
         uint32_t last = n;
         while (claim->proved[n] && last < RANKS_MAX && claim->proved[last + 1]) {

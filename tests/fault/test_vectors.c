@@ -140,6 +140,25 @@ static void lengths_that_differ_are_named_over_sockets(void **state)
     run("core.net=net-socket");
 }
 
+/* Ranks 0 and 1 are a host, and rank 0 passes on what rank 1 has for rank 2; so it stands for rank 1. */
+static void lengths_that_differ_past_a_rank_that_does_not_know_them_are_named(void **state)
+{
+    static const difference_t passed = {
+        WEFT_ALL_TO_ALL_V, 1, 2, 100, RANKS, {"rank 0", "rank 2", "100", "120"}};
+    static const char *const nets[] = {"core.net=net-shm", "core.net=net-socket"};
+    (void)state;
+    for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
+        const char *settings[] = {nets[i], "core.algo=algo-ring algo-direct algo-hier",
+                                  "algo-hier.group=2", "plan.algo=algo-hier"};
+        ranks_job_t job = {.nranks = RANKS,
+                           .settings = settings,
+                           .settings_count = 4,
+                           .work = differing,
+                           .arg = (void *)(uintptr_t)&passed};
+        assert_int_equal(ranks_run_threads(&job), 0);
+    }
+}
+
 static int own_block(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     const uint64_t counts[RANKS] = {4, 4, 4};
@@ -173,6 +192,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lengths_that_differ_are_named_over_shared_memory),
         cmocka_unit_test(lengths_that_differ_are_named_over_sockets),
+        cmocka_unit_test(lengths_that_differ_past_a_rank_that_does_not_know_them_are_named),
         cmocka_unit_test(vectors_that_are_wrong_by_themselves_are_argument_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

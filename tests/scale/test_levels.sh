@@ -22,7 +22,7 @@ printf 'rack1 *\n' >"$work/racks"
 
 # 10 ranks on 4 hosts: 3, 3, 3, 1.
 for collective in all_reduce broadcast reduce all_gather reduce_scatter all_gather_v reduce_scatter_v \
-    gather scatter all_to_all; do
+    gather scatter all_to_all gather_v scatter_v all_to_all_v; do
     run 10 $collective algo-hier
 done
 run 10 -r all_gather_v algo-hier

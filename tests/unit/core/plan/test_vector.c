@@ -121,10 +121,13 @@ static void gather_straight(const weft_algo_call_t *call, weft_plan_builder_t *b
     }
 }
 
-static void gather_in_a_chain(const weft_algo_call_t *call, weft_plan_builder_t *b)
+typedef enum link { LINK_PLAIN, LINK_WAITS, LINK_BAR, LINK_CHUNKS } link_t;
+
+/* What a rank passes on may wait for its own block, and blocks may be of two chunks. */
+static void gather_in_chain(const weft_algo_call_t *call, weft_plan_builder_t *b, link_t kind)
 {
-    uint32_t n = call->nranks, r = call->rank;
-    b->grid(b, 1, 0);
+    uint32_t n = call->nranks, r = call->rank, k = kind == LINK_CHUNKS ? 2 : 1;
+    b->grid(b, k, 0);
     uint32_t lane = b->lane(b);
     weft_operand_t down = {0}, up = {0};
     if (r != 0) {
@@ -133,15 +136,68 @@ static void gather_in_a_chain(const weft_algo_call_t *call, weft_plan_builder_t 
     if (r + 1 < n) {
         up = weft_port(b->port(b, lane, r + 1, 0, 0));
     }
-    copy(b, lane, r == 0 ? weft_out(0, 0) : down, weft_in(0, 0));
+    copy_many(b, lane, r == 0 ? weft_out(0, 0) : down, weft_in(0, 0), k);
+    if (kind == LINK_BAR) {
+        b->bar(b, lane, UINT64_C(1) << lane | UINT64_C(1) << b->lane(b));
+        b->bar(b, lane + 1, UINT64_C(1) << lane | UINT64_C(1) << (lane + 1));
+    }
     for (uint32_t from = r + 1; from < n; from++) {
-        weft_move_t move = {.dst = {r == 0 ? weft_out(from, 0) : down},
+        weft_move_t move = {.dst = {r == 0 ? weft_out(from * k, 0) : down},
                             .src = {up},
                             .ndst = 1,
                             .nsrc = 1,
-                            .like = r == 0 ? weft_out(from, 0) : weft_in(0, 0)};
+                            .cnt = k,
+                            .like = r == 0 ? weft_out(from * k, 0) : weft_in(0, 0)};
+        if (kind == LINK_WAITS) {
+            move.after[move.nafter++] = (weft_after_t){lane, 0};
+        }
         b->move(b, lane, &move);
     }
+}
+
+static void gather_in_a_chain(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    gather_in_chain(call, b, LINK_PLAIN);
+}
+
+static void gather_in_a_chain_that_waits(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    gather_in_chain(call, b, LINK_WAITS);
+}
+
+static void gather_in_a_chain_with_a_barrier(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    gather_in_chain(call, b, LINK_BAR);
+}
+
+static void gather_chunks_in_a_chain(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    gather_in_chain(call, b, LINK_CHUNKS);
+}
+
+/* Rank 1 passes on the block of rank 2. */
+static void scatter_in_a_chain(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    uint32_t r = call->rank;
+    b->grid(b, 1, 0);
+    uint32_t lane = b->lane(b);
+    if (r == 0) {
+        weft_operand_t up = weft_port(b->port(b, lane, 1, 0, 1));
+        copy(b, lane, up, weft_in(2, 0));
+        copy(b, lane, up, weft_in(1, 0));
+        copy(b, lane, weft_out(0, 0), weft_in(0, 0));
+        return;
+    }
+    weft_operand_t from = weft_port(b->port(b, lane, r - 1, 0, 0));
+    if (r == 1) {
+        weft_move_t move = {.dst = {weft_port(b->port(b, lane, 2, 0, 1))},
+                            .src = {from},
+                            .ndst = 1,
+                            .nsrc = 1,
+                            .like = weft_out(0, 0)};
+        b->move(b, lane, &move);
+    }
+    copy(b, lane, weft_out(0, 0), from);
 }
 
 static void scatter_straight(const weft_algo_call_t *call, weft_plan_builder_t *b)
@@ -158,7 +214,22 @@ static void scatter_straight(const weft_algo_call_t *call, weft_plan_builder_t *
     }
 }
 
-static void only_straight_ways_serve_pairs(void **state)
+static void blocks_may_be_passed_on_where_nothing_waits_for_it(void **state)
+{
+    (void)state;
+    for (uint32_t n = 3; n <= 6; n++) {
+        assert_int_equal(vector_of_written(gather_in_a_chain, WEFT_GATHER, n), WEFT_VECTOR_PASSED);
+        assert_int_equal(vector_of_written(gather_in_a_chain_that_waits, WEFT_GATHER, n),
+                         WEFT_VECTOR_NONE);
+        assert_int_equal(vector_of_written(gather_in_a_chain_with_a_barrier, WEFT_GATHER, n),
+                         WEFT_VECTOR_NONE);
+        assert_int_equal(vector_of_written(gather_chunks_in_a_chain, WEFT_GATHER, n),
+                         WEFT_VECTOR_NONE);
+    }
+    assert_int_equal(vector_of_written(scatter_in_a_chain, WEFT_SCATTER, 3), WEFT_VECTOR_PASSED);
+}
+
+static void only_ways_past_scratch_serve_pairs(void **state)
 {
     (void)state;
     for (uint32_t n = 2; n <= 5; n++) {
@@ -170,7 +241,6 @@ static void only_straight_ways_serve_pairs(void **state)
     assert_int_equal(vector_of_written(exchange_through_scratch, WEFT_ALL_TO_ALL, 2),
                      WEFT_VECTOR_NONE);
     assert_int_equal(vector_of_written(gather_in_a_chain, WEFT_GATHER, 2), WEFT_VECTOR_PAIRS);
-    assert_int_equal(vector_of_written(gather_in_a_chain, WEFT_GATHER, 3), WEFT_VECTOR_NONE);
 }
 
 /* Four ranks in two exchanges; the second moves two blocks in one MOVE. */
@@ -247,7 +317,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shipped_plans_keep_to_blocks),
-        cmocka_unit_test(only_straight_ways_serve_pairs),
+        cmocka_unit_test(only_ways_past_scratch_serve_pairs),
+        cmocka_unit_test(blocks_may_be_passed_on_where_nothing_waits_for_it),
         cmocka_unit_test(slices_must_stay_with_their_block),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,8 +21,9 @@
 
 #define RANKS_MAX 64
 
-/* Whether all plans since it was set serve blocks of different lengths. */
-static bool expected_vector;
+/* Whether all plans since it was set serve blocks of different lengths: those that all ranks know, and
+ * those that two ranks know. */
+static bool expected_vector, expected_pairs;
 
 /* As the option table of the plugin says. */
 typedef struct hier_config {
@@ -121,6 +122,8 @@ static void prove_at(weft_plan_t *const *plans, const char *layout, uint32_t slo
         }
         assert_true(coll != WEFT_ALL_REDUCE || report.same_on_all_ranks);
         expected_vector = expected_vector && report.vector == WEFT_VECTOR_BLOCKS;
+        expected_pairs = expected_pairs && (report.vector == WEFT_VECTOR_PAIRS ||
+                                            report.vector == WEFT_VECTOR_PASSED);
     }
 }
 
@@ -250,9 +253,10 @@ static void block_forms_over_rings_are_right_on_all_layouts_and_serve_vectors(vo
     assert_true(expected_vector);
 }
 
-static void blocks_pass_through_one_rank_of_each_host(void **state)
+static void blocks_pass_through_one_rank_of_each_host_and_serve_vectors(void **state)
 {
     (void)state;
+    expected_pairs = true;
     for (size_t i = 0; i < NLAYOUTS; i++) {
         uint32_t n = (uint32_t)strlen(layouts[i]);
         for (uint32_t root = 0; root<n; root += n> 9 ? 3 : 1) {
@@ -261,6 +265,8 @@ static void blocks_pass_through_one_rank_of_each_host(void **state)
         }
         prove(&hier_ring, layouts[i], WEFT_ALL_TO_ALL, 0);
     }
+    prove(&hier_ring, "aaabbbbb/aabccddd", WEFT_ALL_TO_ALL, 0);
+    assert_true(expected_pairs);
 }
 
 static uint32_t most_peers(weft_plan_t *const *plans, uint32_t n)
@@ -446,7 +452,7 @@ int main(void)
         cmocka_unit_test(block_forms_over_any_algorithm_are_right_on_equal_hosts),
         cmocka_unit_test(block_forms_are_right_on_unequal_hosts_over_any_algorithm),
         cmocka_unit_test(block_forms_over_rings_are_right_on_all_layouts_and_serve_vectors),
-        cmocka_unit_test(blocks_pass_through_one_rank_of_each_host),
+        cmocka_unit_test(blocks_pass_through_one_rank_of_each_host_and_serve_vectors),
         cmocka_unit_test(a_rank_has_links_to_hosts_and_not_to_all_ranks),
         cmocka_unit_test(levels_inside_and_above_hosts_are_used),
         cmocka_unit_test(no_more_crosses_an_outer_level_than_must),

@@ -22,7 +22,7 @@ static void binding_cut_vectors(const weft_program_t *program, const weft_bound_
                                 weft_segmentation_t *g)
 {
     *g = program->segmentation;
-    if (!program->pairs) {
+    if (program->pairs == WEFT_PAIRS_NONE) {
         weft_segmentation_params_t cut = {.k = g->k,
                                           .slices = g->slices,
                                           .slice_bytes = g->slice * program->elem,

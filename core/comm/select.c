@@ -146,12 +146,14 @@ static void select_fill_program(const weft_comm_state_t *state, const weft_args_
     program->out_chunks =
         weft_coll_blocks(shape, state->self.nranks, WEFT_OPERAND_OUT) * entry->plan->k;
     program->dtype = args->dtype;
-    program->pairs = weft_vectors_need(args->coll) == WEFT_VECTOR_PAIRS;
-    program->passes_on = program->pairs && entry->report.vector == WEFT_VECTOR_PASSED;
-    weft_segmentation_params_t cut = {.k = entry->plan->k,
-                                      .slices = choice->slices,
-                                      .slice_bytes = choice->slice_bytes,
-                                      .channels = program->passes_on ? 1 : choice->channels};
+    program->pairs = weft_vectors_need(args->coll) != WEFT_VECTOR_PAIRS ? WEFT_PAIRS_NONE
+                     : entry->report.vector == WEFT_VECTOR_PASSED       ? WEFT_PAIRS_LEARNED
+                                                                        : WEFT_PAIRS_KNOWN;
+    weft_segmentation_params_t cut = {
+        .k = entry->plan->k,
+        .slices = choice->slices,
+        .slice_bytes = choice->slice_bytes,
+        .channels = program->pairs == WEFT_PAIRS_LEARNED ? 1 : choice->channels};
     program->channels = cut.channels;
     if (weft_coll_has_vectors(args->coll)) {
         weft_segmentation_set_largest(&program->segmentation, program->elem, &cut);

@@ -141,7 +141,7 @@ static void device_run_image_describe(image_t *image, const weft_program_t *prog
     p->elem = (uint32_t)program->elem;
     p->pre = program->pre;
     p->final = program->flags != 0;
-    p->pairs = program->pairs;
+    p->pairs = program->pairs != WEFT_PAIRS_NONE;
     p->channels = program->channels;
     p->messages = program->signature.coll == WEFT_SEND_RECV ? program->in_chunks : 0;
 }

@@ -50,7 +50,7 @@ weft_status_t weft_interpreter_init(weft_interpreter_t *run, const weft_program_
                                              .width = run->width,
                                              .length = run->length,
                                              .scratch_bytes = program->memory.tmp_bytes});
-    if (status == WEFT_OK && program->passes_on) {
+    if (status == WEFT_OK && program->pairs == WEFT_PAIRS_LEARNED) {
         run->learned = weft_os_alloc((plan->nmoves + 1) * sizeof *run->learned, 0);
         status = run->learned != NULL ? WEFT_OK
                                       : weft_fail(WEFT_ERR_RESOURCE, ENOMEM,

@@ -80,7 +80,8 @@ static inline bool weft_measure_pair(const weft_interpreter_t *run, const weft_l
 }
 
 /* Takes the count of a block from its first message, which has come, and makes the run long enough
- * for it. The plan has one chunk per block and such a MOVE once in a pass (core/plan/run_vector.c). */
+ * for it. The plan has one chunk per block, and such a MOVE once in a pass
+ * (core/plan/run_vector.c). */
 static inline void weft_measure_learn(weft_interpreter_t *run, const weft_lane_run_t *lane,
                                       weft_member_t *m)
 {
@@ -117,7 +118,7 @@ static inline bool weft_measure(const weft_interpreter_t *run, const weft_lane_r
         count = weft_measure_count(run, kind, weft_measure_block(run, chunk, &part));
     }
     m->shape.chunk = weft_segmentation_chunk(&run->segmentation, count, lane->pass, part);
-    return !program->pairs || weft_measure_pair(run, lane, m, count);
+    return program->pairs == WEFT_PAIRS_NONE || weft_measure_pair(run, lane, m, count);
 }
 
 #endif

@@ -200,7 +200,7 @@ static weft_port_t *member_blocker(const weft_member_t *m)
 static const weft_signature_t *member_signature(const weft_interpreter_t *run,
                                                 const weft_member_t *m)
 {
-    return run->program->pairs ? &m->signature : &run->signature;
+    return run->program->pairs != WEFT_PAIRS_NONE ? &m->signature : &run->signature;
 }
 
 static bool member_signatures_match(weft_interpreter_t *run, const weft_member_t *m)

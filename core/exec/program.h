@@ -37,6 +37,13 @@ typedef struct weft_program_memory {
     bool on_host;        /* buffers and slots are host memory, which anybody can copy */
 } weft_program_memory_t;
 
+/* Who knows the count of a block. */
+typedef enum weft_pairs {
+    WEFT_PAIRS_NONE = 0, /* all ranks, or all blocks are equal */
+    WEFT_PAIRS_KNOWN,    /* whoever handles the block */
+    WEFT_PAIRS_LEARNED   /* its two ends; others learn it from messages, on one channel */
+} weft_pairs_t;
+
 typedef struct weft_program {
     const weft_plan_t *plan;
     weft_segmentation_t segmentation;
@@ -48,13 +55,12 @@ typedef struct weft_program {
     weft_op_t op; /* of the kernel */
     size_t elem;  /* bytes of an element */
     uint32_t in_chunks, out_chunks, tmp_chunks;
-    uint32_t flags;    /* WEFT_COMBINE_FINAL if the kernel has to know FINAL moves */
-    bool pairs;        /* vector collective whose counts two ranks know each */
-    bool passes_on;    /* … and ranks learn the counts of blocks that they pass on; one channel */
-    bool pre;          /* IN is pre-multiplied */
-    bool in_place;     /* proved for in-place calls */
-    uint32_t channels; /* copies of the plan; copy c runs the passes c, c + channels … */
-    uint32_t nports;   /* of all channels */
+    uint32_t flags;      /* WEFT_COMBINE_FINAL if the kernel has to know FINAL moves */
+    weft_pairs_t pairs;  /* counts that two ranks know, in a vector collective */
+    bool pre;            /* IN is pre-multiplied */
+    bool in_place;       /* proved for in-place calls */
+    uint32_t channels;   /* copies of the plan; copy c runs the passes c, c + channels … */
+    uint32_t nports;     /* of all channels */
     weft_port_t **ports; /* by channel, then as in the plan; NULL until bound */
     uint32_t bound;      /* ports bound so far */
     weft_program_memory_t memory;

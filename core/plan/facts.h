@@ -15,9 +15,9 @@ typedef struct weft_plan_facts {
     double touched; /* … in sources and destinations */
     bool waits;     /* some MOVE has `after` */
     bool direct;    /* each MOVE goes from IN to ports or OUT, or from a port to OUT */
-    bool
-        passes_on; /* … or from a port to ports: then one chunk, once in a pass, with no waits or BAR
-                     * in the plan, and blocks are one chunk */
+    /* As `direct`, or from a port to ports: one chunk, once in a pass, in a plan of one chunk a
+     * block without waits and BARs. */
+    bool passes_on;
 } weft_plan_facts_t;
 
 /* Also adds the chunks that each port passes on in one pass to chunks[port]. */

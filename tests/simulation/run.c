@@ -54,6 +54,15 @@ static uint32_t threads_alive(const process_t *process)
     return alive;
 }
 
+/* The root of a join stays for ranks that are late, and ends by itself. */
+static void rank_settle(const process_t *process)
+{
+    uint64_t until = machine.now + CALL_MOST;
+    while (threads_alive(process) > 1 && machine.now < until) {
+        (void)thread_sleep("the end of other threads", machine.now + 100 * SIM_MS);
+    }
+}
+
 static void *rank_run(void *arg)
 {
     player_task_t *task = arg;
@@ -63,6 +72,7 @@ static void *rank_run(void *arg)
     *(void **)&main_of = image_symbol(process->image, "player_main");
     machine.apart--;
     void *code = main_of(task);
+    rank_settle(process);
     run.left[task->member] = memory_holds(process);
     run.files[task->member] = process->files_open;
     run.threads[task->member] = threads_alive(process);

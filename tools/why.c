@@ -141,16 +141,26 @@ static void why_put_json(const why_request_t *request, const weft_comm_figures_t
     json_close(&json, '}');
 }
 
-/* Every rank must come to the same table. */
-static weft_status_t why_compare(weft_comm_t *comm, uint32_t nranks, const why_rows_t *rows)
+/* Every rank must come to the same table: rank 0 compares. Messages need no algorithm, and the one that
+ * is asked about may be the only one that is allowed. */
+static weft_status_t why_compare(weft_comm_t *comm, uint32_t rank, uint32_t nranks,
+                                 const why_rows_t *rows)
 {
     uint64_t mine = why_rows_hash(rows);
+    if (rank != 0) {
+        return weft_send(&mine, 1, WEFT_UINT64, 0, comm, NULL);
+    }
     uint64_t *all = calloc(nranks, sizeof *all);
     if (all == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for the answers of %u ranks", nranks);
     }
-    weft_status_t status = weft_all_gather(&mine, all, 1, WEFT_UINT64, comm, NULL);
-    for (uint32_t i = 0; i < nranks && status == WEFT_OK; i++) {
+    weft_status_t status = weft_group_start();
+    for (uint32_t i = 1; i < nranks && status == WEFT_OK; i++) {
+        status = weft_recv(&all[i], 1, WEFT_UINT64, i, comm, NULL);
+    }
+    weft_status_t ended = weft_group_end();
+    status = status == WEFT_OK ? ended : status;
+    for (uint32_t i = 1; i < nranks && status == WEFT_OK; i++) {
         if (all[i] != mine) {
             status = weft_fail(WEFT_ERR_STATE, 0, "rank %u would choose otherwise", i);
         }
@@ -176,7 +186,7 @@ static weft_status_t why_ask(weft_comm_t *comm, const why_request_t *request, ui
                            figures.nranks - 1);
     }
     status = status != WEFT_OK ? status : why_rows_make(comm, &call, &request->sizes, &rows);
-    status = status != WEFT_OK ? status : why_compare(comm, figures.nranks, &rows);
+    status = status != WEFT_OK ? status : why_compare(comm, rank, figures.nranks, &rows);
     if (status == WEFT_OK && rank == 0) {
         (request->json ? why_put_json : why_print_table)(request, &figures, &rows);
     }

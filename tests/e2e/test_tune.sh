@@ -55,6 +55,9 @@ says out '"decided_by": "--set any: algo-flat slices=1"'
 
 expect 0 "$weft" why all_reduce -P 2 -b 1K -e 1K --json -A algo-ring
 says out '"algorithm": "algo-ring"'
+# The ranks compare their answers although the one algorithm that is allowed has no all_gather.
+expect 0 "$weft" why all_reduce -P 3 -b 1K -e 1K -A algo-tree
+says out '^# all 3 ranks answer alike'
 expect 3 "$weft" why all_reduce -P 2 -b 1K -e 1K -A algo-rnig
 says err 'algo-rnig.*did you mean algo-ring'
 

@@ -222,9 +222,18 @@ static bool strike_in_time(trial_t *trial)
     return true;
 }
 
+/* Says what this machine lacks for the cell, or NULL. */
+static const char *find_lack(const trial_t *trial)
+{
+    if (trial->cell->transport == RXE && access("/sys/class/infiniband/rxe0", F_OK) != 0) {
+        return "there is no adapter rxe0: scripts/fault-matrix --guest has one";
+    }
+    return trial->sandboxed ? sandbox_enter() : NULL;
+}
+
 static void run_here(trial_t *trial, outcome_t *outcome)
 {
-    const char *lacks = trial->sandboxed ? sandbox_enter() : NULL;
+    const char *lacks = find_lack(trial);
     if (lacks == NULL) {
         strike_prepare(trial);
         if (is_there_before(trial->cell)) {

@@ -121,6 +121,24 @@ static weft_status_t variants_add(weft_family_t *family, const variant_origin_t 
     return WEFT_OK;
 }
 
+/* What variant() returned for `index` breaks its contract: says so. */
+static weft_status_t variants_check(const char *name, uint32_t index, const char *spec)
+{
+    if (index == WEFT_TUNER_VARIANTS_MAX) {
+        return weft_fail(WEFT_ERR_PLUGIN, 0,
+                         "%s: variant: found more than %u algorithms, expected NULL after the last",
+                         name, WEFT_TUNER_VARIANTS_MAX);
+    }
+    if (strnlen(spec, WEFT_TUNER_VARIANT_TEXT) == WEFT_TUNER_VARIANT_TEXT ||
+        strchr(spec, ':') == NULL) {
+        return weft_fail(
+            WEFT_ERR_PLUGIN, 0,
+            "%s: variant: found \"%.60s\", expected \"NAME:X=Y\" of less than %u bytes", name, spec,
+            WEFT_TUNER_VARIANT_TEXT);
+    }
+    return WEFT_OK;
+}
+
 static weft_status_t variants_ask_tuner(weft_family_t *family)
 {
     const weft_family_tuner_t *tuner = &family->tuner;
@@ -138,7 +156,8 @@ static weft_status_t variants_ask_tuner(weft_family_t *family)
             break;
         }
         origin.place = origin.place != NULL ? origin.place : name;
-        status = variants_add(family, &origin, spec);
+        status = variants_check(name, i, spec);
+        status = status == WEFT_OK ? variants_add(family, &origin, spec) : status;
     }
     return status;
 }

@@ -233,10 +233,26 @@ static weft_status_t tuner_wrong_choose(weft_tuner_t *tuner, const weft_tuner_ca
     return WEFT_OK;
 }
 
+static const char *tuner_wrong_variant(weft_tuner_t *tuner, uint32_t index, const char **origin_p)
+{
+    (void)tuner;
+    (void)origin_p;
+    if (wrong_is("variant-crash"))
+        other_crash();
+    if (wrong_is("variant-hang"))
+        sleep(1000);
+    if (wrong_is("variant-endless"))
+        return "algo-pat:";
+    if (wrong_is("variant-no-parameters") && index == 0)
+        return "algo-ring";
+    return NULL;
+}
+
 static const weft_tuner_ops_t ops = {.size = sizeof ops,
                                      .create = tuner_wrong_create,
                                      .destroy = tuner_wrong_destroy,
-                                     .choose = tuner_wrong_choose};
+                                     .choose = tuner_wrong_choose,
+                                     .variant = tuner_wrong_variant};
 #define NAME "tuner-wrong"
 #define MAJOR WEFT_ABI_TUNER_MAJOR
 #define MINOR WEFT_ABI_TUNER_MINOR

@@ -185,6 +185,45 @@ static void tuner_infinite(const kit_run_t *run)
     kit_instance_close(&instance);
 }
 
+/* Returns the variant of that number, or NULL past the last. */
+static const char *tuner_variant(kit_instance_t *instance, uint32_t index)
+{
+    const weft_tuner_ops_t *ops = instance->ops;
+    const char *origin = "";
+    const char *spec = ops->variant(instance->object, index, &origin);
+    if (spec != NULL && index == WEFT_TUNER_VARIANTS_MAX) {
+        kit_fail("variant: found more than %u algorithms, expected NULL after the last",
+                 WEFT_TUNER_VARIANTS_MAX);
+    }
+    if (spec != NULL && (strnlen(spec, WEFT_TUNER_VARIANT_TEXT) == WEFT_TUNER_VARIANT_TEXT ||
+                         strchr(spec, ':') == NULL)) {
+        kit_fail("variant: found \"%.60s\", expected \"NAME:X=Y\" of less than %u bytes", spec,
+                 WEFT_TUNER_VARIANT_TEXT);
+    }
+    return spec;
+}
+
+static void tuner_variants(const kit_run_t *run)
+{
+    kit_instance_t one, other;
+    kit_instance_open(&one, run);
+    kit_instance_open(&other, run);
+    const weft_tuner_ops_t *ops = one.ops;
+    for (uint32_t i = 0; ops->variant != NULL; i++) {
+        const char *first = tuner_variant(&one, i), *second = tuner_variant(&other, i);
+        if ((first == NULL) != (second == NULL) || (first != NULL && strcmp(first, second) != 0)) {
+            kit_fail("variant: found \"%s\" and \"%s\" in two instances, expected the same: all "
+                     "ranks must give the same answer",
+                     first != NULL ? first : "NULL", second != NULL ? second : "NULL");
+        }
+        if (first == NULL) {
+            break;
+        }
+    }
+    kit_instance_close(&other);
+    kit_instance_close(&one);
+}
+
 static const struct {
     const char *name;
     void (*run)(const kit_run_t *run);
@@ -196,6 +235,7 @@ static const struct {
     {"every collective and type gets a choice", tuner_collectives},
     {"answers depend on no call before and no instance", tuner_history},
     {"equal prices give one answer", tuner_ties},
+    {"algorithms with parameters are few, written out, and the same on all ranks", tuner_variants},
     {"a model without finite times ends in a choice or an error in words", tuner_infinite},
 };
 

@@ -72,6 +72,10 @@ typedef double (*weft_tuner_cost_fn_t)(const weft_tuner_call_t *call,
                                        const weft_tuner_candidate_t *candidate, uint32_t slices,
                                        uint64_t slice_bytes);
 
+/* Of variant(): how many algorithms with parameters, and bytes of one text with its zero. */
+#define WEFT_TUNER_VARIANTS_MAX 48u
+#define WEFT_TUNER_VARIANT_TEXT 160u
+
 typedef struct weft_tuner_ops {
     size_t size;
 
@@ -97,8 +101,8 @@ typedef struct weft_tuner_ops {
      * values. NULL for `index` past the last. Each that serves a call is a candidate besides the
      * algorithm as it is configured, and has what is behind the colon as `params`. The core checks
      * names and values: ERR_CONFIG with the nearest word. *origin_p says where the text was given
-     * ("weft.ini:12"); it may be left as it is. The tuner owns both texts. At most 48 on all ranks
-     * alike; asked once, after check().
+     * ("weft.ini:12"); it may be left as it is. The tuner owns both texts. At most
+     * WEFT_TUNER_VARIANTS_MAX, on all ranks alike; asked once, after check().
      * Blocking: no. Thread: [control]. */
     const char *(*variant)(weft_tuner_t *tuner, uint32_t index, const char **origin_p);
 } weft_tuner_ops_t;

@@ -278,6 +278,7 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "weft_comm_size": (_STATUS, (_P, _P)),
     "weft_comm_name": (_STATUS, (_P, _P, c_size_t)),
     "weft_comm_set_name": (_STATUS, (_P, c_char_p)),
+    "weft_comm_set_channels": (_STATUS, (_P, c_uint32)),
     "weft_comm_explain": (_STATUS, (_P, _ENUM, c_uint64, _ENUM, _ENUM, c_uint32, _P, c_size_t)),
     "weft_comm_predict": (_STATUS, (_P, _ENUM, c_uint64, _ENUM, _ENUM, c_uint32, _P)),
     "weft_mem_alloc": (_STATUS, (_P, c_uint64, _P)),

@@ -183,6 +183,11 @@ class Communicator(Collectives[None]):
     def name(self, name: str) -> None:
         check(lib.weft_comm_set_name(self._handle, name.encode()))
 
+    def set_channels(self, most: int) -> None:
+        """Lets at most that many channels share a message, so that other kernels find room on a
+        device; 0: as many as the job has. The same on all ranks, before the first operation."""
+        check(lib.weft_comm_set_channels(self._handle, most))
+
     # Calls ----------------------------------------------------------------------------------------
 
     def recv(self, array: Any, peer: int = ANY_RANK, **options: Any) -> int:

@@ -300,6 +300,20 @@ class Collectives(unittest.TestCase):
 
         self.check(run, [["world", True, True]] * N)
 
+    def test_a_limit_of_channels_comes_before_the_first_operation(self):
+        def run(comm):
+            with comm.dup() as copy:
+                copy.set_channels(1)
+                data = array.array("i", [comm.rank])
+                copy.all_reduce(data)
+                try:
+                    copy.set_channels(2)
+                except weft.WeftError as error:
+                    return [data[0], error.status.name]
+                return [data[0], "none"]
+
+        self.check(run, [[sum(range(N)), "ERR_STATE"]] * N)
+
     def test_a_user_operator(self):
         def run(comm):
             def longer(inout, values):

@@ -67,10 +67,10 @@ static bool is_cut(const judgement_t *j)
     return j->cell->fault == RESET || j->cell->promise == SIDES || j->cell->promise == ONE_SIDE;
 }
 
-/* A rank, or where nobody answers. */
+/* A rank, in this communicator or another, or where nobody answers. */
 static bool names_somebody(const weft_error_t *error)
 {
-    return error->peer >= 0 || strstr(error->text, "10.77.0.") != NULL ||
+    return error->peer >= 0 || error->peer_pid > 0 || strstr(error->text, "10.77.0.") != NULL ||
            strstr(error->text, "ranks ") != NULL;
 }
 
@@ -235,7 +235,9 @@ void judge(const trial_t *trial, outcome_t *outcome)
     uint32_t all = (1u << MATRIX_RANKS) - 1;
     const cell_t *cell = trial->cell;
     judgement_t j = {.trial = trial, .cell = cell, .outcome = outcome, .going_on = all};
-    bool goes_on = cell->promise == GOES_ON || (cell->promise == EITHER && !any_failed(trial));
+    /* A connection that is reset before the root knows whose it is, is made again. */
+    bool either = cell->promise == EITHER || (cell->fault == RESET && cell->moment == JOIN);
+    bool goes_on = cell->promise == GOES_ON || (either && !any_failed(trial));
     if (cell->promise == NAMED) {
         j.going_on &= ~(1u << trial->victim);
     }

@@ -60,10 +60,11 @@ static bool reset_connection(int process, int fd)
     return done;
 }
 
-/* All at once, as far as the victim can see: it is stopped meanwhile. */
-static void reset_connections(const trial_t *trial)
+/* All at once, as far as the victim can see: it is stopped meanwhile. Returns how many. */
+static uint32_t reset_connections(const trial_t *trial)
 {
     char path[64];
+    uint32_t count = 0;
     snprintf(path, sizeof path, "/proc/%d/fd", (int)victim_of(trial));
     int process = (int)syscall(SYS_pidfd_open, victim_of(trial), 0);
     DIR *dir = opendir(path);
@@ -71,7 +72,7 @@ static void reset_connections(const trial_t *trial)
     kill(victim_of(trial), SIGSTOP);
     while (dir != NULL && process >= 0 && (entry = readdir(dir)) != NULL) {
         if (entry->d_name[0] != '.') {
-            (void)reset_connection(process, atoi(entry->d_name));
+            count += reset_connection(process, atoi(entry->d_name));
         }
     }
     kill(victim_of(trial), SIGCONT);
@@ -79,6 +80,16 @@ static void reset_connections(const trial_t *trial)
         closedir(dir);
     }
     weft_os_close(process);
+    return count;
+}
+
+/* On a busy machine a rank that joins may have none yet. */
+static void reset_some(const trial_t *trial)
+{
+    uint64_t until = weft_os_deadline(10);
+    while (reset_connections(trial) == 0 && weft_os_clock_ns() < until) {
+        sleep_ms(1);
+    }
 }
 
 /* Limits ---------------------------------------------------------------------------------------- */
@@ -202,7 +213,7 @@ void strike(trial_t *trial)
         host_deafen(trial->victim);
         break;
     case RESET:
-        reset_connections(trial);
+        reset_some(trial);
         break;
     case FLAP:
     case CABLE:

@@ -562,6 +562,8 @@ static void the_file_of_a_rank_that_dies_as_all_have_claimed_is_removed(void **u
     while (files_left() > notes_left() || notes_left() == 0) {
         weft_os_sleep_ns(WEFT_NS_PER_MS);
     }
+    /* Its file goes before its claim has come. The claim does not end before rank 2 is here. */
+    weft_os_sleep_ns(WEFT_NS_PER_S);
     assert_int_equal(kill(other, SIGSTOP), 0);
     assert_int_equal(weft_os_private_write(path, bytes, size), WEFT_OK);
     atomic_fetch_add(&shared->done, 1);

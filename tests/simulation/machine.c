@@ -254,7 +254,7 @@ static void process_free_threads(process_t *process)
 static void machine_all_ended(void *nothing)
 {
     (void)nothing;
-    queue.stop = true;
+    queue.stop = machine.alive == 0; /* a newcomer may have been started */
 }
 
 /* Between two turns: nothing of the process runs. */

@@ -56,12 +56,13 @@ static const weft_flight_record_t *record_of(uint32_t rank)
     return found;
 }
 
-/* The operation with that number, when it has ended; NULL: it has not after two seconds. */
+/* The operation with that number, when it has ended; NULL: it has not after two seconds, or there is no
+ * record. */
 static const weft_flight_entry_t *entry_of(const weft_flight_record_t *record, weft_coll_t coll,
                                            uint64_t sequence)
 {
     const uint64_t until = weft_os_deadline(2);
-    while (weft_os_clock_ns() < until) {
+    while (record != NULL && weft_os_clock_ns() < until) {
         for (uint32_t i = 0; i < WEFT_FLIGHT_ENTRIES; i++) {
             const weft_flight_entry_t *entry = &record->comm[0].entry[i];
             if (atomic_load(&entry->state) == WEFT_FLIGHT_DONE && entry->coll == coll &&
@@ -79,10 +80,6 @@ static int reduce(desk_t *desk)
     uint32_t rank = desk->rank;
     int wrong = 0;
     const weft_flight_record_t *record = record_of(rank);
-    NEED(record != NULL);
-    if (record == NULL) {
-        return wrong;
-    }
     NEED(weft_barrier(desk->comm, NULL) == WEFT_OK);
     const uint64_t before = weft_os_clock_ns();
     NEED(weft_all_reduce(desk->in, desk->out, LARGE, WEFT_INT32, WEFT_SUM, desk->comm,
@@ -118,10 +115,6 @@ static int send(desk_t *desk)
     uint32_t rank = desk->rank;
     int wrong = 0;
     const weft_flight_record_t *record = record_of(rank);
-    NEED(record != NULL);
-    if (record == NULL) {
-        return wrong;
-    }
     NEED(rank == 0
              ? weft_send(desk->in, LARGE, WEFT_INT32, 1, desk->comm, &desk->call[0]) == WEFT_OK
              : weft_recv(desk->out, LARGE, WEFT_INT32, 0, desk->comm, &desk->call[0]) == WEFT_OK);

@@ -34,6 +34,9 @@ enum { MEASURE_NOT, MEASURE_NOW, MEASURED };
 /* See compare_holdings(). */
 enum { MAPS_MORE = 8, KIB_MORE = 4096 };
 
+/* What a rank holds in the beginning has settled when so many counts in a row were equal. */
+enum { EQUAL_COUNTS = 10, COUNT_EACH_MS = 20 };
+
 /* The progress thread starts when it is first needed, which may be after the first count. */
 enum { LATE_THREADS = 1 };
 
@@ -66,6 +69,19 @@ typedef struct player {
     survivor_t self;
     uint64_t in[COUNT_MOST], out[COUNT_MOST];
 } player_t;
+
+/* The links of the health channel are made in the background. */
+static holdings_t settled_first(void)
+{
+    holdings_t now = holdings_now();
+    for (uint32_t equal = 0; equal < EQUAL_COUNTS;) {
+        weft_os_sleep_ns(COUNT_EACH_MS * WEFT_NS_PER_MS);
+        uint32_t fds = now.fds;
+        now = holdings_now();
+        equal = now.fds == fds ? equal + 1 : 0;
+    }
+    return now;
+}
 
 /* A root of a growth that failed waits some seconds for ranks that never come. */
 static holdings_t settled_since(const holdings_t *before)
@@ -132,15 +148,40 @@ static void want(void *arg, uint32_t seat, const weft_ticket_t *ticket)
     atomic_fetch_add(&p->board->seats[seat].wanted, 1);
 }
 
-/* Trains until the test says that it is enough, which goes with the numbers, so that all hear it at the
- * same step. */
+/* True in *stop_p when any rank was told to stop: all hear it at the same step. Everybody writes to
+ * everybody, so that what a rank holds does not hang on the algorithms of its last calls. */
+static weft_status_t ask_all_to_stop(player_t *p, bool *stop_p)
+{
+    uint32_t mine[SURVIVOR_MOST], theirs[SURVIVOR_MOST] = {0}, stop = atomic_load(&p->board->stop);
+    for (uint32_t s = 0; s < p->self.size; s++) {
+        mine[s] = stop;
+    }
+    weft_status_t status = weft_all_to_all(mine, theirs, 1, WEFT_UINT32, p->self.comm, NULL);
+    *stop_p = false;
+    for (uint32_t s = 0; s < p->self.size; s++) {
+        *stop_p = *stop_p || theirs[s] != 0;
+    }
+    return status;
+}
+
+static void count_if_asked(player_t *p)
+{
+    if (p->self.seat != 0 || atomic_load(&p->board->measure) != MEASURE_NOW) {
+        return;
+    }
+    if (p->board->before.fds == 0) {
+        p->board->before = settled_first();
+    } else {
+        p->board->middle = settled_since(&p->board->before);
+    }
+    atomic_store(&p->board->measure, MEASURED);
+}
+
+/* Trains until the test says that it is enough. */
 static void play(player_t *p)
 {
-    enum { STEPS_BEFORE = 6 };
-    bool fresh = true;
-    uint32_t made = 0;
+    bool fresh = true, stop = false;
     for (;;) {
-        uint32_t stop = atomic_load(&p->board->stop), all = 0;
         weft_status_t status = fresh ? survivor_meet(&p->self) : WEFT_OK;
         status = status == WEFT_OK ? train(p) : status;
         if (status == WEFT_OK && fresh) {
@@ -148,18 +189,13 @@ static void play(player_t *p)
         }
         if (status == WEFT_OK) {
             p->self.step++;
-            made++;
-            status = weft_all_reduce(&stop, &all, 1, WEFT_UINT32, WEFT_MAX, p->self.comm, NULL);
+            status = ask_all_to_stop(p, &stop);
         }
-        if (p->self.seat == 0 && made == STEPS_BEFORE) {
-            p->board->before = holdings_now();
-        }
-        if (status == WEFT_OK && all != 0) {
+        if (status == WEFT_OK && stop) {
             return;
         }
-        if (p->self.seat == 0 && atomic_load(&p->board->measure) == MEASURE_NOW) {
-            p->board->middle = settled_since(&p->board->before);
-            atomic_store(&p->board->measure, MEASURED);
+        if (status == WEFT_OK) {
+            count_if_asked(p);
         }
         fresh = status != WEFT_OK;
         if (fresh) {
@@ -297,8 +333,8 @@ static void pass(job_t *job, unsigned *seed, uint64_t most_ns)
     } while (weft_os_clock_ns() < until);
 }
 
-/* Half of the deaths are over: what rank 0 holds now it may hold in the end, whatever caches have
- * become full until now. */
+/* Rank 0 counts what it holds: before the first death, and when half of the deaths are over, whatever
+ * caches have become full until then. */
 static void measure(job_t *job)
 {
     uint64_t until = weft_os_clock_ns() + 100 * WEFT_NS_PER_S;
@@ -333,6 +369,9 @@ static void run_deaths(job_t *job)
     unsigned seed = job->trial->seed;
     bool measured = false;
     (void)await(job, 1);
+    if (job->trial->spares) {
+        measure(job);
+    }
     for (uint32_t k = 0; k < job->trial->kills;) {
         pass(job, &seed, 10 * WEFT_NS_PER_MS);
         uint64_t since = kill_one(job, &seed);

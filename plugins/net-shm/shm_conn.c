@@ -117,15 +117,25 @@ static weft_status_t shm_conn_reach(weft_net_conn_t *conn)
                                  conn->name.sun_path + 1);
 }
 
-static weft_status_t shm_conn_send_memory(weft_net_conn_t *conn)
+/* The record of the connector is the size of the memory; its first bytes carry the descriptor. A stream may
+ * take and deliver it in pieces. */
+static struct msghdr shm_conn_record(weft_net_conn_t *conn, struct iovec *vec,
+                                     shm_control_t *control)
 {
-    uint64_t bytes = conn->memory.bytes;
-    shm_control_t control = {.bytes = {0}};
-    struct iovec vec = {.iov_base = &bytes, .iov_len = sizeof bytes};
-    struct msghdr message = {.msg_iov = &vec,
-                             .msg_iovlen = 1,
-                             .msg_control = &control,
-                             .msg_controllen = sizeof control};
+    *vec = (struct iovec){.iov_base = (uint8_t *)conn->record + conn->done,
+                          .iov_len = sizeof(uint64_t) - conn->done};
+    *control = (shm_control_t){.bytes = {0}};
+    return (struct msghdr){
+        .msg_iov = vec, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof *control};
+}
+
+/* Sends the first bytes. */
+static weft_status_t shm_conn_send_descriptor(weft_net_conn_t *conn)
+{
+    struct iovec vec;
+    shm_control_t control;
+    memcpy(conn->record, &conn->memory.bytes, sizeof conn->memory.bytes);
+    struct msghdr message = shm_conn_record(conn, &vec, &control);
     struct cmsghdr *header = CMSG_FIRSTHDR(&message);
     header->cmsg_level = SOL_SOCKET;
     header->cmsg_type = SCM_RIGHTS;
@@ -135,16 +145,27 @@ static weft_status_t shm_conn_send_memory(weft_net_conn_t *conn)
     do {
         sent = sendmsg(conn->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     } while (sent < 0 && errno == EINTR);
-    if (sent < 0 && errno == EAGAIN) {
-        return WEFT_IN_PROGRESS;
+    if (sent < 0) {
+        return errno == EAGAIN ? WEFT_IN_PROGRESS : WEFT_ERR_LINK;
     }
-    if (sent != (ssize_t)sizeof bytes) {
-        return conn->host->set_error(conn->host, WEFT_ERR_LINK, sent < 0 ? errno : 0,
-                                     "cannot hand shared memory to %s", conn->info.peer);
-    }
+    conn->done = (uint32_t)sent;
     close(conn->memory.fd);
     conn->memory.fd = -1;
     return WEFT_OK;
+}
+
+static weft_status_t shm_conn_send_memory(weft_net_conn_t *conn)
+{
+    weft_status_t status = conn->done == 0 ? shm_conn_send_descriptor(conn) : WEFT_OK;
+    if (status == WEFT_OK) {
+        status = weft_record_send(conn->fd, conn->record, sizeof(uint64_t), &conn->done);
+    }
+    if (status == WEFT_ERR_LINK) {
+        return conn->host->set_error(conn->host, status, errno, "cannot hand shared memory to %s",
+                                     conn->info.peer);
+    }
+    conn->done = status == WEFT_OK ? 0 : conn->done;
+    return status;
 }
 
 static weft_status_t shm_conn_read_ack(weft_net_conn_t *conn)
@@ -229,32 +250,42 @@ static int shm_control_fd(struct msghdr *message)
     return fd;
 }
 
-static weft_status_t shm_conn_read_memory(weft_net_conn_t *conn)
+/* Reads the first bytes. */
+static weft_status_t shm_conn_read_descriptor(weft_net_conn_t *conn)
 {
-    uint64_t bytes = 0;
-    shm_control_t control = {.bytes = {0}};
-    struct iovec vec = {.iov_base = &bytes, .iov_len = sizeof bytes};
-    struct msghdr message = {.msg_iov = &vec,
-                             .msg_iovlen = 1,
-                             .msg_control = &control,
-                             .msg_controllen = sizeof control};
+    struct iovec vec;
+    shm_control_t control;
+    struct msghdr message = shm_conn_record(conn, &vec, &control);
     ssize_t got;
     do {
         got = recvmsg(conn->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     } while (got < 0 && errno == EINTR);
-    if (got < 0 && errno == EAGAIN) {
-        return WEFT_IN_PROGRESS;
+    if (got < 0) {
+        return errno == EAGAIN ? WEFT_IN_PROGRESS : WEFT_ERR_LINK;
     }
-    int cause = got < 0 ? errno : 0;
-    int fd = got > 0 ? shm_control_fd(&message) : -1;
-    if (got == (ssize_t)sizeof bytes && fd >= 0) {
-        return shm_memory_attach(conn->host, fd, bytes, &conn->memory);
+    errno = 0;
+    conn->done = (uint32_t)got;
+    conn->memory.fd = got > 0 ? shm_control_fd(&message) : -1;
+    return conn->memory.fd >= 0 ? WEFT_OK : WEFT_ERR_LINK;
+}
+
+static weft_status_t shm_conn_read_memory(weft_net_conn_t *conn)
+{
+    weft_status_t status = conn->done == 0 ? shm_conn_read_descriptor(conn) : WEFT_OK;
+    if (status == WEFT_OK) {
+        status = weft_record_receive(conn->fd, conn->record, sizeof(uint64_t), &conn->done);
     }
-    if (fd >= 0) {
-        close(fd);
+    if (status == WEFT_ERR_LINK) {
+        return conn->host->set_error(conn->host, WEFT_ERR_PROTO, errno, "%s sent no shared memory",
+                                     conn->info.peer);
     }
-    return conn->host->set_error(conn->host, WEFT_ERR_PROTO, cause, "%s sent no shared memory",
-                                 conn->info.peer);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    uint64_t bytes;
+    memcpy(&bytes, conn->record, sizeof bytes);
+    conn->done = 0;
+    return shm_memory_attach(conn->host, conn->memory.fd, bytes, &conn->memory);
 }
 
 weft_status_t shm_conn_join(weft_net_conn_t *conn)

@@ -86,9 +86,19 @@ void shm_listener_close(weft_net_listener_t *listener)
     listener->host->free(listener->host, listener);
 }
 
-/* Advances the connections that hold the secret and have not handed over their memory yet. Returns
- * one that is complete, or NULL. */
-static weft_net_conn_t *shm_listener_join(weft_net_listener_t *listener)
+/* Says why a connection was given up that nobody has heard of yet. The connector tries again. */
+static void shm_listener_tell(weft_net_listener_t *listener, const weft_net_conn_t *conn,
+                              weft_status_t status)
+{
+    listener->host->log(listener->host, WEFT_LOG_INFO, "%s %s", conn->info.peer,
+                        status == WEFT_IN_PROGRESS ? "did not hand over its memory in time"
+                        : status == WEFT_ERR_PROTO ? "handed over no memory that can be used"
+                                                   : "left before it was connected");
+}
+
+/* Advances the connections that hold the secret and have not handed over their memory yet. *conn_p is one
+ * that is complete, or NULL. ERR_RESOURCE: this process has no memory for one. */
+static weft_status_t shm_listener_join(weft_net_listener_t *listener, weft_net_conn_t **conn_p)
 {
     uint64_t now = listener->host->clock_ns(listener->host);
     weft_net_conn_t **link = &listener->joining;
@@ -102,13 +112,16 @@ static weft_net_conn_t *shm_listener_join(weft_net_listener_t *listener)
         *link = conn->next;
         conn->next = NULL;
         if (status == WEFT_OK) {
-            return conn;
+            *conn_p = conn;
+            return WEFT_OK;
         }
-        listener->host->log(listener->host, WEFT_LOG_INFO, "%s left before it was connected",
-                            conn->info.peer);
+        shm_listener_tell(listener, conn, status);
         shm_conn_close(conn);
+        if (status == WEFT_ERR_RESOURCE) {
+            return status;
+        }
     }
-    return NULL;
+    return WEFT_AGAIN;
 }
 
 /* Takes over the peers that have authenticated. AGAIN: nobody is left. */
@@ -152,6 +165,7 @@ weft_status_t shm_accept(weft_net_listener_t *listener, weft_net_conn_t **conn_p
         listener->device->knocked = false;
         listener->again_ns = now + SERVE_NS;
     }
-    *conn_p = shm_listener_join(listener);
-    return *conn_p != NULL ? WEFT_OK : status;
+    *conn_p = NULL;
+    weft_status_t joined = shm_listener_join(listener, conn_p);
+    return joined == WEFT_AGAIN ? status : joined;
 }

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The acceptor's end of a connection: a record in pieces, a peer without a descriptor, one that leaves, and
+ * memory that cannot be used. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "shm_conn.h"
+#include "tests/support/fake_host.h"
+
+enum { BYTES = 4096 };
+
+typedef struct fixture {
+    fake_host_t fake;
+    weft_net_device_t device;
+    weft_net_conn_t *conn;
+    shm_memory_t memory; /* the connector's */
+    int far;
+} fixture_t;
+
+/* Sends `bytes` of the record that says `size`, with the descriptor `fd` if it is not negative. */
+static void hand_over(fixture_t *f, uint64_t size, size_t from, size_t bytes, int fd)
+{
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = {.bytes = {0}};
+    struct iovec vec = {.iov_base = (uint8_t *)&size + from, .iov_len = bytes};
+    struct msghdr message = {.msg_iov = &vec, .msg_iovlen = 1};
+    if (fd >= 0) {
+        message.msg_control = &control;
+        message.msg_controllen = sizeof control;
+        struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(header), &fd, sizeof fd);
+    }
+    assert_int_equal(sendmsg(f->far, &message, 0), (ssize_t)bytes);
+}
+
+static void a_record_may_come_in_pieces(void **state)
+{
+    fixture_t *f = *state;
+    assert_int_equal(shm_conn_join(f->conn), WEFT_IN_PROGRESS);
+    hand_over(f, BYTES, 0, 3, f->memory.fd);
+    assert_int_equal(shm_conn_join(f->conn), WEFT_IN_PROGRESS);
+    hand_over(f, BYTES, 3, 5, -1);
+    assert_int_equal(shm_conn_join(f->conn), WEFT_OK);
+    uint32_t answer = 0;
+    assert_int_equal(recv(f->far, &answer, sizeof answer, MSG_DONTWAIT), sizeof answer);
+    void *base = NULL;
+    uint64_t bytes = 0;
+    assert_int_equal(shm_conn_region(f->conn, &base, &bytes), WEFT_OK);
+    assert_int_equal(bytes, BYTES);
+    memcpy(f->memory.base, "here", 5);
+    assert_string_equal(base, "here");
+}
+
+static void a_record_without_memory_is_refused(void **state)
+{
+    fixture_t *f = *state;
+    hand_over(f, BYTES, 0, sizeof(uint64_t), -1);
+    assert_int_equal(shm_conn_join(f->conn), WEFT_ERR_PROTO);
+    assert_non_null(strstr(f->fake.error, "sent no shared memory"));
+}
+
+static void memory_of_another_size_is_refused(void **state)
+{
+    fixture_t *f = *state;
+    hand_over(f, 2 * BYTES, 0, sizeof(uint64_t), f->memory.fd);
+    assert_int_equal(shm_conn_join(f->conn), WEFT_ERR_PROTO);
+    assert_non_null(strstr(f->fake.error, "not 8192 bytes long"));
+}
+
+static void a_peer_may_leave_inside_its_record(void **state)
+{
+    fixture_t *f = *state;
+    hand_over(f, BYTES, 0, 3, f->memory.fd);
+    close(f->far);
+    f->far = -1;
+    assert_int_equal(shm_conn_join(f->conn), WEFT_ERR_PROTO);
+}
+
+static int setup(void **state)
+{
+    fixture_t *f = calloc(1, sizeof *f);
+    const uint8_t label[WEFT_AUTH_LABEL] = {0};
+    int pair[2];
+    fake_host_init(&f->fake, "net-shm");
+    f->device.host = &f->fake.host;
+    assert_int_equal(shm_watch_open(&f->device), WEFT_OK);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    f->far = pair[0];
+    assert_int_equal(shm_conn_adopt(&f->device, pair[1], label, &f->conn), WEFT_OK);
+    assert_int_equal(shm_memory_create(&f->fake.host, BYTES, BYTES, &f->memory), WEFT_OK);
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    fixture_t *f = *state;
+    shm_conn_close(f->conn);
+    shm_memory_release(&f->memory);
+    close(f->far);
+    shm_watch_close(&f->device);
+    assert_int_equal(f->fake.live, 0);
+    fake_host_fini(&f->fake);
+    free(f);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_record_may_come_in_pieces, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_record_without_memory_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(memory_of_another_size_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_peer_may_leave_inside_its_record, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

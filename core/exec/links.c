@@ -504,9 +504,6 @@ static weft_status_t links_take_connection(weft_links_t *links, uint32_t index,
 static weft_status_t links_link_poll_conn(weft_links_t *links, weft_link_t *link)
 {
     const weft_transport_t *transport = weft_links_transport(links, link->transport);
-    if (link->lost != WEFT_OK) {
-        return link->lost;
-    }
     if (link->conn == NULL) {
         return weft_os_clock_ns() < link->retry_at ? WEFT_IN_PROGRESS
                                                    : links_link_begin_conn(links, link);
@@ -521,17 +518,19 @@ static weft_status_t links_link_poll_conn(weft_links_t *links, weft_link_t *link
 
 static weft_status_t links_link_progress(weft_links_t *links, weft_link_t *link)
 {
-    bool begins = link->conn == NULL;
-    weft_status_t status = links_link_poll_conn(links, link);
-    if (status == WEFT_IN_PROGRESS || (begins && status == WEFT_OK)) {
-        return WEFT_OK;
+    if (link->lost == WEFT_OK) {
+        bool begins = link->conn == NULL;
+        weft_status_t status = links_link_poll_conn(links, link);
+        if (status == WEFT_IN_PROGRESS || (begins && status == WEFT_OK)) {
+            return WEFT_OK;
+        }
+        link->lost = status == WEFT_OK ? links_link_make_ports(links, link, true)
+                                       : links_link_try_again(links, link, status);
     }
-    status = status == WEFT_OK ? links_link_make_ports(links, link, true)
-                               : links_link_try_again(links, link, status);
-    if (status != WEFT_OK) {
+    if (link->lost != WEFT_OK) {
         weft_error_record()->peer = (int32_t)link->node.peer;
     }
-    return status;
+    return link->lost;
 }
 
 static weft_status_t links_link_settle_port(weft_links_t *links, weft_link_t *link, bool sends)

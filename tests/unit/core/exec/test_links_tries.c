@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A link whose connections fail: how often it is tried, and that it stays lost then. The transport is the one
+ * of this file. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/base/error.h"
+#include "core/exec/link_state.h"
+#include "core/exec/links.h"
+#include "core/os/os.h"
+
+enum { TRIES = 4 };
+
+struct weft_net_device {
+    uint32_t begun, closed;
+    weft_status_t answer;
+};
+
+struct weft_net_conn {
+    struct weft_net_device *device;
+};
+
+static struct weft_net_device device;
+static weft_transport_t transport;
+
+uint32_t weft_transports_count(const weft_transports_t *all)
+{
+    (void)all;
+    return 1;
+}
+
+const weft_transport_t *weft_transports_get(const weft_transports_t *all, uint32_t i)
+{
+    (void)all;
+    (void)i;
+    return &transport;
+}
+
+uint32_t weft_transports_index(const weft_transports_t *all, uint32_t peer)
+{
+    (void)all;
+    (void)peer;
+    return 0;
+}
+
+uint32_t weft_transports_number(const weft_transports_t *all, uint32_t peer, uint32_t channel)
+{
+    (void)all;
+    (void)peer;
+    return channel;
+}
+
+uint32_t weft_transports_spread(const weft_transports_t *all, uint32_t peer, uint32_t number,
+                                uint32_t tries, bool *other_p)
+{
+    (void)all;
+    (void)peer;
+    (void)number;
+    (void)tries;
+    if (other_p != NULL) {
+        *other_p = false;
+    }
+    return 0;
+}
+
+void weft_transports_address(const weft_transports_t *all, uint32_t peer, uint32_t i,
+                             weft_net_address_t *address)
+{
+    (void)all;
+    (void)peer;
+    (void)i;
+    memset(address, 0, sizeof *address);
+}
+
+void weft_transports_add_user(weft_transports_t *all, weft_transports_user_t *user)
+{
+    (void)all;
+    (void)user;
+}
+
+void weft_transports_remove_user(weft_transports_t *all, weft_transports_user_t *user)
+{
+    (void)all;
+    (void)user;
+}
+
+weft_status_t weft_transports_accept(weft_transports_t *all, const weft_transports_user_t *user,
+                                     uint32_t *index_p, weft_net_conn_t **conn_p,
+                                     weft_conn_label_t *label)
+{
+    (void)all;
+    (void)user;
+    (void)index_p;
+    (void)conn_p;
+    (void)label;
+    return WEFT_AGAIN;
+}
+
+void weft_transports_retain(weft_transports_t *all, uint32_t index, weft_net_conn_t *conn,
+                            const weft_payload_location_t *location)
+{
+    (void)all;
+    (void)index;
+    (void)conn;
+    (void)location;
+}
+
+void weft_transports_lock(weft_transports_t *all)
+{
+    (void)all;
+}
+
+void weft_transports_unlock(weft_transports_t *all)
+{
+    (void)all;
+}
+
+static weft_status_t fake_begin(weft_net_device_t *d, const weft_net_address_t *address,
+                                const weft_net_conn_params_t *params, weft_net_conn_t **conn_p)
+{
+    (void)address;
+    (void)params;
+    *conn_p = malloc(sizeof **conn_p);
+    assert_non_null(*conn_p);
+    (*conn_p)->device = d;
+    d->begun++;
+    return WEFT_OK;
+}
+
+static weft_status_t fake_poll(weft_net_conn_t *conn)
+{
+    return weft_fail(conn->device->answer, 0, "no way");
+}
+
+static void fake_close(weft_net_conn_t *conn)
+{
+    conn->device->closed++;
+    free(conn);
+}
+
+static const weft_net_ops_t ops = {.size = sizeof ops,
+                                   .connect_begin = fake_begin,
+                                   .connect_poll = fake_poll,
+                                   .conn_close = fake_close};
+static const weft_plugin_t plugin = {.name = "net-fake"};
+static const weft_loaded_t loaded = {.plugin = &plugin};
+
+static weft_links_t *links_of_two(weft_status_t answer)
+{
+    static const uint32_t family[2] = {0, 1};
+    const weft_links_setup_t setup = {
+        .nranks = 2, .first = true, .family = family, .slots = 2, .slot_bytes = 64};
+    device = (struct weft_net_device){.answer = answer};
+    transport = (weft_transport_t){.ops = &ops, .loaded = &loaded, .adapter = &device};
+    weft_links_t *links = NULL;
+    assert_int_equal(weft_links_create(&setup, &links), WEFT_OK);
+    assert_null(weft_links_port(links, 1, 0, true));
+    return links;
+}
+
+/* Returns what the links say at last; fails if they say nothing for too long. */
+static weft_status_t progress_until_lost(weft_links_t *links)
+{
+    uint64_t until = weft_os_clock_ns() + 60 * WEFT_NS_PER_S;
+    weft_status_t status = WEFT_OK;
+    while (status == WEFT_OK && weft_os_clock_ns() < until) {
+        status = weft_links_progress(links);
+        weft_os_sleep_ns(WEFT_NS_PER_MS);
+    }
+    return status;
+}
+
+static void a_link_that_fails_at_each_try_is_lost_and_stays_so(void **state)
+{
+    (void)state;
+    weft_links_t *links = links_of_two(WEFT_ERR_LINK);
+    assert_int_equal(progress_until_lost(links), WEFT_ERR_LINK);
+    assert_int_equal(weft_error_record()->peer, 1);
+    assert_non_null(strstr(weft_error_record()->text, "no way"));
+    assert_int_equal(device.begun, TRIES);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(weft_links_progress(links), WEFT_ERR_LINK);
+        assert_null(weft_links_port(links, 1, 0, true));
+    }
+    assert_int_equal(device.begun, TRIES);
+    weft_links_destroy(links);
+    assert_int_equal(device.closed, TRIES);
+}
+
+static void a_refusal_is_not_tried_again(void **state)
+{
+    (void)state;
+    weft_links_t *links = links_of_two(WEFT_ERR_AUTH);
+    assert_int_equal(progress_until_lost(links), WEFT_ERR_AUTH);
+    assert_int_equal(weft_links_progress(links), WEFT_ERR_AUTH);
+    assert_int_equal(device.begun, 1);
+    weft_links_destroy(links);
+    assert_int_equal(device.closed, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_link_that_fails_at_each_try_is_lost_and_stays_so),
+        cmocka_unit_test(a_refusal_is_not_tried_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

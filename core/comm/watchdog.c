@@ -15,12 +15,20 @@
 /* After this long a waiting rank asks the one it waits for whether they are in the same call. */
 #define ASK_NS (100 * WEFT_NS_PER_MS)
 
+static bool watchdog_has_left(const weft_comm_state_t *state, int32_t peer)
+{
+    return peer >= 0 &&
+           atomic_load_explicit(&state->peers[peer].left_at, memory_order_acquire) != UINT64_MAX;
+}
+
 void weft_watchdog_link_broke(weft_comm_state_t *state, weft_status_t status, int32_t peer)
 {
     weft_assert_owner(state);
-    if (peer >= 0 &&
-        atomic_load_explicit(&state->peers[peer].left_at, memory_order_acquire) != UINT64_MAX) {
-        return; /* it left: watchdog_check_left() decides */
+    if (watchdog_has_left(state, peer)) {
+        return; /* watchdog_check_left() decides */
+    }
+    if (watchdog_has_left(state, state->stall.link_error.peer)) {
+        state->stall.grace_until = 0; /* its link may break before the word comes that it left */
     }
     if (weft_error_record()->status != status) {
         weft_fail(status, 0, "the link to rank %d broke", peer);

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "core/base/error.h"
 #include "core/comm/watchdog.h"
 
 #define LEFT (50 * WEFT_NS_PER_S) /* when that was heard */
@@ -23,7 +24,7 @@ static bool can_receive(weft_port_t *port)
 }
 
 static const weft_port_ops_t ops = {.can_receive = can_receive};
-static weft_peer_status_t peers[2];
+static weft_peer_status_t peers[3];
 static weft_comm_state_t comm = {.peers = peers};
 
 static int peer_1_left(void **state)
@@ -80,6 +81,27 @@ static void a_broken_link_brings_nothing_but_what_is_here(void **state)
     assert_true(given_up(&receives, 0, LATER));
 }
 
+/* Who leaves closes its links, and its word may come behind: the one that died after it is the cause. */
+static void a_broken_link_is_no_cause_when_its_peer_has_left(void **state)
+{
+    (void)state;
+    weft_comm_state_t state_of_0 = {.peers = peers};
+    atomic_init(&peers[1].left_at, UINT64_MAX);
+    atomic_init(&peers[2].left_at, UINT64_MAX);
+    weft_fail(WEFT_ERR_PEER_DEAD, 0, "1 closed the connection");
+    weft_watchdog_link_broke(&state_of_0, WEFT_ERR_PEER_DEAD, 1);
+    assert_int_equal(state_of_0.stall.link_error.peer, 1);
+    atomic_store(&peers[1].left_at, 7);
+    weft_fail(WEFT_ERR_PEER_DEAD, 0, "2 closed the connection");
+    weft_watchdog_link_broke(&state_of_0, WEFT_ERR_PEER_DEAD, 2);
+    assert_int_equal(state_of_0.stall.link_error.peer, 2);
+    assert_string_equal(state_of_0.stall.link_error.text, "2 closed the connection");
+    assert_true(state_of_0.stall.grace_until > 0);
+    uint64_t until = state_of_0.stall.grace_until;
+    weft_watchdog_link_broke(&state_of_0, WEFT_ERR_PEER_DEAD, 2);
+    assert_int_equal(state_of_0.stall.grace_until, until);
+}
+
 static void the_own_stop_is_no_waiting_for_others(void **state)
 {
     (void)state;
@@ -104,6 +126,7 @@ static void the_own_stop_is_no_waiting_for_others(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_broken_link_is_no_cause_when_its_peer_has_left),
         cmocka_unit_test(the_own_stop_is_no_waiting_for_others),
         cmocka_unit_test_setup(without_a_link_a_second_is_enough, peer_1_left),
         cmocka_unit_test_setup(the_second_begins_when_something_moved_last, peer_1_left),

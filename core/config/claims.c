@@ -298,10 +298,29 @@ static const char *claims_other_section(const weft_config_t *config, const weft_
     return NULL;
 }
 
+/* Writes the keys of a section, as many as there is room for. */
+static void claims_list(const weft_config_t *config, const char *section, char *text, size_t bytes)
+{
+    int at = snprintf(text, bytes, "; [%s] has", section);
+    const char *before = " ";
+    for (const weft_claim_t *c = config->claims; c != NULL; c = c->next) {
+        size_t left = bytes - (size_t)at;
+        if (strcmp(c->section, section) != 0) {
+            continue;
+        }
+        if (left < strlen(c->option.name) + sizeof ", , ...") {
+            snprintf(text + at, left, ", ...");
+            return;
+        }
+        at += snprintf(text + at, left, "%s%s", before, c->option.name);
+        before = ", ";
+    }
+}
+
 /* A key of the same section that is much like it comes first: [kernel-cuda] devices is device. */
 static weft_status_t claims_unknown_key(const weft_config_t *config, const weft_given_t *given)
 {
-    char hint[100];
+    char hint[240];
     weft_nearest_t nearest;
     weft_nearest_start(&nearest, given->key);
     for (const weft_claim_t *c = config->claims; c != NULL; c = c->next) {
@@ -314,6 +333,8 @@ static weft_status_t claims_unknown_key(const weft_config_t *config, const weft_
     const char *other = claims_other_section(config, given);
     if (other != NULL && hint[0] == '\0') {
         snprintf(hint, sizeof hint, ", did you mean %s in section [%s]?", given->key, other);
+    } else if (hint[0] == '\0') {
+        claims_list(config, given->section, hint, sizeof hint);
     }
     return weft_fail(WEFT_ERR_CONFIG, 0, "%s: [%s] %s: unknown key%s", given->origin,
                      given->section, given->key, hint);

@@ -237,6 +237,7 @@ static void bad_settings_are_told(void **state)
         {"net-sampel.port=1",
          "--set: [net-sampel] port: unknown section, did you mean [net-sample]?"},
         {"net-sample.prot=1", "--set: [net-sample] prot: unknown key, did you mean port?"},
+        {"net-sample.zzqqy=1", "--set: [net-sample] zzqqy: unknown key; [net-sample] has port"},
         {"net-sample.port=one", "--set: [net-sample] port = one: expected a whole number"},
     };
     (void)state;

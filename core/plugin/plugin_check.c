@@ -243,9 +243,16 @@ static weft_status_t net_check(const weft_listed_t *listed, const weft_net_ops_t
 }
 
 /* Parameters and options are keys of one section. */
-static bool algo_param_is_option(const weft_plugin_t *plugin, const char *name)
+static bool algo_param_is_taken(const weft_plugin_t *plugin, const weft_algo_param_t *params,
+                                size_t i)
 {
     const weft_option_t *option = plugin->options;
+    const char *name = params[i].name;
+    for (size_t j = 0; j < i; j++) {
+        if (strcmp(params[j].name, name) == 0) {
+            return true;
+        }
+    }
     while (option != NULL && option->name != NULL && strcmp(option->name, name) != 0) {
         option++;
     }
@@ -271,10 +278,10 @@ static weft_status_t algo_check(const weft_listed_t *listed, const weft_plugin_t
                                       "help, and a default inside the range");
         }
         if (!weft_option_name_ok(p->name, strlen(p->name), '_') ||
-            algo_param_is_option(plugin, p->name)) {
+            algo_param_is_taken(plugin, params, i)) {
             snprintf(found, sizeof found, "%.60s", p->name);
             return weft_listed_refuse(listed, "bad parameters", found,
-                                      "names of a-z, 0-9 and _ that no option has");
+                                      "names of a-z, 0-9 and _, each once, that no option has");
         }
     }
     return WEFT_OK;

@@ -297,8 +297,12 @@ static void parameters_of_algorithms_must_make_sense(void **state)
     params[0].name = "k";
     params[0].help = NULL;
     refused(WEFT_KIND_ALGO, &plugin, "bad parameters: found k");
+    params[0].help = "chunks";
+    params[1] = params[0];
+    refused(WEFT_KIND_ALGO, &plugin, "bad parameters: found k, expected names of");
+    static const char *const names[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i"};
     for (unsigned i = 0; i <= WEFT_ALGO_PARAMS_MAX; i++) {
-        params[i] = (weft_algo_param_t){"k", "chunks", 1, 9, 4};
+        params[i] = (weft_algo_param_t){names[i], "chunks", 1, 9, 4};
     }
     refused(WEFT_KIND_ALGO, &plugin, "bad parameters: found more than 8");
 }

@@ -68,6 +68,8 @@ static bool option_table_entry_check(const weft_option_t *option, size_t config_
     } else if ((option->flags & WEFT_OPTION_LIST) != 0 &&
                (option->type != WEFT_OPT_STRING || option->value[0] != '\0')) {
         snprintf(why, bytes, "option %s is a list, expected a STRING whose default is empty", name);
+    } else if ((option->flags & WEFT_OPTION_ALGO) != 0 && option->type != WEFT_OPT_STRING) {
+        snprintf(why, bytes, "option %s names an algorithm, expected a STRING", name);
     } else if (option->type == WEFT_OPT_CHOICE && option->choices == NULL) {
         snprintf(why, bytes, "option %s has no choices, expected \"one|two\"", name);
     } else {

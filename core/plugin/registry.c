@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/config/nearest.h"
 #include "core/os/os.h"
 #include "core/plugin/plugin_folder.h"
 
@@ -223,6 +224,48 @@ static weft_status_t registry_entries_load(weft_registry_t *registry, weft_confi
     return WEFT_OK;
 }
 
+/* A value that was given for an option with the flag ALGO. */
+static weft_status_t registry_algo_check(const weft_registry_t *registry,
+                                         const weft_config_t *config, const weft_entry_t *entry,
+                                         const weft_option_t *option)
+{
+    const char *wanted, *origin = weft_config_origin(config, entry->name, option->name);
+    memcpy(&wanted, (const char *)entry->config + option->offset, sizeof wanted);
+    char hint[96];
+    weft_nearest_t nearest;
+    weft_nearest_start(&nearest, wanted);
+    for (const weft_entry_t *e = registry->entries; e != NULL; e = e->next) {
+        if (e->kind == WEFT_KIND_ALGO && e->usable && strcmp(e->name, wanted) == 0) {
+            return WEFT_OK;
+        }
+        if (e->kind == WEFT_KIND_ALGO && e->usable) {
+            weft_nearest_offer(&nearest, e->name, strlen(e->name));
+        }
+    }
+    if (strcmp(origin, "default") == 0) {
+        return WEFT_OK;
+    }
+    weft_nearest_hint(&nearest, "", "", hint, sizeof hint);
+    return weft_fail(WEFT_ERR_CONFIG, 0,
+                     "%s: [%s] %s = %.60s: no algorithm of this name is loaded%s", origin,
+                     entry->name, option->name, wanted, hint);
+}
+
+static weft_status_t registry_algos_check(const weft_registry_t *registry,
+                                          const weft_config_t *config)
+{
+    weft_status_t status = WEFT_OK;
+    for (const weft_entry_t *e = registry->entries; e != NULL; e = e->next) {
+        const weft_option_t *option = e->usable ? e->loaded.plugin->options : NULL;
+        for (; status == WEFT_OK && option != NULL && option->name != NULL; option++) {
+            if ((option->flags & WEFT_OPTION_ALGO) != 0) {
+                status = registry_algo_check(registry, config, e, option);
+            }
+        }
+    }
+    return status;
+}
+
 weft_status_t weft_registry_load(weft_config_t *config, const weft_settings_t *settings,
                                  bool machine, weft_registry_t **registry_p)
 {
@@ -235,6 +278,7 @@ weft_status_t weft_registry_load(weft_config_t *config, const weft_settings_t *s
     atomic_init(&registry->key.is_set, false);
     weft_status_t status = registry_lists_read(registry, config, settings);
     status = status == WEFT_OK ? registry_entries_load(registry, config, machine, &how) : status;
+    status = status == WEFT_OK ? registry_algos_check(registry, config) : status;
     if (status != WEFT_OK) {
         goto err_destroy;
     }

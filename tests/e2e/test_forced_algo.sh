@@ -24,6 +24,10 @@ refused 'is name=value, not' -A algo-ring:x
 refused 'algo-ring has no parameter "x"' --set plan.algo=algo-ring:x=1
 refused 'is no NAME=VALUE' --set plan.algo=algo-ring:x
 refused 'algo-swing is not loaded: add it to \[core\] algo' -A algo-swing
+# On one host algo-hier never asks the algorithm between hosts, but its name has to be right.
+refused 'between = algo-rign: no algorithm of this name is loaded, did you mean algo-ring' \
+    --set algo-hier.between=algo-rign
+perf 0 --set algo-hier.between=algo-tree
 perf 0 -A algo-ring
 all_right 1
 perf 0 --set tuner.prefer=all_reduce:algo-ring

@@ -66,10 +66,13 @@ typedef enum weft_option_type {
  *   ALIAS  The entry is the old name of an option of this table. `value` is the present name and
  *          `help` the version that removes the old one ("0.3"); all other fields are 0. The core
  *          accepts the old name with a warning, refuses both names at once, and lists only the
- *          present name. Cores before 0.2 do not know this flag. */
+ *          present name. Cores before 0.2 do not know this flag.
+ *   ALGO   A STRING that is the name of an algorithm. The core refuses a value that no algorithm of
+ *          the job has; the default may name one that is not loaded. */
 #define WEFT_OPTION_LOCAL 1u
 #define WEFT_OPTION_ALIAS 2u
 #define WEFT_OPTION_LIST 4u
+#define WEFT_OPTION_ALGO 8u
 
 /* One configuration key of a plugin or of the core. Tables end with an entry whose name is NULL. */
 typedef struct weft_option {

@@ -221,6 +221,7 @@ static void mistakes_in_a_table_are_told(void **state)
         {{"k", WEFT_OPT_INT, 0, "x", "h", NULL, 0, 0, 0, 0}, "default \"x\""},
         {{"k", WEFT_OPT_INT, 0, "5", "h", NULL, 6, 9, 0, 0}, "expected 6 to 9"},
         {{"k", WEFT_OPT_CHOICE, 0, "a", "h", NULL, 0, 0, 0, 0}, "no choices"},
+        {{"k", WEFT_OPT_INT, 0, "1", "h", NULL, 0, 0, WEFT_OPTION_ALGO, 0}, "expected a STRING"},
         {{"k", WEFT_OPT_CHOICE, 0, "c", "h", "a|b", 0, 0, 0, 0}, "one of: a, b"},
         {{"Old", 0, 0, "k", "0.3", NULL, 0, 0, WEFT_OPTION_ALIAS, 0}, "option name"},
         {{"k", 0, 0, "k", "0.3", NULL, 0, 0, WEFT_OPTION_ALIAS, 0}, "alias k is for \"k\""},

@@ -145,11 +145,11 @@ class Failures(unittest.TestCase):
 import os, signal, sys, time, weft
 comm = weft.Communicator()
 data = bytearray(8)
-comm.all_reduce(data)
-if comm.rank == 1:
-    os.kill(os.getpid(), signal.SIGKILL)
 began = time.monotonic()
 try:
+    comm.all_reduce(data)  # the dead one is through it; the other one may not be
+    if comm.rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
     comm.all_reduce(data)
 except weft.PeerDead as error:
     assert error.peer == 1 and error.rank == 0, vars(error)

@@ -86,6 +86,8 @@ static void a_broken_link_is_no_cause_when_its_peer_has_left(void **state)
 {
     (void)state;
     weft_comm_state_t state_of_0 = {.peers = peers};
+    uint32_t owner;
+    assert_true(weft_comm_own(&state_of_0, WEFT_OWNER_USER, &owner));
     atomic_init(&peers[1].left_at, UINT64_MAX);
     atomic_init(&peers[2].left_at, UINT64_MAX);
     weft_fail(WEFT_ERR_PEER_DEAD, 0, "1 closed the connection");

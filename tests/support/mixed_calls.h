@@ -5,15 +5,19 @@
 #ifndef WEFT_TEST_MIXED_CALLS_H
 #define WEFT_TEST_MIXED_CALLS_H
 
+#include <stdbool.h>
+
 #include <weft/weft.h>
 
-enum { MIXED_RANKS = 64, MIXED_CALLS = 7 };
+enum { MIXED_RANKS = 64, MIXED_CALLS = 19 };
 
 typedef struct mixed {
     weft_comm_t *comm;
     uint32_t rank, size;
     uint32_t seat[MIXED_RANKS]; /* who rank r of the communicator is in the job */
     uint32_t step;
+    bool nobody_dies;
+    bool arena;         /* weft_mem_alloc() gave memory: its segment stays with the process */
     uint64_t *in, *out; /* of mixed_elements(most, MIXED_RANKS) each */
     void *arg;
     /* A number is wrong; may return. */

@@ -22,7 +22,8 @@ static fault_t pool[FAULTS_MOST];
 
 const char *run_kind_name(run_kind_t kind)
 {
-    static const char *const names[RUN_KINDS] = {"calm", "deaths", "replaced", "network", "scarce"};
+    static const char *const names[RUN_KINDS] = {"calm",     "revoked", "deaths",
+                                                 "replaced", "network", "scarce"};
     return names[kind];
 }
 
@@ -212,7 +213,7 @@ void faults_plan(faults_t *faults, uint64_t within)
 {
     uint32_t most = faults->kind == RUN_DEATHS ? faults->nranks - 1 : 3;
     most = most < FAULTS_MOST ? most : FAULTS_MOST;
-    faults->count = faults->kind == RUN_CALM ? 0 : 1 + (uint32_t)machine_below(most);
+    faults->count = faults->kind <= RUN_REVOKED ? 0 : 1 + (uint32_t)machine_below(most);
     faults->last = machine.now;
     for (uint32_t r = 0; r < PLAYERS; r++) {
         faults->guilt[r].since = SIM_NEVER;

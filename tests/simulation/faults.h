@@ -8,7 +8,15 @@
 #include "player.h"
 
 /* Kinds of runs. */
-typedef enum { RUN_CALM, RUN_DEATHS, RUN_REPLACED, RUN_NETWORK, RUN_SCARCE, RUN_KINDS } run_kind_t;
+typedef enum {
+    RUN_CALM,
+    RUN_REVOKED,
+    RUN_DEATHS,
+    RUN_REPLACED,
+    RUN_NETWORK,
+    RUN_SCARCE,
+    RUN_KINDS
+} run_kind_t;
 
 /* A rank is guilty from the time on at which something happened to it. */
 typedef struct guilt {

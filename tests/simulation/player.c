@@ -20,7 +20,7 @@ typedef struct player {
     const player_task_t *task;
     player_board_t *board;
     player_record_t *record;
-    uint32_t seat, step;
+    uint32_t seat, step, agreements;
     mixed_t mixed;
     jmp_buf end; /* of a rank that cannot go on */
 } player_t;
@@ -115,8 +115,10 @@ static weft_status_t meet(player_t *p)
     uint64_t begin = now_ns();
     weft_status_t status = note(p, "all_gather of seats", begin,
                                 weft_all_gather(&mine, all, 1, WEFT_UINT64, m->comm, NULL));
+    p->record->members = status == WEFT_OK ? 0 : p->record->members;
     for (uint32_t r = 0; status == WEFT_OK && r < m->size; r++) {
         m->seat[r] = (uint32_t)(all[r] >> 32);
+        p->record->members |= UINT64_C(1) << m->seat[r];
         p->step = (uint32_t)all[r] < p->step ? (uint32_t)all[r] : p->step;
         if (r > 0 && m->seat[r] <= m->seat[r - 1]) {
             wrong(p, "rank %u of the communicator is %u, rank %u is %u", r - 1, m->seat[r - 1], r,
@@ -134,15 +136,21 @@ static weft_status_t destroy(player_t *p)
     return note(p, "weft_comm_destroy", begin, weft_comm_destroy(comm));
 }
 
-/* Goes on with those who are left. Where only a child has failed the others do not know of it. */
-static weft_status_t recover(player_t *p)
+/* Where only a child has failed the others do not know of it. */
+static void tell(player_t *p)
 {
-    weft_comm_t *fewer = NULL;
     weft_error_t failure = {.size = sizeof failure};
     if (weft_comm_error(p->mixed.comm, &failure) == WEFT_OK && failure.status == WEFT_OK &&
         weft_comm_revoke(p->mixed.comm) != WEFT_OK) {
         wrong(p, "weft_comm_revoke");
     }
+}
+
+/* Goes on with those who are left. */
+static weft_status_t recover(player_t *p)
+{
+    weft_comm_t *fewer = NULL;
+    tell(p);
     uint64_t begin = now_ns();
     weft_status_t status =
         note(p, "weft_comm_shrink", begin, weft_comm_shrink(p->mixed.comm, NULL, 0, &fewer));
@@ -154,10 +162,68 @@ static weft_status_t recover(player_t *p)
     return status;
 }
 
+/* Who agrees each time has made as many agreements as the others: all have heard the same. */
+static void compare_agreement(player_t *p, uint64_t bits)
+{
+    if (p->agreements >= PLAYER_AGREEMENTS) {
+        return;
+    }
+    uint64_t *known = &p->board->agreed[p->agreements++];
+    if (*known == 0) {
+        *known = bits;
+    } else if (*known != bits) {
+        wrong(p, "agreement %u is %llx, others have %llx", p->agreements - 1,
+              (unsigned long long)bits, (unsigned long long)*known);
+    }
+}
+
+/* Whether all that live have come out of a call well; a bit for each seat. */
+static weft_status_t agree(player_t *p, weft_status_t status)
+{
+    uint64_t mine = UINT64_C(1) << p->seat, bits = status == WEFT_OK ? UINT64_MAX : ~mine;
+    if (!p->board->agrees) {
+        return status;
+    }
+    if (status != WEFT_OK) {
+        tell(p);
+    }
+    uint64_t begin = now_ns();
+    weft_status_t agreed = note(p, "weft_comm_agree", begin, weft_comm_agree(p->mixed.comm, &bits));
+    if (agreed != WEFT_OK) {
+        return agreed;
+    }
+    if (((bits & mine) != 0) != (status == WEFT_OK)) {
+        wrong(p, "agreement has another vote of this rank: %llx", (unsigned long long)bits);
+    }
+    compare_agreement(p, bits);
+    return bits == UINT64_MAX ? WEFT_OK : WEFT_ERR_PEER_DEAD;
+}
+
+/* A number that looks like chance and is the same in every replay. */
+static uint64_t mix(uint64_t number)
+{
+    return number * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+/* For reasons of its own, a few times in a run. */
+static void revoke_perhaps(player_t *p)
+{
+    player_record_t *record = p->record;
+    if (!p->board->revokes || record->shrinks >= 10 ||
+        mix(mix(p->board->seed + p->seat) + p->step + record->shrinks) >> 59 != 0) {
+        return;
+    }
+    record->revoked = record->revoked == 0 ? now_ns() : record->revoked;
+    if (weft_comm_revoke(p->mixed.comm) != WEFT_OK) {
+        wrong(p, "weft_comm_revoke");
+    }
+}
+
 static weft_status_t work(player_t *p)
 {
     mixed_t *m = &p->mixed;
-    uint64_t mixed = (p->step + p->board->seed) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t mixed = mix(p->step + p->board->seed);
+    revoke_perhaps(p);
     uint64_t begin = now_ns();
     m->step = p->step;
     return note(p, "a call", begin,
@@ -166,9 +232,9 @@ static weft_status_t work(player_t *p)
 
 static weft_status_t play(player_t *p)
 {
-    weft_status_t status = meet(p);
+    weft_status_t status = agree(p, meet(p));
     while (p->step < p->board->steps && p->record->shrinks < SHRINKS_MOST) {
-        status = status == WEFT_OK ? work(p) : status;
+        status = status == WEFT_OK ? agree(p, work(p)) : status;
         if (status == WEFT_OK) {
             p->step++;
             p->record->steps++;
@@ -178,7 +244,7 @@ static weft_status_t play(player_t *p)
         if (status != WEFT_OK) {
             return status;
         }
-        status = meet(p);
+        status = agree(p, meet(p));
     }
     return p->step < p->board->steps ? WEFT_ERR_TIMEOUT : WEFT_OK;
 }
@@ -278,7 +344,8 @@ void *player_main(void *arg)
                   .board = task->board,
                   .record = &task->board->record[task->member],
                   .seat = task->seat,
-                  .mixed = {.in = malloc(room * sizeof(uint64_t)),
+                  .mixed = {.nobody_dies = task->board->nobody_dies,
+                            .in = malloc(room * sizeof(uint64_t)),
                             .out = malloc(room * sizeof(uint64_t)),
                             .arg = &p,
                             .wrong = wrong}};
@@ -291,6 +358,7 @@ void *player_main(void *arg)
     } else {
         p.record->gave_up = true;
     }
+    p.record->arena = p.mixed.arena;
     free(p.mixed.in);
     free(p.mixed.out);
     return NULL;

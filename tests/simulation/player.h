@@ -8,7 +8,7 @@
 
 #include <weft/weft.h>
 
-enum { PLAYERS = 64, PLAYER_ERRORS = 16, PLAYER_SETTINGS = 16 };
+enum { PLAYERS = 64, PLAYER_ERRORS = 16, PLAYER_SETTINGS = 16, PLAYER_AGREEMENTS = 256 };
 
 typedef struct player_error {
     uint64_t at;
@@ -24,7 +24,10 @@ typedef struct player_record {
     char longest_call[24];
     player_error_t error[PLAYER_ERRORS]; /* the first ones */
     bool finished, gave_up;
-    char wrong[400]; /* "": everything was right */
+    uint64_t revoked; /* when it first revoked a communicator; 0: never */
+    uint64_t members; /* of its communicator when they met last; a bit for each seat */
+    bool arena;       /* see mixed_calls.h */
+    char wrong[400];  /* "": everything was right */
 } player_record_t;
 
 /* A newcomer is wanted for a seat. */
@@ -41,9 +44,13 @@ typedef struct player_board {
     uint64_t seed, most; /* most: elements of a call */
     const char *setting[PLAYER_SETTINGS];
     uint32_t nsettings;
-    bool replaces;                   /* the dead are replaced: see tests/support/survivor.h */
-    player_wish_t wish[PLAYERS];     /* by seat */
-    player_record_t record[PLAYERS]; /* by member */
+    bool nobody_dies;
+    bool revokes;                       /* now and then, before a call */
+    bool agrees;                        /* after each call on how it went, before they go on */
+    uint64_t agreed[PLAYER_AGREEMENTS]; /* the outcomes; 0: none yet */
+    bool replaces;                      /* the dead are replaced: see tests/support/survivor.h */
+    player_wish_t wish[PLAYERS];        /* by seat */
+    player_record_t record[PLAYERS];    /* by member */
 } player_board_t;
 
 typedef struct player_task {

@@ -23,6 +23,7 @@ typedef struct run {
     player_task_t task[PLAYERS];
     faults_t faults;
     char net[64], plugins[512];
+    bool quorum;
     /* What each left behind when it ended by itself. */
     memory_holdings_t left[PLAYERS];
     uint32_t files[PLAYERS], threads[PLAYERS];
@@ -106,6 +107,8 @@ static void run_settle(void)
     run_set("boot.connect_timeout=10s");
     run_set("boot.unresponsive=3s");
     run_set("exec.op_timeout=20s");
+    run.quorum = run.faults.kind == RUN_NETWORK && machine_below(2) == 0;
+    run_set(run.quorum ? "boot.quorum=majority" : "boot.quorum=none");
 }
 
 /* Starts a process at that time. */
@@ -162,6 +165,10 @@ static void run_begin(void)
     run.board.seed = run.seed;
     run.board.steps = 5 + (uint32_t)machine_below(25);
     run.board.most = machine_below(8) == 0 ? 100000 : 3000;
+    run.board.nobody_dies = faults->kind == RUN_CALM;
+    run.board.revokes = faults->kind == RUN_REVOKED;
+    /* Where a network is cut, both sides may go on. */
+    run.board.agrees = faults->kind <= RUN_DEATHS && machine_below(3) == 0;
     run_settle();
     for (uint32_t r = 0; r < faults->nranks; r++) {
         member_start(r, NULL, machine.now + machine_between(SIM_US, 20 * SIM_MS));
@@ -170,7 +177,7 @@ static void run_begin(void)
         run.board.replaces = true;
         run_look(NULL);
     }
-    faults_plan(faults, machine_below(2) == 0 ? 40 * SIM_MS : 600 * SIM_MS);
+    faults_plan(faults, (10 * SIM_MS) << machine_below(6));
 }
 
 /* The verdict --------------------------------------------------------------------------------------- */
@@ -203,6 +210,10 @@ static void judge_error(uint32_t rank, const player_error_t *error)
     uint32_t culprit = 0;
     const guilt_t *guilt = guilt_of(error->pid, &culprit);
     const char *name = weft_status_name(error->status);
+    if (guilt != NULL && error->status == WEFT_ERR_REVOKED &&
+        run.board.record[culprit].revoked - 1 < error->at) {
+        return;
+    }
     if (run.faults.count == 0) {
         run_find("rank %u: %s: %s: %s, and nothing had happened", rank, error->call, name,
                  error->text);
@@ -215,6 +226,9 @@ static void judge_error(uint32_t rank, const player_error_t *error)
     }
     if (guilt == NULL && run.faults.kind == RUN_SCARCE && error->status == WEFT_ERR_RESOURCE) {
         return; /* who has no memory may have none to say its name either */
+    }
+    if (run.quorum && strstr(error->text, "no quorum") != NULL) {
+        return; /* it names nobody: who is missing here may be well on the other side */
     }
     if (guilt == NULL || (guilt->since > error->at && !has_failed_by(culprit, error->at))) {
         run_find("rank %u: %s: %s: %s: names %s (pid %d)", rank, error->call, name, error->text,
@@ -241,7 +255,7 @@ static void judge_rank(uint32_t rank)
         judge_error(rank, &record->error[e]);
     }
     bool joined = record->errors == 0 || strstr(record->error[0].call, "init") == NULL;
-    if (record->gave_up && !is_touched(rank) && joined && run.faults.kind == RUN_DEATHS &&
+    if (record->gave_up && !is_touched(rank) && joined && run.faults.kind <= RUN_DEATHS &&
         !run.faults.guilt[0].killed) {
         run_find("rank %u gave up: %s", rank,
                  record->errors > 0
@@ -253,14 +267,30 @@ static void judge_rank(uint32_t rank)
     }
     /* The root of a join that failed stays for the ranks that are still on their way. */
     if (process->exit_code == 0 && joined &&
-        (run.files[rank] > 0 || run.left[rank].mappings > 0 || run.threads[rank] > 1)) {
+        (run.files[rank] > record->arena || run.left[rank].mappings > record->arena ||
+         run.threads[rank] > 1)) {
         run_find("rank %u leaves %u descriptors, %llu mappings, %u threads", rank, run.files[rank],
                  (unsigned long long)run.left[rank].mappings, run.threads[rank] - 1);
     }
 }
 
+/* With a quorum nobody finishes on two sides of a cut. */
+static void judge_sides(void)
+{
+    const player_record_t *record = run.board.record;
+    for (uint32_t a = 0; run.quorum && a < run.faults.members; a++) {
+        for (uint32_t b = 0; b < a; b++) {
+            if (record[a].finished && record[b].finished &&
+                (record[a].members & record[b].members) == 0) {
+                run_find("ranks %u and %u both go on, each without the other, with a quorum", b, a);
+            }
+        }
+    }
+}
+
 static void run_judge(void)
 {
+    judge_sides();
     for (uint32_t r = 0; r < run.faults.members; r++) {
         const player_record_t *record = &run.board.record[r];
         run.result->errors += record->errors;

@@ -78,6 +78,24 @@ static bool option_table_entry_check(const weft_option_t *option, size_t config_
     return false;
 }
 
+/* Sizes and durations are never negative. 0 to 0 is no range. */
+static bool option_table_range_check(const weft_option_t *option, char *why, size_t bytes)
+{
+    bool positive = option->type == WEFT_OPT_SIZE || option->type == WEFT_OPT_DURATION;
+    if (option->type == WEFT_OPT_BOOL || option->type == WEFT_OPT_STRING ||
+        option->type == WEFT_OPT_CHOICE ||
+        (option->min <= option->max && (!positive || option->min >= 0) &&
+         (option->type != WEFT_OPT_SIZE || option->max <= 0x1p63))) {
+        return true;
+    }
+    snprintf(why, bytes, "range %g to %g of option %s, expected %s", option->min, option->max,
+             option->name,
+             option->type == WEFT_OPT_SIZE ? "0 <= min <= max <= 2^63"
+             : positive                    ? "0 <= min <= max"
+                                           : "min <= max");
+    return false;
+}
+
 static bool option_table_default_check(const weft_option_t *option, char *why, size_t bytes)
 {
     uint64_t value = 0;
@@ -106,6 +124,7 @@ bool weft_option_table_check(const weft_option_t *table, size_t config_size, cha
         bool good = (table[i].flags & WEFT_OPTION_ALIAS) != 0
                         ? option_table_alias_check(table, &table[i], why, bytes)
                         : option_table_entry_check(&table[i], config_size, why, bytes) &&
+                              option_table_range_check(&table[i], why, bytes) &&
                               option_table_default_check(&table[i], why, bytes);
         if (!good) {
             return false;

@@ -2,6 +2,7 @@
  *
  * Texts of options: what is accepted, as which value, and what is refused with which words. */
 #include <locale.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -212,6 +213,11 @@ static void mistakes_in_a_table_are_told(void **state)
         {{"", WEFT_OPT_INT, 0, "1", "h", NULL, 0, 0, 0, 0}, "option name"},
         {{"a-b", WEFT_OPT_INT, 0, "1", "h", NULL, 0, 0, 0, 0}, "option name"},
         {{"k", 0, 0, "1", "h", NULL, 0, 0, 0, 0}, "type 0"},
+        {{"k", WEFT_OPT_INT, 0, "1", "h", NULL, 2, 1, 0, 0}, "range 2 to 1 of option k"},
+        {{"k", WEFT_OPT_SIZE, 0, "1", "h", NULL, -1, 1, 0, 0}, "expected 0 <= min"},
+        {{"k", WEFT_OPT_SIZE, 0, "1", "h", NULL, 0, 1e30, 0, 0}, "max <= 2^63"},
+        {{"k", WEFT_OPT_DURATION, 0, "1", "h", NULL, -1, 1, 0, 0}, "expected 0 <= min"},
+        {{"k", WEFT_OPT_REAL, 0, "1", "h", NULL, NAN, 1, 0, 0}, "expected min <= max"},
         {{"k", 8, 0, "1", "h", NULL, 0, 0, 0, 0}, "type 8"},
         {{"k", WEFT_OPT_INT, 16, "1", "h", NULL, 0, 0, 0, 0}, "config_size 16"},
         {{"k", WEFT_OPT_INT, UINT32_MAX, "1", "h", NULL, 0, 0, 0, 0}, "config_size 16"},

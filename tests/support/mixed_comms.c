@@ -63,11 +63,11 @@ weft_status_t mixed_do_memory(mixed_t *m, uint64_t count)
 {
     void *memory = NULL;
     mixed_fill(m, count);
+    m->arena = true;
     weft_status_t status = weft_mem_alloc(m->comm, count * sizeof *m->in, &memory);
     if (status != WEFT_OK) {
         return status;
     }
-    m->arena = true;
     memcpy(memory, m->in, count * sizeof *m->in);
     status = weft_all_reduce(memory, m->out, count, WEFT_UINT64, WEFT_SUM, m->comm, NULL);
     mixed_compare_sums(m, status, "all_reduce of weft's memory", 0, 1, count);

@@ -53,8 +53,13 @@ weft_status_t nccl_init_run(nccl_job_t *job)
         snprintf(label, sizeof label, "boot.label=%s", job->label);
         settings[options.settings_count++] = label;
     }
-    return weft_comm_init_rank(&comm->weft, (uint32_t)comm->nranks, &job->id, (uint32_t)comm->rank,
-                               &options);
+    weft_comm_t *made = NULL;
+    weft_status_t status = weft_comm_init_rank(&made, (uint32_t)comm->nranks, &job->id,
+                                               (uint32_t)comm->rank, &options);
+    if (status == WEFT_OK) {
+        nccl_comm_adopt(comm, made);
+    }
+    return status;
 }
 
 static ncclResult_t init_check_ids(const nccl_init_args_t *args)

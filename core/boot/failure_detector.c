@@ -3,7 +3,10 @@
  * The failure detector: signs of life, clocks, suspicion, declaring dead. */
 #include "core/boot/failure_detector.h"
 
+#include <string.h>
+
 #include "core/base/error.h"
+#include "core/base/log.h"
 #include "core/boot/boot.h"
 #include "core/boot/dissemination.h"
 #include "core/boot/health_state.h"
@@ -75,27 +78,74 @@ void weft_detector_trust(weft_health_t *health, uint32_t rank)
     }
 }
 
-void weft_detector_stream_ended(weft_health_t *health, weft_neighbour_t *neighbour, int cause)
+static bool detector_has_leavers(const weft_membership_t *membership)
+{
+    uint32_t r = 0;
+    while (r < membership->nranks && membership->states[r] != WEFT_MEMBER_LEFT) {
+        r++;
+    }
+    return r < membership->nranks;
+}
+
+static bool detector_has_ended(const weft_health_t *health, uint32_t rank)
+{
+    const weft_join_request_t *peer = &health->boot->requests[rank];
+    return weft_neighbour_is_visible(health->boot, rank) &&
+           !weft_os_process_runs(peer->pid, peer->started);
+}
+
+static void detector_declare_died(weft_health_t *health, uint32_t rank, int cause)
 {
     char who[128];
+    weft_boot_rank_text(health->boot, rank, who, sizeof who);
+    weft_fail(WEFT_ERR_PEER_DEAD, cause, "%s died", who);
+    weft_detector_declare_dead(health, rank);
+}
+
+/* The network may have done it. A process that died has no listener either. */
+static void detector_look_again(weft_health_t *health, uint32_t rank, int cause)
+{
+    weft_log(WEFT_LOG_INFO, "health", "rank %u: the control connection to rank %u broke: %s",
+             health->boot->rank, rank, strerror(cause));
+    health->membership.breaks[rank] = WEFT_BREAK_NEW;
+    weft_tree_repair(health);
+}
+
+void weft_detector_stream_ended(weft_health_t *health, weft_neighbour_t *neighbour, int cause)
+{
     uint32_t rank = neighbour->rank;
     uint8_t state = health->membership.states[rank];
+    /* A rank that leaves closes the connections that are not complete yet, at either end; the message
+     * that it left comes another way. */
+    bool half_made =
+        neighbour->fresh && (health->leaving || detector_has_leavers(&health->membership));
+    bool broken = cause != 0 && !half_made && !detector_has_ended(health, rank);
     bool orderly = state == WEFT_MEMBER_LEFT || state == WEFT_MEMBER_DEAD ||
-                   health->detection_ended || health->leaving;
+                   health->detection_ended || (health->leaving && !broken);
     bool fresh = neighbour->fresh;
     weft_neighbour_close(neighbour);
     if (orderly) {
         return;
     }
-    if (fresh) {
-        /* A rank that leaves closes the connections that are not complete yet, at either end; the
-         * message that it left comes another way. */
+    if (broken) {
+        detector_look_again(health, rank, cause);
+    } else if (fresh) {
         weft_detector_suspect(health, rank);
-        return;
+    } else {
+        detector_declare_died(health, rank, cause);
     }
-    weft_boot_rank_text(health->boot, rank, who, sizeof who);
-    weft_fail(WEFT_ERR_PEER_DEAD, cause, "%s died", who);
-    weft_detector_declare_dead(health, rank);
+}
+
+void weft_detector_refused(weft_health_t *health, uint32_t rank)
+{
+    weft_health_assert_owner(health);
+    bool awaited = health->membership.states[rank] == WEFT_MEMBER_LIVE &&
+                   weft_neighbours_find(&health->neighbours, rank) == NULL;
+    if (awaited && health->membership.breaks[rank] != WEFT_BREAK_NONE) {
+        detector_declare_died(health, rank, weft_error_record()->os_errno);
+    } else {
+        weft_detector_suspect(health, rank);
+    }
 }
 
 void weft_detector_beat(weft_health_t *health, weft_neighbour_t *neighbour)
@@ -141,22 +191,6 @@ static void detector_judge_silent(weft_health_t *health, uint64_t now)
     }
 }
 
-static bool detector_has_leavers(const weft_membership_t *membership)
-{
-    uint32_t r = 0;
-    while (r < membership->nranks && membership->states[r] != WEFT_MEMBER_LEFT) {
-        r++;
-    }
-    return r < membership->nranks;
-}
-
-static bool detector_has_ended(const weft_health_t *health, uint32_t rank)
-{
-    const weft_join_request_t *peer = &health->boot->requests[rank];
-    return weft_neighbour_is_visible(health->boot, rank) &&
-           !weft_os_process_runs(peer->pid, peer->started);
-}
-
 /* What is known of a rank that is absent. */
 typedef struct absence {
     bool suspect; /* it does not answer where it should be */
@@ -175,8 +209,10 @@ static void detector_declare_absent(weft_health_t *health, uint32_t rank, const 
     } else if (absence->suspect) {
         weft_fail(WEFT_ERR_PEER_DEAD, 0, "%s died: nobody listens at its address", who);
     } else {
-        weft_fail(WEFT_ERR_PEER_UNRESPONSIVE, 0,
-                  "%s did not connect again after its parent in the tree left", who);
+        weft_fail(WEFT_ERR_PEER_UNRESPONSIVE, 0, "%s did not connect again after %s", who,
+                  health->membership.breaks[rank] != WEFT_BREAK_NONE
+                      ? "its control connection broke"
+                      : "its parent in the tree left");
     }
     weft_detector_declare_dead(health, rank);
 }

@@ -21,7 +21,7 @@
 #define HEALTH_PAUSE_NS (100 * WEFT_NS_PER_MS)
 
 /* Poll entries before those of the neighbours. */
-enum { ENTRY_WAKE, ENTRY_CONNECTOR, ENTRY_LISTENER, ENTRY_NEIGHBOURS };
+enum { ENTRY_WAKE, ENTRY_LISTENER, ENTRY_RECONNECT, ENTRY_KNOCK, ENTRY_NEIGHBOURS };
 _Static_assert(ENTRY_NEIGHBOURS == WEFT_NEIGHBOURS_RESERVED, "poll entries of this file");
 
 static void health_begin_leaving(weft_health_t *health)
@@ -97,10 +97,7 @@ static uint32_t health_prepare(weft_health_t *health, uint64_t *until)
 {
     struct pollfd *entries = health->neighbours.entries;
     entries[ENTRY_WAKE] = (struct pollfd){.fd = health->queue.wake, .events = POLLIN};
-    entries[ENTRY_CONNECTOR] = (struct pollfd){.fd = -1};
-    if (health->reconnect.active) {
-        weft_connector_prepare(&health->reconnect.connector, &entries[ENTRY_CONNECTOR], until);
-    }
+    weft_reconnect_prepare(health, &entries[ENTRY_RECONNECT], until);
     weft_control_listener_prepare(&health->boot->listener, &entries[ENTRY_LISTENER], until);
     return weft_neighbours_prepare(&health->neighbours);
 }
@@ -253,9 +250,7 @@ static void health_run(void *arg)
 
 static void health_destroy(weft_health_t *health)
 {
-    if (health->reconnect.active) {
-        weft_connector_end(&health->reconnect.connector);
-    }
+    weft_reconnect_end(health);
     weft_neighbours_fini(&health->neighbours);
     weft_membership_fini(&health->membership);
     weft_event_log_fini(&health->log);

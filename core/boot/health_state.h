@@ -14,10 +14,10 @@
 #include "core/os/call_note.h"
 #include "core/os/assert.h"
 
-/* The connection to a new parent, while it is being made. */
+/* A connection of the tree while it is being made. */
 typedef struct weft_reconnect {
     bool active;
-    uint32_t parent;
+    uint32_t rank;
     weft_connector_t connector;
 } weft_reconnect_t;
 
@@ -46,7 +46,8 @@ struct weft_health {
     weft_neighbours_t neighbours;
     weft_membership_t membership;
     weft_event_log_t log;
-    weft_reconnect_t reconnect;
+    weft_reconnect_t reconnect; /* to the parent */
+    weft_reconnect_t knock;     /* to a rank that should connect to us again (reconnect.h) */
     weft_detector_t detector;
     weft_health_held_t held;
     weft_call_watch_t calls; /* of plugins, that this process is in */

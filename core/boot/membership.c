@@ -11,8 +11,10 @@ weft_status_t weft_membership_init(weft_membership_t *membership, uint32_t rank,
     *membership = (weft_membership_t){.rank = rank, .nranks = nranks};
     membership->states = weft_os_alloc(nranks * sizeof *membership->states, 0);
     membership->since = weft_os_alloc(nranks * sizeof *membership->since, 0);
+    membership->breaks = weft_os_alloc(nranks * sizeof *membership->breaks, 0);
     membership->doubts = weft_os_alloc(nranks * sizeof *membership->doubts, 0);
-    if (membership->states == NULL || membership->since == NULL || membership->doubts == NULL) {
+    if (membership->states == NULL || membership->since == NULL || membership->breaks == NULL ||
+        membership->doubts == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, 0, "out of memory for %u ranks", nranks);
     }
     return WEFT_OK;
@@ -21,13 +23,14 @@ weft_status_t weft_membership_init(weft_membership_t *membership, uint32_t rank,
 size_t weft_membership_bytes_per_rank(void)
 {
     const weft_membership_t *none = NULL;
-    return sizeof *none->states + sizeof *none->since + sizeof *none->doubts;
+    return sizeof *none->states + sizeof *none->since + sizeof *none->breaks + sizeof *none->doubts;
 }
 
 void weft_membership_fini(weft_membership_t *membership)
 {
     weft_os_free(membership->states);
     weft_os_free(membership->since);
+    weft_os_free(membership->breaks);
     weft_os_free(membership->doubts);
 }
 

@@ -20,10 +20,18 @@ typedef enum weft_member_state {
     WEFT_MEMBER_DEAD,
 } weft_member_state_t;
 
+/* The connection of a live rank to us broke, by an error of the network: it may be well. */
+typedef enum weft_member_break {
+    WEFT_BREAK_NONE = 0, /* or there is a new connection */
+    WEFT_BREAK_NEW,      /* nobody has looked yet whether it listens */
+    WEFT_BREAK_SEEN,     /* it listened afterwards */
+} weft_member_break_t;
+
 typedef struct weft_membership {
     uint32_t rank, nranks;
     uint8_t *states;  /* weft_member_state_t of every rank */
     uint64_t *since;  /* a suspect, or a live rank that should connect to us: since when; else 0 */
+    uint8_t *breaks;  /* weft_member_break_t of every rank */
     uint32_t *doubts; /* the ranks whose `since` is not 0; room for all, taken when needed */
     uint32_t ndoubts;
     uint32_t awaited; /* live ranks that should connect to us and have not yet */

@@ -10,7 +10,7 @@
 #include "core/boot/boot_state.h"
 #include "core/boot/wire.h"
 
-#define WEFT_NEIGHBOURS_RESERVED 3 /* poll entries of the caller, before those of the neighbours */
+#define WEFT_NEIGHBOURS_RESERVED 4 /* poll entries of the caller, before those of the neighbours */
 
 typedef struct weft_neighbour {
     int fd;      /* −1: ended, removed at the end of the step */

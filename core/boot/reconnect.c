@@ -3,6 +3,7 @@
  * New connections of the tree: both ends. */
 #include "core/boot/reconnect.h"
 
+#include "core/base/log.h"
 #include "core/boot/auth.h"
 #include "core/boot/dissemination.h"
 #include "core/boot/failure_detector.h"
@@ -14,6 +15,12 @@
 static void reconnect_attach(weft_health_t *health, int fd, uint32_t rank)
 {
     weft_frame_t beat = {.type = WEFT_FRAME_BEAT, .from = health->boot->rank};
+    if (health->membership.breaks[rank] != WEFT_BREAK_NONE) {
+        weft_log(WEFT_LOG_INFO, "health",
+                 "rank %u: the control connection to rank %u is there again", health->boot->rank,
+                 rank);
+        health->membership.breaks[rank] = WEFT_BREAK_NONE;
+    }
     if (weft_neighbours_add(&health->neighbours, fd, rank) == WEFT_OK) {
         weft_neighbour_t *neighbour = &health->neighbours.list[health->neighbours.count - 1];
         neighbour->fresh = true;
@@ -25,26 +32,43 @@ static void reconnect_attach(weft_health_t *health, int fd, uint32_t rank)
     }
 }
 
+/* A knock. What we send over a connection that the other end has lost is answered by a reset. */
+static void reconnect_test(weft_health_t *health, uint32_t rank)
+{
+    weft_neighbour_t *neighbour = weft_neighbours_find(&health->neighbours, rank);
+    if (neighbour != NULL) {
+        weft_detector_beat(health, neighbour);
+        weft_neighbour_flush(neighbour);
+    }
+}
+
 void weft_reconnect_accept(weft_health_t *health, int fd, const uint8_t label[WEFT_AUTH_LABEL])
 {
     uint32_t rank;
     weft_health_assert_owner(health);
     if (!weft_auth_label_read(label, WEFT_PURPOSE_TREE, &rank) || rank >= health->boot->nranks ||
-        rank == health->boot->rank || health->membership.states[rank] == WEFT_MEMBER_LEFT ||
-        weft_neighbours_find(&health->neighbours, rank) != NULL) {
+        rank == health->boot->rank || health->membership.states[rank] == WEFT_MEMBER_LEFT) {
         weft_os_close(fd);
         return;
+    }
+    if (rank < health->boot->rank) { /* a parent: nobody else of a lower rank connects to us */
+        reconnect_test(health, rank);
+        weft_os_close(fd);
+        return;
+    }
+    weft_neighbour_t *old = weft_neighbours_find(&health->neighbours, rank);
+    if (old != NULL) {
+        weft_neighbour_close(old); /* it has lost that one */
     }
     weft_detector_trust(health, rank);
     reconnect_attach(health, fd, rank);
     weft_tree_repair(health);
 }
 
-void weft_reconnect_step(weft_health_t *health)
+/* Each turn either waits, or suspects one more rank, or ends. */
+static void reconnect_step_parent(weft_health_t *health)
 {
     weft_reconnect_t *reconnect = &health->reconnect;
-    weft_health_assert_owner(health);
-    /* Each turn either waits, or suspects one more rank, or ends. */
     while (reconnect->active) {
         weft_status_t status = weft_connector_step(&reconnect->connector);
         if (status == WEFT_IN_PROGRESS) {
@@ -52,9 +76,59 @@ void weft_reconnect_step(weft_health_t *health)
         }
         reconnect->active = false;
         if (status == WEFT_OK) {
-            reconnect_attach(health, reconnect->connector.fd, reconnect->parent);
+            reconnect_attach(health, reconnect->connector.fd, reconnect->rank);
+        } else if (status == WEFT_ERR_LINK) {
+            weft_detector_refused(health, reconnect->rank);
         } else {
-            weft_detector_suspect(health, reconnect->parent);
+            weft_detector_suspect(health, reconnect->rank);
         }
+    }
+}
+
+/* Who has listened is waited for, and so is who cannot be reached. */
+static void reconnect_step_knock(weft_health_t *health)
+{
+    weft_reconnect_t *knock = &health->knock;
+    while (knock->active) {
+        weft_status_t status = weft_connector_step(&knock->connector);
+        if (status == WEFT_IN_PROGRESS) {
+            return;
+        }
+        knock->active = false;
+        health->membership.breaks[knock->rank] = WEFT_BREAK_SEEN;
+        if (status == WEFT_OK) {
+            weft_os_close(knock->connector.fd);
+        } else if (status == WEFT_ERR_LINK) {
+            weft_detector_refused(health, knock->rank);
+        }
+        weft_tree_repair(health);
+    }
+}
+
+void weft_reconnect_step(weft_health_t *health)
+{
+    weft_health_assert_owner(health);
+    reconnect_step_parent(health);
+    reconnect_step_knock(health);
+}
+
+void weft_reconnect_prepare(const weft_health_t *health, struct pollfd entries[2], uint64_t *until)
+{
+    const weft_reconnect_t *both[2] = {&health->reconnect, &health->knock};
+    for (uint32_t i = 0; i < 2; i++) {
+        entries[i] = (struct pollfd){.fd = -1};
+        if (both[i]->active) {
+            weft_connector_prepare(&both[i]->connector, &entries[i], until);
+        }
+    }
+}
+
+void weft_reconnect_end(weft_health_t *health)
+{
+    if (health->reconnect.active) {
+        weft_connector_end(&health->reconnect.connector);
+    }
+    if (health->knock.active) {
+        weft_connector_end(&health->knock.connector);
     }
 }

@@ -8,26 +8,56 @@
 
 #define REPAIR_CONNECT_NS (2 * WEFT_NS_PER_S)
 
-static void tree_repair_connect(weft_health_t *health)
+static void tree_repair_begin(const weft_health_t *health, weft_reconnect_t *reconnect,
+                              uint32_t rank)
 {
     uint8_t label[WEFT_AUTH_LABEL];
-    weft_boot_t *boot = health->boot;
-    weft_reconnect_t *reconnect = &health->reconnect;
-    uint32_t parent = weft_membership_parent(&health->membership, boot->rank);
-    if (reconnect->active && reconnect->parent != parent) {
-        weft_connector_end(&reconnect->connector);
-        reconnect->active = false;
-    }
-    if (parent == boot->rank || reconnect->active ||
-        weft_neighbours_find(&health->neighbours, parent) != NULL) {
-        return;
-    }
-    const weft_join_request_t *request = &boot->requests[parent];
+    const weft_boot_t *boot = health->boot;
+    const weft_join_request_t *request = &boot->requests[rank];
     weft_auth_label_make(label, WEFT_PURPOSE_TREE, boot->rank);
     weft_connector_begin(&reconnect->connector, boot->tree_key, label, request->addrs,
                          weft_join_request_addrs(request), weft_os_clock_ns() + REPAIR_CONNECT_NS);
     reconnect->active = true;
-    reconnect->parent = parent;
+    reconnect->rank = rank;
+}
+
+static void tree_repair_stop(weft_reconnect_t *reconnect)
+{
+    if (reconnect->active) {
+        weft_connector_end(&reconnect->connector);
+        reconnect->active = false;
+    }
+}
+
+static void tree_repair_connect(weft_health_t *health)
+{
+    weft_reconnect_t *reconnect = &health->reconnect;
+    uint32_t me = health->boot->rank;
+    uint32_t parent = weft_membership_parent(&health->membership, me);
+    if (reconnect->rank != parent) {
+        tree_repair_stop(reconnect);
+    }
+    if (parent != me && !reconnect->active &&
+        weft_neighbours_find(&health->neighbours, parent) == NULL) {
+        tree_repair_begin(health, reconnect, parent);
+    }
+}
+
+/* One after the other. Who has connected needs no knock any more. */
+static void tree_repair_knock(weft_health_t *health)
+{
+    const weft_membership_t *membership = &health->membership;
+    weft_reconnect_t *knock = &health->knock;
+    if (knock->active && membership->breaks[knock->rank] == WEFT_BREAK_NONE) {
+        tree_repair_stop(knock);
+    }
+    for (uint32_t i = 0; i < membership->ndoubts && !knock->active; i++) {
+        uint32_t rank = membership->doubts[i];
+        if (membership->states[rank] == WEFT_MEMBER_LIVE &&
+            membership->breaks[rank] == WEFT_BREAK_NEW) {
+            tree_repair_begin(health, knock, rank);
+        }
+    }
 }
 
 void weft_tree_repair(weft_health_t *health)
@@ -36,5 +66,6 @@ void weft_tree_repair(weft_health_t *health)
     if (!health->detection_ended) {
         tree_repair_connect(health);
         weft_membership_update(&health->membership, &health->neighbours);
+        tree_repair_knock(health);
     }
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Keeping the control tree connected while ranks leave or die: a rank whose parent does so connects
- * to the next one by the rule of membership.h, and waits for the ranks whose parent it has become.
+ * Keeping the control tree connected while ranks leave or die and connections break: a rank without
+ * its parent connects to the next one by the rule of membership.h, or to the same one again, and
+ * waits for the ranks whose parent it is. It knocks at those whose connections broke.
  *
  * Thread: the health thread's. */
 #ifndef WEFT_BOOT_TREE_REPAIR_H
@@ -9,8 +10,8 @@
 
 #include "core/boot/boot_state.h"
 
-/* Begins to connect to the parent, if it is a new one, and finds out who should connect to us. To
- * be called after every change of a member's state or of the neighbours. */
+/* Begins to connect to the parent, if there is no connection, and finds out who should connect to
+ * us. To be called after every change of a member's state or of the neighbours. */
 void weft_tree_repair(weft_health_t *health);
 
 #endif

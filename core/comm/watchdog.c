@@ -21,6 +21,21 @@ static bool watchdog_has_left(const weft_comm_state_t *state, int32_t peer)
            atomic_load_explicit(&state->peers[peer].left_at, memory_order_acquire) != UINT64_MAX;
 }
 
+/* The time has passed. A transport sees the end of a connection and takes it for the end of the peer; the
+ * health channel, which would know, has not said so. */
+static void watchdog_fail_link(weft_comm_state_t *state)
+{
+    const weft_error_t *error = &state->stall.link_error;
+    if (error->status == WEFT_ERR_PEER_DEAD && error->peer >= 0) {
+        weft_fail(WEFT_ERR_LINK, error->os_errno,
+                  "the connection to rank %d broke, and its process is not known to have ended: %s",
+                  (int)error->peer, error->text);
+    } else {
+        *weft_error_record() = *error;
+    }
+    weft_comm_fail(state, error->peer);
+}
+
 void weft_watchdog_link_broke(weft_comm_state_t *state, weft_status_t status, int32_t peer)
 {
     weft_assert_owner(state);
@@ -40,8 +55,7 @@ void weft_watchdog_link_broke(weft_comm_state_t *state, weft_status_t status, in
         }
         state->stall.grace_until = weft_os_clock_ns() + GRACE_NS;
     } else if (weft_os_clock_ns() > state->stall.grace_until) {
-        *weft_error_record() = state->stall.link_error;
-        weft_comm_fail(state, state->stall.link_error.peer);
+        watchdog_fail_link(state);
     }
 }
 

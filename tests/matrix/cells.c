@@ -151,7 +151,7 @@ static const promised_t promises[FAULTS] = {
     [PARTITION] = {SIDES, 2 * SILENCE + 1.5,
                    LOST}, /* one silent rank may be found after the other */
     [ONE_WAY] = {ONE_SIDE, 2 * SILENCE + 2, LOST},
-    [RESET] = {ONE_SIDE, 1, BIT(LINK) | BIT(PEER_DEAD)},
+    [RESET] = {ALL_NAMED, 1, BIT(LINK)},
     [FLAP] = {GOES_ON, 2.5, 0},
     [CABLE] = {NAMED, SILENCE + 2, LOST},
     [FULL_SHM] = {GOES_ON, 2, 0},
@@ -173,9 +173,11 @@ static void promise_join(cell_t *cell)
 {
     switch (cell->fault) {
     case KILLED:
-    case RESET:
     case DESCRIPTORS:
     case MEMORY:
+        break;
+    case RESET:
+        cell->statuses |= BIT(PEER_DEAD);
         break;
     case STOPPED:
     case HOST_GONE:
@@ -253,6 +255,9 @@ void cell_find(fault_t fault, transport_t transport, moment_t moment, cell_t *ce
     }
     if (moment == JOIN) {
         promise_join(cell);
+    }
+    if (fault == RESET && transport == SHM && moment != JOIN) {
+        cell->promise = GOES_ON; /* only control connections are of TCP */
     }
     if (cell->promise == EITHER) {
         cell->statuses |= BIT(REVOKED); /* by those that have heard of the failure */

@@ -10,20 +10,15 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../support/resets.h"
 #include "core/os/os.h"
 #include "core/os/os_socket.h"
 #include "port_strangers.h"
 #include "sandbox.h"
 #include "trial.h"
-
-#ifndef SYS_pidfd_open
-#define SYS_pidfd_open 434
-#define SYS_pidfd_getfd 438
-#endif
 
 enum { RATE = 1000, DAY_S = 86400 };
 
@@ -46,48 +41,11 @@ static void kill_victim(trial_t *trial)
 
 /* Connections ----------------------------------------------------------------------------------- */
 
-/* A connection of another process is reset: both ends hear it. */
-static bool reset_connection(int process, int fd)
-{
-    struct sockaddr_storage peer;
-    socklen_t bytes = sizeof peer;
-    struct sockaddr none = {.sa_family = AF_UNSPEC};
-    int copy = (int)syscall(SYS_pidfd_getfd, process, fd, 0);
-    bool tcp = copy >= 0 && getpeername(copy, (struct sockaddr *)&peer, &bytes) == 0 &&
-               (peer.ss_family == AF_INET || peer.ss_family == AF_INET6);
-    bool done = tcp && connect(copy, &none, sizeof none) == 0;
-    weft_os_close(copy);
-    return done;
-}
-
-/* All at once, as far as the victim can see: it is stopped meanwhile. Returns how many. */
-static uint32_t reset_connections(const trial_t *trial)
-{
-    char path[64];
-    uint32_t count = 0;
-    snprintf(path, sizeof path, "/proc/%d/fd", (int)victim_of(trial));
-    int process = (int)syscall(SYS_pidfd_open, victim_of(trial), 0);
-    DIR *dir = opendir(path);
-    const struct dirent *entry;
-    kill(victim_of(trial), SIGSTOP);
-    while (dir != NULL && process >= 0 && (entry = readdir(dir)) != NULL) {
-        if (entry->d_name[0] != '.') {
-            count += reset_connection(process, atoi(entry->d_name));
-        }
-    }
-    kill(victim_of(trial), SIGCONT);
-    if (dir != NULL) {
-        closedir(dir);
-    }
-    weft_os_close(process);
-    return count;
-}
-
 /* On a busy machine a rank that joins may have none yet. */
 static void reset_some(const trial_t *trial)
 {
     uint64_t until = weft_os_deadline(10);
-    while (reset_connections(trial) == 0 && weft_os_clock_ns() < until) {
+    while (reset_connections(victim_of(trial)) == 0 && weft_os_clock_ns() < until) {
         sleep_ms(1);
     }
 }

@@ -54,10 +54,8 @@ static life_t life_of(const trial_t *trial, uint32_t rank)
     set(&life, "boot.unresponsive=3s");
     set(&life, cell->moment == JOIN ? "boot.init_timeout=6s" : "boot.init_timeout=15s");
     set(&life, "exec.op_timeout=40s");
-    if (life.own_host || cell->fault == RESET) {
-        set(&life, "boot.quorum=majority");
-    }
     if (life.own_host) {
+        set(&life, "boot.quorum=majority");
         set(&life, "boot.interface==eth0");
     }
     if (cell->fault == FULL_DISK) {

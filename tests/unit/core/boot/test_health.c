@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "../../../support/family.h"
+#include "../../../support/resets.h"
 #include "core/os/os.h"
 
 static void wait_joined(family_t *f)
@@ -331,6 +332,35 @@ static void survivors_of_a_death_hear_of_the_next_and_of_reports(void **unused)
     assert_int_equal(family_end(&f), 3);
 }
 
+/* A reset ends a connection and nobody's life: the tree is whole again, and carries what comes next. */
+static void ranks_whose_connections_are_reset_live_on(void **unused)
+{
+    (void)unused;
+    enum { N = 8 };
+    for (uint32_t victim = 0; victim < N; victim++) {
+        family_t f;
+        bool dead[N] = {false};
+        family_start(&f, N, 0.1, 10);
+        wait_joined(&f);
+        uint32_t resets = 0;
+        for (int round = 0; round < 3; round++) {
+            resets += reset_connections(f.pids[victim]);
+        }
+        assert_true(resets > 0);
+        family_order(&f, victim, FAMILY_REPORT_OTHER);
+        for (uint32_t i = 0; i < N; i++) {
+            assert_true(i == victim || family_wait(&f.shared->records[i].reports, 10));
+        }
+        for (uint32_t i = 0; i < N; i++) {
+            assert_int_equal(f.shared->records[i].failed, 0);
+        }
+        reset_connections(f.pids[victim]);
+        kill(f.pids[victim], SIGKILL);
+        the_others_hear(&f, dead, victim);
+        assert_int_equal(family_end(&f), 1);
+    }
+}
+
 /* A rank whose join fails when others have it behind them is gone for all of them, or they would wait
  * for it. They hear why, and the detector goes on. */
 static void a_rank_that_gives_up_behind_the_others_is_gone(void **unused)
@@ -431,6 +461,7 @@ int main(void)
         cmocka_unit_test(an_orderly_goodbye_is_told_to_all_and_is_no_failure),
         cmocka_unit_test(survivors_of_orderly_leavers_still_hear_of_a_death),
         cmocka_unit_test(survivors_of_a_death_hear_of_the_next_and_of_reports),
+        cmocka_unit_test(ranks_whose_connections_are_reset_live_on),
         cmocka_unit_test(a_rank_that_gives_up_behind_the_others_is_gone),
         cmocka_unit_test(a_rank_that_gives_up_and_has_nobody_to_tell_is_gone),
         cmocka_unit_test(the_past_of_a_communicator_is_told_to_who_comes_late),

@@ -22,8 +22,8 @@ static fault_t pool[FAULTS_MOST];
 
 const char *run_kind_name(run_kind_t kind)
 {
-    static const char *const names[RUN_KINDS] = {"calm",     "revoked", "deaths",
-                                                 "replaced", "network", "scarce"};
+    static const char *const names[RUN_KINDS] = {"calm",    "revoked", "deaths", "replaced",
+                                                 "network", "scarce",  "resets"};
     return names[kind];
 }
 
@@ -135,25 +135,50 @@ static void fault_one_way(void *arg)
     machine_at(machine.now + f->lasts, fault_mend, f);
 }
 
+static bool may_be_reset(const object_t *o)
+{
+    return o->kind == OBJECT_STREAM && !o->local && !o->broken && o->peer != NULL &&
+           o->holders > 0 && o->owner != NULL;
+}
+
+/* In one of four cases only this end hears of it. The other one is told when it sends. */
+static void reset_one(const fault_t *f, object_t *stream)
+{
+    for (uint32_t r = 0; r < f->faults->nranks; r++) {
+        const process_t *process = f->faults->process[r];
+        if (process == stream->owner || process == stream->peer->owner) {
+            guilt_begin(f->faults, r);
+            f->faults->guilt[r].reset = true;
+        }
+    }
+    stream_reset(stream, machine_below(4) != 0);
+}
+
 static void fault_reset(void *arg)
 {
     fault_t *f = arg;
     object_t *found = NULL;
     uint32_t seen = 0;
     for (object_t *o = descriptor_first(); o != NULL; o = o->next) {
-        if (o->kind == OBJECT_STREAM && !o->local && !o->broken && o->peer != NULL &&
-            o->holders > 0 && o->owner != NULL && machine_below(++seen) == 0) {
+        if (may_be_reset(o) && machine_below(++seen) == 0) {
             found = o;
         }
     }
-    for (uint32_t r = 0; found != NULL && r < f->faults->nranks; r++) {
-        if (f->faults->process[r] == found->owner || f->faults->process[r] == found->peer->owner) {
-            guilt_begin(f->faults, r);
-            f->faults->guilt[r].reset = true;
-        }
-    }
     if (found != NULL) {
-        stream_reset(found);
+        reset_one(f, found);
+    }
+    fault_ends(f->faults);
+}
+
+/* All connections of a rank. */
+static void fault_reset_all(void *arg)
+{
+    fault_t *f = arg;
+    const process_t *victim = f->faults->process[f->victim];
+    for (object_t *o = descriptor_first(); o != NULL; o = o->next) {
+        if (may_be_reset(o) && (o->owner == victim || o->peer->owner == victim)) {
+            reset_one(f, o);
+        }
     }
     fault_ends(f->faults);
 }
@@ -201,6 +226,8 @@ static void faults_draw(faults_t *faults, fault_t *f, uint64_t at)
     } else if (faults->kind == RUN_SCARCE) {
         f->lasts = machine_between(100 * SIM_US, SIM_S);
         machine_at(at, fault_starve, f);
+    } else if (faults->kind == RUN_RESETS) {
+        machine_at(at, machine_below(2) == 0 ? fault_reset : fault_reset_all, f);
     } else {
         void (*happens)(void *) = network[machine_below(sizeof network / sizeof *network)];
         bool of_hosts = happens == fault_cut || happens == fault_one_way;

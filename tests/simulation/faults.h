@@ -15,6 +15,7 @@ typedef enum {
     RUN_REPLACED,
     RUN_NETWORK,
     RUN_SCARCE,
+    RUN_RESETS,
     RUN_KINDS
 } run_kind_t;
 

@@ -5,7 +5,7 @@
  * Usage: weft-simtest [OPTION…]
  *   --seed N        one seed; with --replay twice, and both runs have to be the same
  *   --seeds N       that many seeds, from --from N (1) on
- *   --kind WORD     calm, revoked, deaths, replaced, network or scarce
+ *   --kind WORD     calm, revoked, deaths, replaced, network, scarce or resets
  *   --ranks N       ranks of the job
  *   --net PLUGINS   transports
  *   --verbose       what happens, line by line, and what the ranks log
@@ -81,12 +81,13 @@ static int run_all(const options_t *options)
 
 static _Noreturn void usage(const char *what)
 {
-    fprintf(stderr,
-            "weft-simtest: %s\nusage: weft-simtest [--seed N [--replay] | --seeds N [--from N]] "
-            "[--kind calm|revoked|deaths|replaced|network|scarce] [--ranks N] [--net PLUGINS] "
-            "[--verbose] "
-            "[--image FILE] [--plugins FOLDER]\n",
-            what);
+    fprintf(
+        stderr,
+        "weft-simtest: %s\nusage: weft-simtest [--seed N [--replay] | --seeds N [--from N]] "
+        "[--kind calm|revoked|deaths|replaced|network|scarce|resets] [--ranks N] [--net PLUGINS] "
+        "[--verbose] "
+        "[--image FILE] [--plugins FOLDER]\n",
+        what);
     exit(2);
 }
 

@@ -205,6 +205,20 @@ static bool is_touched(uint32_t rank)
     return run.faults.guilt[rank].since != SIM_NEVER;
 }
 
+static bool has_joined(uint32_t rank)
+{
+    const player_record_t *record = &run.board.record[rank];
+    return record->errors == 0 || strstr(record->error[0].call, "init") == NULL;
+}
+
+/* A connection that is reset is lost, and nobody with it. In a join it ends the join of its rank. */
+static bool is_well(uint32_t rank)
+{
+    const guilt_t *guilt = &run.faults.guilt[rank];
+    return guilt->reset && !guilt->killed && !guilt->stopped && !guilt->cut && !guilt->starved &&
+           has_joined(rank);
+}
+
 static void judge_error(uint32_t rank, const player_error_t *error)
 {
     uint32_t culprit = 0;
@@ -233,6 +247,11 @@ static void judge_error(uint32_t rank, const player_error_t *error)
     if (guilt == NULL || (guilt->since > error->at && !has_failed_by(culprit, error->at))) {
         run_find("rank %u: %s: %s: %s: names %s (pid %d)", rank, error->call, name, error->text,
                  guilt == NULL ? "nobody" : "an innocent rank", (int)error->pid);
+    } else if (is_well(culprit) && !has_failed_by(culprit, error->at) &&
+               (error->status == WEFT_ERR_PEER_DEAD ||
+                error->status == WEFT_ERR_PEER_UNRESPONSIVE)) {
+        run_find("rank %u: %s: %s: %s: names a rank (pid %d) that lives", rank, error->call, name,
+                 error->text, (int)error->pid);
     }
 }
 
@@ -254,7 +273,7 @@ static void judge_rank(uint32_t rank)
     for (uint32_t e = 0; e < record->errors && e < PLAYER_ERRORS; e++) {
         judge_error(rank, &record->error[e]);
     }
-    bool joined = record->errors == 0 || strstr(record->error[0].call, "init") == NULL;
+    bool joined = has_joined(rank);
     if (record->gave_up && !is_touched(rank) && joined && run.faults.kind <= RUN_DEATHS &&
         !run.faults.guilt[0].killed) {
         run_find("rank %u gave up: %s", rank,
@@ -288,9 +307,38 @@ static void judge_sides(void)
     }
 }
 
+/* True if b is no member of the last communicator of a, though it had not left before. */
+static bool has_lost(uint32_t a, uint32_t b)
+{
+    const player_record_t *record = run.board.record;
+    bool together = (record[a].members >> b & 1) != 0;
+    return !together && (!record[b].finished || (record[b].members >> a & 1) == 0);
+}
+
+/* Where nothing but connections is lost, everybody goes on once the ranks have joined. */
+static void judge_resets(void)
+{
+    const player_record_t *record = run.board.record;
+    bool all = run.faults.kind == RUN_RESETS;
+    for (uint32_t r = 0; r < run.faults.members; r++) {
+        all = all && has_joined(r);
+    }
+    for (uint32_t r = 0; all && r < run.faults.members; r++) {
+        if (!record[r].finished) {
+            run_find("rank %u does not finish", r);
+        }
+        for (uint32_t other = 0; other < run.faults.members; other++) {
+            if (other != r && has_lost(r, other)) {
+                run_find("rank %u goes on without rank %u, which lives", r, other);
+            }
+        }
+    }
+}
+
 static void run_judge(void)
 {
     judge_sides();
+    judge_resets();
     for (uint32_t r = 0; r < run.faults.members; r++) {
         const player_record_t *record = &run.board.record[r];
         run.result->errors += record->errors;

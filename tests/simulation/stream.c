@@ -213,11 +213,15 @@ void stream_cut(uint32_t from, uint32_t to, bool cut)
     }
 }
 
-void stream_reset(object_t *object)
+void stream_reset(object_t *object, bool both)
 {
-    machine_note("reset %u", object->number);
-    if (object->peer != NULL) {
-        stream_break(object->peer, ECONNRESET);
+    object_t *peer = object->peer;
+    machine_note("reset %u%s", object->number, both ? "" : ", one end");
+    if (peer != NULL && both) {
+        stream_break(peer, ECONNRESET);
+    } else if (peer != NULL) {
+        peer->peer = NULL;
+        object->peer = NULL;
     }
     stream_break(object, ECONNRESET);
 }

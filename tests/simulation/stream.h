@@ -29,8 +29,8 @@ void stream_address(uint32_t host, uint16_t port, struct sockaddr *at, socklen_t
 
 /* Faults -------------------------------------------------------------------------------------------- */
 
-/* Both ends find the connection reset. */
-void stream_reset(object_t *object);
+/* This end, or both, find the connection reset. What the other end sends is answered by a reset. */
+void stream_reset(object_t *object, bool both);
 /* Cuts, or mends, the ways of these directions between hosts. */
 void stream_cut(uint32_t from, uint32_t to, bool cut);
 

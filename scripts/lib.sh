@@ -40,6 +40,22 @@ install_packages() {
         fail "apt-get install failed for: ${names% }"
 }
 
+# fetch_disassemblers: cuobjdump and nvdisasm for gpu/compiler, of PyPI (6 MiB, into build/cuda-tools), where
+# nvcc is and they are not. Without them the test is skipped, and says so.
+fetch_disassemblers() {
+    local folder=$root/build/cuda-tools nvcc
+    nvcc=$(PATH=$PATH:/usr/local/cuda/bin:/opt/cuda/bin command -v nvcc) || return 0
+    (
+        PATH=$PATH:$(dirname "$nvcc"):$folder/nvidia/cu13/bin
+        command -v cuobjdump && command -v nvdisasm
+    ) >/dev/null && return 0
+    mkdir -p "$root/build"
+    say "fetching cuobjdump and nvdisasm …"
+    python3 -m pip install -q --no-deps --target "$folder" 'nvidia-cuda-cuobjdump>=13,<14' \
+        'nvidia-cuda-nvdisasm>=13,<14' >"$root/build/cuda-tools.log" 2>&1 ||
+        say "they cannot be had, see build/cuda-tools.log: gpu/compiler will be skipped"
+}
+
 # build PRESET [TARGET…]: configures and builds into build/PRESET, all or those targets; the log is
 # shown only if it fails.
 build() {

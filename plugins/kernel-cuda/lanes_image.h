@@ -17,8 +17,6 @@
 
 #include "device/device_interpreter.h"
 
-#define LANES_BLOCKS_MAX 1024u
-
 /* Offsets into the device memory; `records` and `abort` are offsets into the shared words. */
 typedef struct lanes_image {
     weft_lanes_program_t program; /* the program without its arrays, which are NULL */

@@ -18,7 +18,7 @@
 static weft_status_t queue_fill(weft_lanes_queue_t *queue)
 {
     weft_kernel_t *kernel = queue->kernel;
-    const uint64_t bytes = (LANES_BLOCKS_MAX + 1) * sizeof *queue->arrived;
+    const uint64_t bytes = sizeof *queue->arrived;
     void *arrived = NULL;
     cudaError_t error = cuda_stream_urgent(&queue->own);
     if (error == cudaSuccess) {

@@ -297,7 +297,7 @@ static weft_status_t lanes_start_launch(weft_lanes_queue_t *queue, const lanes_s
         launch.nblocks = runs[i].nblocks > launch.nblocks ? runs[i].nblocks : launch.nblocks;
     }
     launch.run.run = runs[0];
-    launch.arrived = &queue->arrived[launch.nblocks];
+    launch.arrived = queue->arrived;
     if (first->staging != NULL) {
         error = cudaMemcpyAsync(first->staging, first->in, first->staging_bytes, cudaMemcpyDefault,
                                 target->stream);

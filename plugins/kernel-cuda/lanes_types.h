@@ -58,7 +58,7 @@ struct weft_lanes_queue {
     cudaStream_t own;
     cuda_flight_t flight; /* the same for others of the process */
     lanes_tail_t live, captured;
-    uint64_t *arrived; /* memory of the device: one word for each possible number of blocks */
+    uint64_t *arrived; /* memory of the device: a word for the barriers between runs of a launch */
     lanes_host_wait_t *host_wait;
     lanes_run_t *runs; /* runs of the launch that is being assembled */
     uint32_t runs_room;

@@ -1,175 +1,162 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The table of docs/gpu.md is what nvcc says of the kernels.
+"""The table of docs/gpu.md is what the machine code of the plugin says.
 
-    test_compiler.py NVCC BUILD    compares; compiles if no report of these sources is in BUILD
-    test_compiler.py               says that it is skipped: no CUDA Toolkit
+    test_compiler.py NVCC PLUGIN    reads the plugin with cuobjdump and nvdisasm
+    test_compiler.py                says that it is skipped: no CUDA Toolkit
 
-A kernel that spills is seen here at the latest: nothing else on a machine without a GPU notices.
+A kernel that spills, copies in narrow words or calls a division is seen here at the latest: nothing
+else on a machine without a GPU notices.
 """
 
-import hashlib
 import pathlib
 import re
 import subprocess
 import sys
-import tempfile
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-PLUGIN = ROOT / "plugins" / "kernel-cuda"
-TABLE = "| architecture | registers | spilled | stack | shared memory |"
-LIMIT = 1500
-# The widest accesses of the copy and of sums, in the text that ptxas translates.
-WIDE = {"loads": re.compile(r"\bld\.\S*v4\.\S*32\b"), "stores": re.compile(r"\bst\.\S*v4\.\S*32\b")}
-# In the same text: calls of a function on a device, and memory of a thread that is none of its
-# registers.
-SLOW = {"64-bit remainders": re.compile(r"\brem\.[us]64\b"),
-        "local memory": re.compile(r"\.local\b")}
-HEAD = re.compile(r"Compiling entry function '(\w+)' for '(sm_\w+)'")
-STACK = re.compile(
-    r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
-USED = re.compile(r"Used (\d+) registers.*?(?:, (\d+) bytes smem|$)")
+import machine_code
+
+GUIDE = (machine_code.ROOT / "docs" / "gpu.md").read_text()
+TABLE = "| kernel | architecture |"
 
 
 def documented(text):
-    """{architecture: (registers, spilled, stack, shared memory)} of the guide."""
+    """{(kernel, architecture): row} of the guide."""
     rows = {}
-    for line in text.partition(TABLE)[2].strip().splitlines()[1:]:
+    for line in text.partition(TABLE)[2].splitlines()[2:]:
         if not line.startswith("|"):
             break
-        name, *figures = (cell.strip() for cell in line.strip("|").split("|"))
-        rows[name] = tuple(int(figure.split()[0]) for figure in figures)
+        kernel, architecture, *figures = (cell.strip() for cell in line.strip("|").split("|"))
+        rows[kernel.strip("`"), architecture] = tuple(figures)
     return rows
 
 
-def reported(text, kernel="cuda_grid"):
-    """The same of what `nvcc -Xptxas -v` wrote."""
-    rows = {}
-    name = architecture = None
-    stack = spilled = 0
-    for line in text.splitlines():
-        if HEAD.search(line):
-            name, architecture = HEAD.search(line).groups()
-            stack = spilled = None
-        elif name and stack is None and STACK.search(line):
-            stack, stores, loads = (int(figure) for figure in STACK.search(line).groups())
-            spilled = max(stores, loads)
-        elif name and USED.search(line):
-            registers, shared = USED.search(line).groups()
-            if kernel in name:
-                rows[architecture] = (int(registers), spilled, stack, int(shared or 0))
-            name = None
-    return rows
-
-
-def digest(nvcc, architectures):
-    """Of all that the compiler reads, and of the compiler."""
-    version = subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=True).stdout
-    names = sorted(PLUGIN.rglob("*.h")) + sorted(PLUGIN.rglob("*.inc")) + [PLUGIN / "kernels.cu"]
-    names += sorted((ROOT / "api").rglob("*.h"))
-    text = "\n".join([version, *architectures, pathlib.Path(__file__).read_text(),
-                      *(name.read_text() for name in names)])
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def compiled(nvcc, build, architectures):
-    """What the compiler says, and how many wide loads and stores its text has. One architecture
-    after the other, as those of a parallel run would mix their lines."""
-    kept = build / f"compiler-{digest(nvcc, architectures)}.txt"
-    if kept.exists():
-        return kept.read_text()
-    says = ""
-    for name in architectures:
-        with tempfile.TemporaryDirectory() as folder:
-            command = [nvcc, "-std=c++17", "-O3", "-fmad=false", "-Xptxas", "-v", "-cubin",
-                       f"-arch={name}", "--keep", "--keep-dir", folder, f"-I{ROOT / 'api'}",
-                       f"-I{PLUGIN}", str(PLUGIN / "kernels.cu"), "-o", f"{folder}/kernels.cubin"]
-            done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT,
-                                  check=False)
-            if done.returncode != 0:
-                raise AssertionError(f"{' '.join(command)}:\n{done.stdout}{done.stderr}")
-            says += done.stdout + done.stderr
-            text = "".join(path.read_text() for path in pathlib.Path(folder).glob("*.ptx"))
-            for what, pattern in WIDE.items():
-                says += f"{name} wide {what}: {len(pattern.findall(text))}\n"
-            for what, pattern in SLOW.items():
-                says += f"{name} {what}: {len(pattern.findall(text))}\n"
-    part = kept.with_suffix(".part")
-    part.write_text(says)
-    part.rename(kept)
-    return says
-
-
-class Compiler(unittest.TestCase):
-    """The table, and the compiler's report of the same architectures."""
-
-    says = guide = ""
-    table = {}
+class MachineCode(unittest.TestCase):
+    """What is in the plugin."""
 
     @classmethod
     def setUpClass(cls):
-        cls.guide = (ROOT / "docs" / "gpu.md").read_text()
-        cls.table = documented(cls.guide)
-        cls.says = compiled(NVCC, BUILD, sorted(cls.table))
+        cls.code = machine_code.read(PLUGIN, PROGRAMS)
 
-    def test_the_table_is_there(self):
-        self.assertLessEqual({"sm_80", "sm_90", "sm_100"}, set(self.table))
+    def each(self):
+        for architecture, (used, found) in self.code.items():
+            yield architecture, used, found
 
-    def test_figures(self):
-        version = subprocess.run([NVCC, "--version"], capture_output=True, text=True, check=True)
-        here = re.search(r"release ([\d.]+)", version.stdout)[1]
-        of = re.search(r"-Xptxas -v` of CUDA ([\d.]+\d)", self.guide)[1]
+    def test_the_table(self):
+        release = subprocess.run([NVCC, "--version"], capture_output=True, text=True, check=True)
+        here = re.search(r"release ([\d.]+)", release.stdout)[1]
+        of = re.search(r"by nvcc of CUDA ([\d.]+\d)", GUIDE)[1]
         if here != of:
             self.skipTest(f"SKIPPED: the table of docs/gpu.md is of CUDA {of}, here is {here}")
-        found = reported(self.says)
-        self.assertEqual(
-            found, self.table,
-            "docs/gpu.md: (registers, spilled, stack, shared memory); the first is the compiler's")
+        table = documented(GUIDE)
+        self.assertEqual({architecture for _, architecture in table},
+                         set(machine_code.ARCHITECTURES))
+        for architecture, used, found in self.each():
+            self.assertEqual(
+                machine_code.measured(architecture, used, found),
+                {key: row for key, row in table.items() if key[1] == architecture},
+                "docs/gpu.md: tests/gpu/machine_code.py prints the rows; the first is measured")
 
-    def test_nothing_is_spilled(self):
-        for name, (_, spilled, stack, _) in reported(self.says).items():
-            self.assertEqual((spilled, stack), (0, 0), f"{name}: bytes spilled, bytes of stack")
+    def test_the_plugin_has_the_architectures_of_the_table(self):
+        missing = set(machine_code.ARCHITECTURES) - set(self.code)
+        if missing:
+            self.skipTest(f"SKIPPED: the plugin is not built for {' '.join(sorted(missing))}")
 
-    def test_wide_accesses(self):
-        for name in self.table:
-            for what in WIDE:
-                count = re.search(rf"{name} wide {what}: (\d+)", self.says)
-                self.assertTrue(count and int(count[1]) > 0,
-                                f"{name}: no {what} of 16 bytes: copies are narrow")
+    def test_no_memory_is_local(self):
+        for architecture, used, found in self.each():
+            for kernel, (_, stack, _, local) in used.items():
+                self.assertEqual((stack, local), (0, 0),
+                                 f"{architecture}, {kernel}: bytes of stack, local memory")
+            for name, lines in found.items():
+                self.assertEqual(machine_code.count(lines, "^(LDL|STL)"), 0,
+                                 f"{architecture}, {name}")
 
+    def test_copies_and_sums_are_wide(self):
+        """What is narrow in the loop of a sum is the load of its factor (PREMULSUM)."""
+        for architecture, _, found in self.each():
+            names = [name for name in found if re.fullmatch(r"cuda_(copy|\w+_combine)", name)]
+            self.assertGreater(len(names), 10)
+            for name in names:
+                loop = machine_code.copy_loop(found[name])
+                self.assertGreater(len(loop), 0,
+                                   f"{architecture}, {name}: no loop of accesses of 16 bytes")
+                narrow = [one.code for one in loop if machine_code.ACCESS.match(one.code)
+                          and ".128" not in one.code and one.code[0] == "S"]
+                self.assertEqual(narrow, [], f"{architecture}, {name}")
 
-    def test_nothing_slow(self):
-        for name in self.table:
-            for what in SLOW:
-                count = re.search(rf"{name} {what}: (\d+)", self.says)
-                self.assertEqual(int(count[1]), 0, f"{name}: {what}")
+    def test_a_block_has_one_caller_of_the_copy(self):
+        """Another would be a warp apart from itself, which goes through the copy twice."""
+        for architecture, _, found in self.each():
+            self.assertEqual([machine_code.calls(found[name], "^lanes_combine$")
+                              for name in ("cuda_grid", "lanes_slice")], [1, 1], architecture)
+
+    def test_a_look_costs_no_fence(self):
+        for architecture, _, found in self.each():
+            self.assertFalse(machine_code.fence_before_look(found), architecture)
+
+    def test_no_division_of_64_bits(self):
+        """But where the mean of 64-bit integers is asked for."""
+        for architecture, _, found in self.each():
+            for name, lines in found.items():
+                if not re.match("cuda_u?int64_combine", name):
+                    self.assertEqual(machine_code.calls(lines, machine_code.DIVISION), 0,
+                                     f"{architecture}, {name}")
 
 
 class Reader(unittest.TestCase):
-    """What is read from a report is what it says."""
+    """What is read is what the tools print."""
 
-    SAYS = """ptxas info    : Compiling entry function 'cuda_host_wait' for 'sm_80'
-ptxas info    : Function properties for cuda_host_wait
-    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
-ptxas info    : Used 12 registers, used 0 barriers, 368 bytes cmem[0]
-ptxas info    : Compiling entry function '_Z9cuda_grid8cuda_job' for 'sm_80'
-ptxas info    : Function properties for _Z9cuda_grid8cuda_job
-    8 bytes stack frame, 4 bytes spill stores, 2 bytes spill loads
-ptxas info    : Used 125 registers, used 1 barriers, 848 bytes smem, 736 bytes cmem[0]
+    CODE = """
+        .type           cuda_host_wait,@function
+        /*0000*/              LDC.64 R2, c[0x0][0x210] ;
+        .type           $_Z1f$_ZN41_INTERNAL_7e1_10_kernels_cu_bcbeb9b09cuda_copyEPK1cmjj,@function
+.L_x_1:
+        /*0ad20*/                   LD.E.U8 R2, desc[UR4][R56.64] ;
+.L_x_2:
+        /*0ad30*/             @!P3 LD.E.128 R16, desc[UR4][R52.64] ;
+        /*0ad40*/                   CALL.REL.NOINC `($__internal_2_$__cuda_sm20_div_u64) ;
+        /*0ad50*/                   ST.E.128 desc[UR4][R52.64], R16 ;
+        /*0ad60*/              @!P0 BRA `(.L_x_2) ;
+        /*0ad70*/              @!P0 BRA `(.L_x_1) ;
 """
 
-    def test_report(self):
-        self.assertEqual(reported(self.SAYS), {"sm_80": (125, 4, 8, 848)})
+    def test_functions(self):
+        found = machine_code.functions(self.CODE)
+        self.assertEqual(list(found), ["cuda_host_wait", "cuda_copy"])
+        self.assertEqual([one.code for one in found["cuda_host_wait"]], ["LDC.64"])
+        self.assertEqual(machine_code.calls(found["cuda_copy"], machine_code.DIVISION), 1)
+
+    def test_the_copy_loop_is_the_inner_one(self):
+        loop = machine_code.copy_loop(machine_code.functions(self.CODE)["cuda_copy"])
+        self.assertEqual([one.code for one in loop if one.code],
+                         ["LD.E.128", "CALL.REL.NOINC", "ST.E.128"])
+
+    def test_usage(self):
+        text = (" Function _Z9cuda_grid8cuda_job:\n  REG:116 STACK:8 SHARED:3792 LOCAL:0 "
+                "CONSTANT[2]:4096 CONSTANT[0]:776 TEXTURE:0 SURFACE:0 SAMPLER:0\n")
+        self.assertEqual(machine_code.usage(text), {"cuda_grid": (116, 8, 3792, 0)})
+
+    def test_blocks(self):
+        """The first is that of 64 registers a thread, of which 65,536 hold 1,024 threads."""
+        self.assertEqual(machine_code.blocks_of("sm_80", 512, 64, 0), 2)
+        self.assertEqual(machine_code.blocks_of("sm_80", 512, 65, 0), 1)
+        self.assertEqual(machine_code.blocks_of("sm_80", 512, 129, 0), 0)
+        self.assertEqual(machine_code.blocks_of("sm_90a", 64, 32, 56 << 10), 4)
+        self.assertEqual(machine_code.blocks_of("sm_100", 1, 12, 0), 32)
 
     def test_table(self):
-        text = (TABLE + "\n|---|---|---|---|---|\n"
-                "| sm_80 | 125 | 4 bytes | 8 bytes | 848 bytes |\n\n| x |")
-        self.assertEqual(documented(text), reported(self.SAYS))
+        text = TABLE + " registers |\n|---|---|---|\n| `cuda_grid` | sm_80 | 125 |\n\n| x |"
+        self.assertEqual(documented(text), {("cuda_grid", "sm_80"): ("125",)})
 
 
 if __name__ == "__main__":
     if len(sys.argv) < 3:
-        print("SKIPPED: no nvcc: the table of docs/gpu.md is not compared with the compiler")
+        print("SKIPPED: no nvcc: the table of docs/gpu.md is not compared with the machine code")
         sys.exit(77)
-    NVCC, BUILD = sys.argv[1], pathlib.Path(sys.argv[2]).resolve()
+    NVCC, PLUGIN = sys.argv[1], pathlib.Path(sys.argv[2]).resolve()
+    PROGRAMS = machine_code.tools(NVCC)
+    if set(PROGRAMS) != set(machine_code.TOOLS):
+        print(f"SKIPPED: no {' and '.join(sorted(set(machine_code.TOOLS) - set(PROGRAMS)))} "
+              "(CUDA Toolkit, or scripts/test fetches them): nobody has read the machine code")
+        sys.exit(77)
     unittest.main(argv=sys.argv[:1])

@@ -17,10 +17,12 @@
 #define WEFT_DEVICE __device__ __forceinline__
 #define WEFT_DEVICE_CALL __device__ __noinline__
 #define WEFT_UNROLL _Pragma("unroll")
+#define WEFT_ROLLED _Pragma("unroll 1")
 #else
 #define WEFT_DEVICE inline
 #define WEFT_DEVICE_CALL inline
 #define WEFT_UNROLL
+#define WEFT_ROLLED
 #endif
 
 #define CUDA_F32_SIGN 0x80000000u

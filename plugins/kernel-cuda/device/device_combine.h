@@ -85,17 +85,47 @@ static WEFT_DEVICE cuda_vector_t cuda_vector_load(const void *from)
 #endif
 }
 
-/* Stores vector v, if there is one, `skip` bytes behind the beginning of every destination. */
-static WEFT_DEVICE void cuda_vector_store(const weft_combine_t *c, uint64_t v, uint64_t vectors,
-                                          uint64_t skip, cuda_vector_t vector)
+static WEFT_DEVICE void cuda_vector_store(char *to, cuda_vector_t vector)
 {
-    for (uint32_t d = 0; v < vectors && d < c->ndst; d++) {
-        char *to = (char *)c->dst[d] + skip + v * CUDA_VECTOR;
 #if defined(__CUDACC__)
-        *(uint4 *)to = vector;
+    *(uint4 *)to = vector;
 #else
-        memcpy(to, &vector, sizeof vector);
+    memcpy(to, &vector, sizeof vector);
 #endif
+}
+
+/* Where the aligned middle of a combination goes. The first destination, mostly the only one, is
+ * known without a look at the combination: to the compiler every store may have changed that. */
+typedef struct cuda_target {
+    const weft_combine_t *c;
+    char *first;
+    uint64_t skip, vectors; /* bytes in front of the middle, vectors of it */
+    uint32_t ndst;
+} cuda_target_t;
+
+static WEFT_DEVICE cuda_target_t cuda_target_of(const weft_combine_t *c, uint64_t skip,
+                                                uint64_t vectors)
+{
+    cuda_target_t target;
+    target.c = c;
+    target.first = (char *)c->dst[0] + skip;
+    target.skip = skip;
+    target.vectors = vectors;
+    target.ndst = c->ndst;
+    return target;
+}
+
+/* Stores vector v, if there is one, to every destination. There is at least one. */
+static WEFT_DEVICE void cuda_target_store(const cuda_target_t *target, uint64_t v,
+                                          cuda_vector_t vector)
+{
+    if (v >= target->vectors) {
+        return;
+    }
+    cuda_vector_store(target->first + v * CUDA_VECTOR, vector);
+    WEFT_ROLLED
+    for (uint32_t d = 1; d < target->ndst; d++) {
+        cuda_vector_store((char *)target->c->dst[d] + target->skip + v * CUDA_VECTOR, vector);
     }
 }
 
@@ -124,6 +154,7 @@ static WEFT_DEVICE void cuda_copy_vectors(const weft_combine_t *c, uint64_t from
                                           uint32_t thread, uint32_t threads)
 {
     const uint64_t step = (uint64_t)threads * CUDA_COPY_BATCH;
+    const cuda_target_t target = cuda_target_of(c, from, vectors);
     const char *src = (const char *)c->src[0] + from;
     cuda_vector_t batch[CUDA_COPY_BATCH] = {CUDA_VECTOR_ZERO};
 
@@ -137,7 +168,7 @@ static WEFT_DEVICE void cuda_copy_vectors(const weft_combine_t *c, uint64_t from
         }
         WEFT_UNROLL
         for (uint32_t b = 0; b < CUDA_COPY_BATCH; b++) {
-            cuda_vector_store(c, v + (uint64_t)b * threads, vectors, from, batch[b]);
+            cuda_target_store(&target, v + (uint64_t)b * threads, batch[b]);
         }
     }
 }
@@ -148,9 +179,11 @@ static WEFT_DEVICE_CALL void cuda_copy(const weft_combine_t *c, uint64_t bytes, 
 {
     const uint32_t skew = cuda_skew(c) | CUDA_VECTOR;
     const uint32_t width = skew & (0 - skew);
-    uint64_t head = (0 - (uintptr_t)c->dst[0]) % width;
+    /* Its logarithm: a division would be a call on a device. */
+    const uint32_t shift = width == 16 ? 4 : width == 8 ? 3 : width == 4 ? 2 : width - 1;
+    uint64_t head = (0 - (uintptr_t)c->dst[0]) & (width - 1);
     head = head < bytes ? head : bytes;
-    const uint64_t words = (bytes - head) / width, tail = head + words * width;
+    const uint64_t words = (bytes - head) >> shift, tail = head + (words << shift);
 
     cuda_copy_uint8_t(c, 0, head, thread, threads);
     switch (width) {

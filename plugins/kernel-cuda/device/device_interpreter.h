@@ -397,14 +397,16 @@ static WEFT_DEVICE void lanes_run_lane(lanes_block_t *b, const lanes_run_t *run,
  * ----------------------------------------------------------------------------------------- */
 
 /* A barrier of all blocks between two runs, because the next run may use the same ports and buffers
- * in other lanes. Every block arrives, however its run has ended. While no launch executes, the
- * word is a multiple of nblocks, so that graph launches can repeat this one. */
-static WEFT_DEVICE void lanes_barrier_runs(const lanes_launch_t *launch)
+ * in other lanes. Every block arrives, however its run has ended, and together they add
+ * LANES_BLOCKS_MAX, a power of two, however many they are: block 0 adds what the others leave.
+ * So no block divides, and while no launch executes, any may come next, also one of a graph. */
+static WEFT_DEVICE void lanes_barrier_runs(const lanes_launch_t *launch, uint32_t block)
 {
     device_barrier();
     if (device_thread() == 0) {
-        const uint64_t before = device_add64_near(launch->arrived);
-        const uint64_t all = (before / launch->nblocks + 1) * launch->nblocks;
+        const uint64_t mine = block == 0 ? LANES_BLOCKS_MAX + 1 - launch->nblocks : 1;
+        const uint64_t before = device_add64_near(launch->arrived, mine);
+        const uint64_t all = (before | (LANES_BLOCKS_MAX - 1)) + 1;
         for (uint32_t round = 0; device_acquire64_near(launch->arrived) < all; round++) {
             device_pause(round);
         }
@@ -454,7 +456,7 @@ static WEFT_DEVICE void lanes_run_launch(lanes_shared_t *shared, const lanes_lau
         lanes_fetch(&shared->copy, &runs[i]);
         lanes_fetch_vectors(shared);
         if (i > 0) {
-            lanes_barrier_runs(launch);
+            lanes_barrier_runs(launch, block);
         }
         if (block < shared->copy.run.nblocks) {
             lanes_run_lane(&shared->block, &shared->copy.run, block);

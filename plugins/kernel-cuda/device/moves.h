@@ -426,7 +426,7 @@ static WEFT_DEVICE void lanes_combine_slots(lanes_block_t *b, const lanes_run_t 
         return;
     }
     device_barrier();
-    if (device_threads() == 1) { /* a host; on a device see lanes_follow() */
+    if (device_leader_copies()) { /* on a device see lanes_follow() */
         lanes_combine(b, run, 0, 1);
     }
     device_barrier();

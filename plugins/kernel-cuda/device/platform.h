@@ -38,11 +38,14 @@ static WEFT_DEVICE void device_release64_near(uint64_t *word, uint64_t value)
                  : "memory");
 }
 
-/* Adds 1 with acquire and release. Returns what was there. */
-static WEFT_DEVICE uint64_t device_add64_near(uint64_t *word)
+/* Adds with acquire and release. Returns what was there. */
+static WEFT_DEVICE uint64_t device_add64_near(uint64_t *word, uint64_t n)
 {
     uint64_t value;
-    asm volatile("atom.acq_rel.gpu.add.u64 %0, [%1], 1;" : "=l"(value) : "l"(word) : "memory");
+    asm volatile("atom.acq_rel.gpu.add.u64 %0, [%1], %2;"
+                 : "=l"(value)
+                 : "l"(word), "l"(n)
+                 : "memory");
     return value;
 }
 
@@ -100,6 +103,13 @@ static WEFT_DEVICE uint32_t device_threads(void)
     return blockDim.x;
 }
 
+/* Whether the leader copies itself, as a block of one thread: known to the compiler, so that the
+ * copy has one caller on a device. */
+static WEFT_DEVICE uint32_t device_leader_copies(void)
+{
+    return 0;
+}
+
 /* Thread 0 comes to the barrier by another way than its warp: the form that allows it. */
 static WEFT_DEVICE void device_barrier(void)
 {
@@ -135,9 +145,9 @@ static inline void device_release64_near(uint64_t *word, uint64_t value)
     __atomic_store_n(word, value, __ATOMIC_RELEASE);
 }
 
-static inline uint64_t device_add64_near(uint64_t *word)
+static inline uint64_t device_add64_near(uint64_t *word, uint64_t n)
 {
-    return __atomic_fetch_add(word, 1, __ATOMIC_ACQ_REL);
+    return __atomic_fetch_add(word, n, __ATOMIC_ACQ_REL);
 }
 
 /* Here every published word is a release store: race detectors understand those better than
@@ -182,6 +192,11 @@ static inline uint32_t device_thread(void)
 }
 
 static inline uint32_t device_threads(void)
+{
+    return 1;
+}
+
+static inline uint32_t device_leader_copies(void)
 {
     return 1;
 }

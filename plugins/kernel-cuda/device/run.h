@@ -132,7 +132,7 @@ typedef union lanes_run_copy {
 typedef struct lanes_launch {
     lanes_run_copy_t run;         /* if it is the only one */
     const lanes_run_copy_t *runs; /* else all of them */
-    uint64_t *arrived; /* blocks that have reached the end of a run, in all launches of nblocks */
+    uint64_t *arrived; /* LANES_BLOCKS_MAX for each barrier passed, in all launches of the queue */
     uint32_t nruns, nblocks;
 } lanes_launch_t;
 
@@ -154,6 +154,7 @@ typedef struct lanes_position {
 } lanes_position_t;
 
 #define LANES_CHUNKS_MAX 65535u /* of a buffer */
+#define LANES_BLOCKS_MAX 1024u  /* of a launch; a power of two */
 #define LANES_MEMBERS_NEAR 4u   /* MOVEs in progress whose state is in the block's memory */
 #define LANES_VECTORS_NEAR 256u /* words of vectors that are: those of 64 ranks */
 

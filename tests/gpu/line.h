@@ -8,10 +8,16 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+static inline void line_answer(const char *what, const char *verdict, double figure,
+                               const char *unit)
+{
+    printf("%s\t%s\t%.6g\t%s\t-\t-\n", what, verdict, figure, unit);
+    fflush(stdout);
+}
+
 static inline void line_print(const char *what, bool good, double figure, const char *unit)
 {
-    printf("%s\t%s\t%.6g\t%s\t-\t-\n", what, good ? "ok" : "FAILED", figure, unit);
-    fflush(stdout);
+    line_answer(what, good ? "ok" : "FAILED", figure, unit);
 }
 
 static inline void line_ratio(const char *what, bool good, double figure, const char *unit,

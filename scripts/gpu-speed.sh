@@ -6,9 +6,17 @@
 perf() {
     local name=$1 n=$2
     shift 2
-    limited 60 "$name" "$tree/bin/weft" perf all_reduce -t "$n" "$@" "${set_kernel[@]}"
+    limited 60 "$name" "$tree/bin/weft" perf all_reduce -t "$n" -T "$deadline" "$@" "${set_kernel[@]}"
     awk '!/^#/ && NF == 13 { print $1, $6, $9 }' "$logs/$phase-$name.out" >"$logs/$phase-$name.rows"
     [ "$verdict" = ok ] || put 1 "weft perf of $n ranks, $name" "$verdict" - - - -
+}
+
+# perf_range WHICH NAME RANKS ARGUMENT…: the same of a range of `sizes`.
+perf_range() {
+    local range
+    read -ra range <<<"${sizes[$1]}"
+    shift
+    perf "$1" "$2" -b "${range[0]}" -e "${range[1]}" -f "${range[2]}" "${@:3}"
 }
 
 # rows NAME RANKS [WORDS]: lines of the rows of perf beside the limits; the words say what was different.
@@ -19,7 +27,7 @@ rows() {
         FNR == NR { next }
         {
             split($0, row, " ")
-            size = row[1]; us = row[2]; verdict = row[3] == "0" ? "ok" : row[3] " WRONG"
+            size = row[1]; us = row[2]; verdict = row[3] ~ /^(0|N\/A)$/ ? "ok" : row[3] " WRONG"
             ratio = of = "-"
             if (size == 8 && launch > 0) {
                 of = "a launch, goal 2"; ratio = us / launch
@@ -64,21 +72,19 @@ binding() {
 }
 
 phase_speed() {
-    local n bytes range
+    local n bytes
     bytes=$(numfmt --from=iec "$largest")
     limited 120 limits "$tree/bin/gpu-limits-$how" $((bytes * ranks[-1]))
     take_lines limits '^launch'
     for n in "${ranks[@]}"; do
-        for part in small large; do
-            read -ra range <<<"${sizes[$([ $part = small ] && echo 0 || echo 1)]}"
-            perf "$part-$n" "$n" -b "${range[0]}" -e "${range[1]}" -f "${range[2]}"
-            rows "$part-$n" "$n"
-        done
+        perf_range 0 "small-$n" "$n"
+        rows "small-$n" "$n"
+        perf_range 1 "large-$n" "$n" -c 0
+        rows "large-$n" "$n"
         [ "$n" -eq 1 ] || binding "$n"
     done
     for n in "${ranks[@]:1}"; do
-        read -ra range <<<"${sizes[1]}"
-        perf "windows-$n" "$n" -b "${range[0]}" -e "${range[1]}" -f "${range[2]}" -R 2
+        perf_range 1 "windows-$n" "$n" -R 2 -c 0
         rows "windows-$n" "$n" ", windows"
     done
     perf replayed 2 -b 8 -e 8 -G 20
@@ -98,10 +104,11 @@ find_nccl() {
 
 # beside RANKS: weft and NCCL in turn, twice; the better time of each.
 beside() {
-    local n=$1 round range first last factor
-    first=8 last=$(numfmt --from=iec "$largest") factor=8
+    local n=$1 round first last factor
+    read -r first last factor <<<"${sizes[3]}"
+    first=$(numfmt --from=iec "$first") last=$(numfmt --from=iec "$last")
     for round in 1 2; do
-        perf "weft-$n-$round" "$n" -b "$first" -e "$last" -f "$factor"
+        perf_range 3 "weft-$n-$round" "$n" -c 0
         limited 45 "nccl-$n-$round" env NCCL_MULTI_RANK_GPU_ENABLE=1 "$tree/bin/gpu-nccl-$how" "$nccl" \
             "$n" "$first" "$last" "$factor"
         if [ "$verdict" != ok ]; then
@@ -116,7 +123,7 @@ beside() {
         END {
             for (size in nccl) if (weft[size] > 0) {
                 ratio = nccl[size] / weft[size]
-                print (size == 8 || size >= 67108864) "\tall-reduce, " n " ranks, " size " bytes\t" \
+                print (size <= 16 || size >= 67108864) "\tall-reduce, " n " ranks, " size " bytes\t" \
                     (n == 2 && ratio < 1 ? "slow" : "ok") "\t" weft[size] "\tus\t" sprintf("%.3f", ratio) "\tNCCL" \
                     (n == 2 ? ", goal 1" : "")
             }

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# scripts/gpu-check, all of it, over the CUDA runtime of threads: nvidia-smi, compute-sanitizer and NCCL
-# are fakes, the programs and the sweep are those that run on a GPU.
+# scripts/gpu-check, all of it, over the CUDA runtime of threads: nvidia-smi and NCCL are fakes, the programs
+# and the sweep are those that run on a GPU. The tools of NVIDIA are stood in for by scripts which show
+# that they are called right and that what they say is kept, and nothing else: compute-sanitizer, ncu,
+# cuda-gdb, nvidia-cuda-mps-control.
 . "$(dirname "$0")/common.sh"
 
 [ -e "$build/lib/weft-test/kernel-cuda-fake.so" ] || skip "no CUDA headers, see tests/cuda"
@@ -19,7 +21,27 @@ cat >"$work/bin/compute-sanitizer" <<'END'
 #!/bin/sh
 shift 4
 [ -z "${FAKE_FAILS:-}" ] || exit 9
+[ -z "${FAKE_HANGS:-}" ] || exec sleep 300
 exec "$@"
+END
+cat >"$work/bin/ncu" <<'END'
+#!/bin/sh
+[ "$1 $2 $7 $8" = "--set full --launch-count 2" ] || exit 3
+[ -z "${FAKE_FAILS:-}" ] || { echo "==ERROR== ERR_NVGPUCTRPERM"; exit 1; }
+shift 8
+"$@" || exit
+printf '    ------------- -------- -----\n    Duration            us        5.12\n    L2 Hit Rate          %%       61.5\n'
+END
+cat >"$work/bin/cuda-gdb" <<'END'
+#!/bin/sh
+kill -0 "$2" && echo "attached to $(cat "/proc/$2/comm"): $*"
+END
+cat >"$work/bin/nvidia-cuda-mps-control" <<'END'
+#!/bin/sh
+case $* in
+-d) [ -z "${FAKE_FAILS:-}" ] && echo $$ >"$CUDA_MPS_PIPE_DIRECTORY/control" ;;
+*) read -r word && [ "$word" = quit ] && mv "$CUDA_MPS_PIPE_DIRECTORY/control" "$CUDA_MPS_LOG_DIRECTORY/ended" ;;
+esac
 END
 printf '#!/bin/sh\necho "Cuda compilation tools, release 13.0, V13"\n' >"$work/bin/nvcc"
 chmod +x "$work/bin"/*
@@ -41,12 +63,22 @@ mv "$work/packed" "$work/moved"
 export GPU_CHECK_ON_HOST=$work/moved/tree
 check=$work/moved/scripts/gpu-check
 
-expect 0 "$check" bits sweep
-expect 0 "$check" sanitize
-expect 0 "$check" speed nccl
+expect 0 "$check" probe bits pair
+expect 0 "$check" scan nccl ncu mps
+expect 0 "$check" sweep sanitize
+expect 0 "$check" speed
 tar -tzf "$work/gpu/results.tar.gz" >"$work/kept"
-grep -qx lines/nccl "$work/kept" || die "the results of the last phase were not kept"
+grep -qx lines/speed "$work/kept" || die "the results of the last phase were not kept"
 says out '^a "GPU", driver 580, nvcc 1'
+says out '^probe +questions to the driver +ok +[0-9]+ answers'
+says out '^probe +there and back between processor and device +ok +[0-9.]+ ns'
+says out '^pair +sweep of 2 ranks as threads +ok'
+says out '^pair +all-reduce, 2 ranks, replayed from a graph, 8 bytes +ok'
+says out '^scan +best of the scan, 64 bytes, (default|windows|kernel-cuda.threads=128) +ok +[0-9.]+ us +[0-9.]+ of default'
+says out '^ncu +cuda_grid: L2 Hit Rate +ok +61.5 %'
+says out '^mps +there and back between kernels of two processes +ok'
+says out '^mps +sweep of 2 ranks as processes +ok'
+[ -s "$work/gpu/logs/ended" ] || die "the daemon of MPS was not ended, or its log folder was another"
 says out '^bits +arithmetic against kernel-cpu +ok +[0-9]+ cases right'
 says out '^sweep +sweep of 1 to 2 ranks as threads +ok +2 sweeps right'
 says out '^sweep +sweep of 1 to 2 ranks as processes +ok +2 sweeps right'
@@ -59,11 +91,36 @@ says out '^speed +launches of a call, 2 ranks +ok +1 a rank'
 says out '^nccl +all-reduce, 2 ranks, 8 bytes +(ok|slow) +[0-9.]+ us +[0-9.]+ of NCCL'
 says out '^all right'
 report '.gpu == "a \"GPU\"" and .driver == "580" and (.date | length) == 20'
-report '[.lines[] | select(.verdict != "ok" and .verdict != "slow")] == []'
+# No part of the driver is there to be asked.
+report '[.lines[] | select(.verdict != "ok" and .verdict != "slow") | .verdict + ", " + .unit] | unique == ["left out, no libcuda.so.1"]'
 report '[.lines[] | select(.phase == "speed" and .of == "copy limit") | .ratio | numbers] | length > 0'
 report '[.lines[] | select(.phase == "speed" and (.what | endswith(", windows")))] | length > 0'
 # Two ranks and the flat exchange: each reads or writes 2 operands to send, 3 to add.
 report '[.lines[] | select(.what | startswith("algo-flat")) | .figure] == [10 * 64 / 1e9]'
+
+# Every question has an answer: what is given back waits for a kernel, which the runtime of threads does, what
+# the plugin does beside running plans does not, and streams share hardware queues.
+probe_says() {
+    report "[.lines[] | select(.phase == \"probe\" and .what == \"$1\") | $2]"' == [true]'
+}
+report '[.lines[] | select(.what | startswith("beside a kernel that waits: "))] | length == 21'
+probe_says 'beside a kernel that waits: cudaFree' '.unit == "us, waits for it"'
+probe_says 'beside a kernel that waits: cudaMalloc of 2 MiB' '.unit == "us"'
+probe_says 'of 40 streams beside a full one, 1 connections' '.figure == 40'
+probe_says 'of 40 streams beside a full one, 8 connections, highest priority' '.figure == 0'
+probe_says 'of 24 streams beside a full one, 32 connections' '.figure == 0'
+probe_says 'memory of another process by its handle' '.unit == "cudaSuccess"'
+report '[.lines[] | select(.what | startswith("slices of "))] | length == 72'
+
+# What does not end: what stood on the device is kept, and it is ended with all that it has started.
+export FAKE_HANGS=1
+GPU_CHECK_SECONDS=6 expect 1 "$check" sanitize
+unset FAKE_HANGS
+says out '^sanitize +memcheck, arithmetic +no end in 6 s'
+grep -q 'attached to sleep: -p [0-9]* -batch -ex info cuda kernels -ex info cuda blocks' \
+    "$work/gpu/logs/sanitize-memcheck-kernel.where" || die "cuda-gdb was not asked"
+! pgrep -f '^sleep 300$' >/dev/null || die "a program was left behind"
+rm "$work/gpu/lines/sanitize"
 
 # What fails is in the table, which comes all the same.
 export FAKE_NCCL_REFUSES=1 FAKE_FAILS=1
@@ -74,6 +131,17 @@ expect 1 "$check" sanitize
 says out '^sanitize +memcheck, arithmetic +FAILED'
 says out '^6 FAILED'
 report '[.lines[] | select(.phase == "sanitize") | .verdict] | unique == ["FAILED"]'
+rm "$work/gpu/lines/sanitize"
+expect 0 "$check" ncu
+says out '^ncu +ncu, no permission for the counters of the device +left out'
+expect 1 "$check" mps
+says out '^mps +MPS +FAILED'
+rm "$work/bin/ncu" "$work/bin/nvidia-cuda-mps-control"
+expect 0 "$check" ncu mps
+says out '^mps +nvidia-cuda-mps-control, not installed +left out'
+# A device on which more calls wait.
+FAKE_CUDA=waits=all expect 0 "$check" probe
+probe_says 'beside a kernel that waits: cudaMalloc of 2 MiB' '.unit == "us, waits for it"'
 # A mistake in the phase costs nothing.
 expect 1 "$check" banana
 says err '^usage: '

@@ -21,7 +21,7 @@ cat >"$work/bin/compute-sanitizer" <<'END'
 #!/bin/sh
 shift 4
 [ -z "${FAKE_FAILS:-}" ] || exit 9
-[ -z "${FAKE_HANGS:-}" ] || exec sleep 300
+[ -z "${FAKE_HANGS:-}" ] || exec sleep 301.7
 exec "$@"
 END
 cat >"$work/bin/ncu" <<'END'
@@ -71,7 +71,7 @@ tar -tzf "$work/gpu/results.tar.gz" >"$work/kept"
 grep -qx lines/speed "$work/kept" || die "the results of the last phase were not kept"
 says out '^a "GPU", driver 580, nvcc 1'
 says out '^probe +questions to the driver +ok +[0-9]+ answers'
-says out '^probe +there and back between processor and device +ok +[0-9.]+ ns'
+says out '^probe +there and back between processor and device +ok +[0-9.e+]+ ns'
 says out '^pair +sweep of 2 ranks as threads +ok'
 says out '^pair +all-reduce, 2 ranks, replayed from a graph, 8 bytes +ok'
 says out '^scan +best of the scan, 64 bytes, (default|windows|kernel-cuda.threads=128) +ok +[0-9.]+ us +[0-9.]+ of default'
@@ -119,7 +119,7 @@ unset FAKE_HANGS
 says out '^sanitize +memcheck, arithmetic +no end in 6 s'
 grep -q 'attached to sleep: -p [0-9]* -batch -ex info cuda kernels -ex info cuda blocks' \
     "$work/gpu/logs/sanitize-memcheck-kernel.where" || die "cuda-gdb was not asked"
-! pgrep -f '^sleep 300$' >/dev/null || die "a program was left behind"
+! pgrep -f '^sleep 301.7$' >/dev/null || die "a program was left behind"
 rm "$work/gpu/lines/sanitize"
 
 # What fails is in the table, which comes all the same.

@@ -313,7 +313,8 @@ static int answer(const char *name, int number)
 int main(int argc, char **argv)
 {
     if (argc > 1) {
-        return answer(argv[1], argc > 2 ? (int)strtol(argv[2], NULL, 10) : 0);
+        /* Gives nothing back: whether that waits is a question of its own. */
+        _exit(answer(argv[1], argc > 2 ? (int)strtol(argv[2], NULL, 10) : 0));
     }
     ask("facts", 0, "32", 20);
     ask("launches", 0, "32", 10);

@@ -84,13 +84,12 @@ static void links_link_close_locations(weft_links_t *links, weft_link_t *link)
     if (link->receive.head.ops == NULL || !weft_port_is_mapped(&link->receive.head)) {
         return;
     }
-    weft_payload_location_t *location = &link->receive.mapped.location;
-    weft_payload_location_close(&link->send.mapped.location);
-    if (location->memory != NULL && !weft_payload_location_left(location)) {
-        weft_transports_retain(links->setup.transports, link->transport, link->conn, location);
+    weft_payload_location_t *receive = &link->receive.mapped.location;
+    weft_payload_location_t *send = &link->send.mapped.location;
+    bool sent = weft_payload_location_leave(send), received = weft_payload_location_leave(receive);
+    if (!sent || !received) {
+        weft_transports_retain(links->setup.transports, link->transport, link->conn, send, receive);
         link->conn = NULL;
-    } else {
-        weft_payload_location_close(location);
     }
 }
 
@@ -214,7 +213,7 @@ static weft_status_t links_link_make_mapped_port(weft_links_t *links, weft_link_
                                   base + layout.slots[way]);
     mapped->windows = setup->windows;
     weft_payload_location_init(&mapped->location, &setup->sharing, &mapped->control->handshake,
-                               link->node.peer, sends, setup->slots * setup->slot_bytes);
+                               link->node.peer, sends, setup->slots, setup->slot_bytes);
     if (!sends || !links_can_commit(links, transport)) {
         return WEFT_OK;
     }

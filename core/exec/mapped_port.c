@@ -75,6 +75,7 @@ weft_status_t weft_mapped_port_settle(weft_mapped_port_t *mapped)
     weft_status_t status = weft_payload_location_step(&mapped->location);
     if (status == WEFT_OK && mapped->location.memory != NULL) {
         mapped->port.payloads = mapped->location.memory;
+        weft_device_words_open(&mapped->words, &mapped->location);
     }
     return status;
 }
@@ -87,6 +88,8 @@ void weft_mapped_port_describe(const weft_mapped_port_t *mapped, weft_lanes_port
     port->stride = mapped->port.stride;
     port->slot_bytes = mapped->port.stride;
     port->on_device = mapped->location.memory != NULL;
+    port->headers = mapped->words.headers;
+    port->released = mapped->words.released;
 }
 
 void weft_mapped_port_wake_peer(weft_mapped_port_t *mapped)

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "core/exec/device_words.h"
 #include "core/exec/payload_location.h"
 #include "core/exec/peer_windows.h"
 #include "core/exec/port_base.h"
@@ -39,6 +40,7 @@ typedef struct weft_mapped_port {
     uint64_t refused;                 /* send: token of an arena that could not be mapped */
     weft_landing_t landing;           /* receive */
     weft_payload_location_t location; /* settled before the first message */
+    weft_device_words_t words;        /* if it is settled on a device */
 } weft_mapped_port_t;
 
 /* Makes an end of the FIFO at `fifo`, in shared memory. The caller keeps the memory. */
@@ -81,6 +83,9 @@ static inline const weft_mapped_port_t *weft_mapped_port_const(const weft_port_t
 static inline weft_slot_header_t *weft_mapped_port_header(const weft_port_t *port)
 {
     const weft_mapped_port_t *mapped = weft_mapped_port_const(port);
+    if (mapped->words.copied == port->next + 1) {
+        return (weft_slot_header_t *)&mapped->words.header;
+    }
     return (weft_slot_header_t *)(void *)((uint8_t *)mapped->headers +
                                           weft_port_slot(port) * mapped->header_stride);
 }
@@ -94,17 +99,23 @@ static inline uint8_t *weft_mapped_port_near(const weft_port_t *port)
 /* Looks again how many slots the consumer has released. */
 static inline bool weft_mapped_port_refresh(weft_port_t *port)
 {
-    const weft_mapped_port_t *mapped = weft_mapped_port(port);
-    port->limit =
-        atomic_load_explicit(&mapped->control->released, memory_order_acquire) + port->slots;
+    weft_mapped_port_t *mapped = weft_mapped_port(port);
+    uint64_t released = atomic_load_explicit(&mapped->control->released, memory_order_acquire);
+    if (mapped->words.released != NULL) {
+        released = weft_device_words_released(&mapped->words, released);
+    }
+    port->limit = released + port->slots;
     /* A peer that lies can only make us overwrite its own slots. */
     return port->next < port->limit;
 }
 
-static inline bool weft_mapped_port_can_receive(const weft_port_t *port)
+static inline bool weft_mapped_port_can_receive(weft_port_t *port)
 {
+    weft_mapped_port_t *mapped = weft_mapped_port(port);
     const weft_slot_header_t *header = weft_mapped_port_header(port);
-    return atomic_load_explicit(&header->sequence, memory_order_acquire) == port->next + 1;
+    return atomic_load_explicit(&header->sequence, memory_order_acquire) == port->next + 1 ||
+           (mapped->words.headers != NULL &&
+            weft_device_words_receive(&mapped->words, port->next, weft_port_slot(port)));
 }
 
 /* Makes sure that a payload can be written to the next slot. ERR_RESOURCE, with the peer. */

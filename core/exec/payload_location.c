@@ -9,12 +9,45 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 
+#define CREDITS_AT WEFT_IPC_TRIED_BYTES
+#define CREDITS_BYTES (CREDITS_AT + WEFT_LINE)
+
 void weft_payload_location_init(weft_payload_location_t *location, const weft_sharing_t *sharing,
                                 weft_fifo_handshake_t *handshake, uint32_t peer, bool sends,
-                                uint64_t bytes)
+                                uint32_t slots, uint64_t slot_bytes)
 {
-    *location = (weft_payload_location_t){
-        .sharing = *sharing, .handshake = handshake, .peer = peer, .sends = sends, .bytes = bytes};
+    *location = (weft_payload_location_t){.sharing = *sharing,
+                                          .handshake = handshake,
+                                          .peer = peer,
+                                          .sends = sends,
+                                          .slots = slots,
+                                          .bytes = slots * slot_bytes};
+}
+
+/* Headers lie behind the payloads, and behind what import() may try. */
+static uint64_t location_headers_at(const weft_payload_location_t *location)
+{
+    return (location->bytes + WEFT_IPC_TRIED_BYTES - 1) / WEFT_IPC_TRIED_BYTES *
+           WEFT_IPC_TRIED_BYTES;
+}
+
+static uint64_t location_memory_bytes(const weft_payload_location_t *location)
+{
+    return location_headers_at(location) + location->slots * sizeof(weft_slot_header_t);
+}
+
+uint8_t *weft_payload_location_headers(const weft_payload_location_t *location)
+{
+    return location->settled && location->memory != NULL
+               ? (uint8_t *)location->memory + location_headers_at(location)
+               : NULL;
+}
+
+uint64_t *weft_payload_location_released(const weft_payload_location_t *location)
+{
+    return location->settled && location->memory != NULL
+               ? (uint64_t *)(void *)((uint8_t *)location->credits + CREDITS_AT)
+               : NULL;
 }
 
 /* Stores with release: the peer that sees the word sees what was written before. */
@@ -52,6 +85,72 @@ static void location_log_host(const weft_payload_location_t *location, weft_log_
              location->sends ? "to" : "from", location->peer, weft_error_record()->text);
 }
 
+/* Memory of this end ---------------------------------------------------------------------------- */
+
+/* Allocates memory for the peer, whose words from `words_at` on are zero, and writes its token. */
+static weft_status_t location_export(const weft_payload_location_t *location, uint64_t bytes,
+                                     uint64_t words_at, void **memory_p,
+                                     uint8_t token[WEFT_IPC_HANDLE_BYTES])
+{
+    const weft_sharing_t *s = &location->sharing;
+    uint8_t mine[WEFT_IPC_HANDLE_BYTES] = {0};
+    weft_status_t status =
+        s->share->export_alloc(s->kernel, bytes, bytes - words_at, memory_p, mine);
+    if (status != WEFT_OK) {
+        *memory_p = NULL;
+        return status;
+    }
+    memcpy(token, mine, sizeof mine);
+    return WEFT_OK;
+}
+
+/* Opens the memory of the peer. */
+static weft_status_t location_import(const weft_payload_location_t *location, const uint8_t *token,
+                                     uint64_t bytes, void **memory_p)
+{
+    const weft_sharing_t *s = &location->sharing;
+    uint8_t
+        theirs[WEFT_IPC_HANDLE_BYTES]; /* a copy: the peer can write shared memory at any time */
+    memcpy(theirs, token, sizeof theirs);
+    weft_status_t status = s->share->import(s->kernel, theirs, bytes, memory_p);
+    if (status != WEFT_OK) {
+        *memory_p = NULL;
+    }
+    return status;
+}
+
+/* What this end allocated, and what the peer did. */
+static void **location_mine(weft_payload_location_t *location)
+{
+    return location->sends ? &location->credits : &location->memory;
+}
+
+static void **location_theirs(weft_payload_location_t *location)
+{
+    return location->sends ? &location->memory : &location->credits;
+}
+
+static void location_free(weft_payload_location_t *location)
+{
+    void **memory = location_mine(location);
+    if (*memory != NULL) {
+        location->sharing.share->export_free(location->sharing.kernel, *memory);
+        *memory = NULL;
+    }
+}
+
+/* Returns whether there was anything to close. */
+static bool location_unimport(weft_payload_location_t *location)
+{
+    void **memory = location_theirs(location);
+    if (*memory == NULL) {
+        return false;
+    }
+    location->sharing.share->unimport(location->sharing.kernel, *memory);
+    *memory = NULL;
+    return true;
+}
+
 /* The receiver --------------------------------------------------------------------------------- */
 
 static weft_status_t location_say_place(weft_payload_location_t *location)
@@ -68,24 +167,28 @@ static weft_status_t location_say_place(weft_payload_location_t *location)
 
 static weft_status_t location_say_memory(weft_payload_location_t *location)
 {
-    const weft_sharing_t *s = &location->sharing;
-    uint8_t token[WEFT_IPC_HANDLE_BYTES] = {0};
-    if (s->share->export_alloc(s->kernel, location->bytes, &location->memory, token) != WEFT_OK) {
-        location->memory = NULL;
-        location_log_host(location, WEFT_LOG_INFO);
-        return location_say(location, WEFT_RECEIVER_HOST, true);
+    weft_fifo_handshake_t *handshake = location->handshake;
+    weft_status_t status =
+        location_import(location, handshake->credits, CREDITS_BYTES, &location->credits);
+    if (status == WEFT_OK) {
+        status =
+            location_export(location, location_memory_bytes(location),
+                            location_headers_at(location), &location->memory, handshake->token);
     }
-    memcpy(location->handshake->token, token, sizeof token);
-    return location_say(location, WEFT_RECEIVER_MEMORY, false);
+    if (status == WEFT_OK) {
+        return location_say(location, WEFT_RECEIVER_MEMORY, false);
+    }
+    location_log_host(location, WEFT_LOG_INFO);
+    (void)location_unimport(location);
+    return location_say(location, WEFT_RECEIVER_HOST, true);
 }
 
 /* The sender did not open the memory, so nobody has it. */
 static weft_status_t location_take_back(weft_payload_location_t *location)
 {
-    location->sharing.share->export_free(location->sharing.kernel, location->memory);
-    location->memory = NULL;
-    location->settled = true;
-    return WEFT_OK;
+    location_free(location);
+    (void)location_unimport(location);
+    return location_say(location, WEFT_RECEIVER_CLOSED, true);
 }
 
 static weft_status_t location_step_receiver(weft_payload_location_t *location)
@@ -120,20 +223,30 @@ static weft_status_t location_say_wants(weft_payload_location_t *location)
         location_log_host(location, WEFT_LOG_DEBUG);
         return location_say(location, WEFT_SENDER_HOST, true);
     }
+    if (location_export(location, CREDITS_BYTES, CREDITS_AT, &location->credits,
+                        location->handshake->credits) != WEFT_OK) {
+        location_log_host(location, WEFT_LOG_INFO);
+        return location_say(location, WEFT_SENDER_HOST, true);
+    }
     return location_say(location, WEFT_SENDER_WANTS, false);
 }
 
+/* The receiver may have the credits open until it has heard HOST. */
 static weft_status_t location_say_has(weft_payload_location_t *location)
 {
-    const weft_sharing_t *s = &location->sharing;
-    uint8_t token[WEFT_IPC_HANDLE_BYTES];
-    memcpy(token, location->handshake->token, sizeof token);
-    if (s->share->import(s->kernel, token, location->bytes, &location->memory) != WEFT_OK) {
-        location->memory = NULL;
+    if (location_import(location, location->handshake->token, location_memory_bytes(location),
+                        &location->memory) != WEFT_OK) {
         location_log_host(location, WEFT_LOG_INFO);
         return location_say(location, WEFT_SENDER_HOST, true);
     }
     return location_say(location, WEFT_SENDER_HAS, true);
+}
+
+/* The receiver has no memory, or has left: it has no credits open. */
+static weft_status_t location_give_up(weft_payload_location_t *location)
+{
+    location_free(location);
+    return location_say(location, WEFT_SENDER_HOST, true);
 }
 
 static weft_status_t location_step_sender(weft_payload_location_t *location)
@@ -143,7 +256,7 @@ static weft_status_t location_step_sender(weft_payload_location_t *location)
     }
     uint32_t heard = location_hear(location);
     if (heard == WEFT_RECEIVER_HOST) {
-        return location_say(location, WEFT_SENDER_HOST, true);
+        return location_give_up(location);
     }
     if (location->said == WEFT_SENDER_SILENT) {
         return heard == WEFT_RECEIVER_SILENT  ? WEFT_IN_PROGRESS
@@ -152,6 +265,7 @@ static weft_status_t location_step_sender(weft_payload_location_t *location)
     }
     return heard == WEFT_RECEIVER_PLACE    ? WEFT_IN_PROGRESS /* WANTS */
            : heard == WEFT_RECEIVER_MEMORY ? location_say_has(location)
+           : heard == WEFT_RECEIVER_CLOSED ? location_give_up(location)
                                            : location_wrong(location, heard);
 }
 
@@ -171,23 +285,31 @@ weft_status_t weft_payload_location_step(weft_payload_location_t *location)
     return status;
 }
 
+_Static_assert((int)WEFT_RECEIVER_HOST == (int)WEFT_SENDER_HOST &&
+                   (int)WEFT_RECEIVER_CLOSED == (int)WEFT_SENDER_CLOSED,
+               "either end leaves with the same words");
+
 bool weft_payload_location_left(const weft_payload_location_t *location)
 {
-    uint32_t heard = location_hear(location);
+    const void *mine = location->sends ? location->credits : location->memory;
+    uint32_t heard = mine != NULL ? location_hear(location) : WEFT_SENDER_CLOSED;
     return heard == WEFT_SENDER_HOST || heard == WEFT_SENDER_CLOSED;
+}
+
+bool weft_payload_location_leave(weft_payload_location_t *location)
+{
+    if (location_unimport(location)) {
+        (void)location_say(location, WEFT_SENDER_CLOSED, true);
+    }
+    bool left = weft_payload_location_left(location);
+    if (left) {
+        location_free(location);
+    }
+    return left;
 }
 
 void weft_payload_location_close(weft_payload_location_t *location)
 {
-    const weft_sharing_t *s = &location->sharing;
-    if (location->memory == NULL) {
-        return;
-    }
-    if (location->sends) {
-        s->share->unimport(s->kernel, location->memory);
-        (void)location_say(location, WEFT_SENDER_CLOSED, true);
-    } else {
-        s->share->export_free(s->kernel, location->memory);
-    }
-    location->memory = NULL;
+    (void)weft_payload_location_leave(location);
+    location_free(location);
 }

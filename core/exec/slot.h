@@ -40,18 +40,19 @@ _Static_assert(sizeof(weft_slot_header_t) == WEFT_LINE, "one cache line");
 #define WEFT_SLOT_NEAR (WEFT_SLOT_NEAR_STRIDE - WEFT_LINE + WEFT_SLOT_INLINE)
 
 /* Here the ends agree where the payloads lie, before the first message: see payload_location.h.
- * Place and token are the receiver's, whose device the payloads may lie in. They are written
- * once, before the receiver's word says so. The sender only answers. */
+ * Place and token are the receiver's, whose device the payloads may lie in; `credits` is the token
+ * of the sender's memory. They are written once, before the word of that end says so. */
 typedef struct weft_fifo_handshake {
     _Atomic uint32_t receiver; /* weft_receiver_word_t */
     uint32_t pad0;
     uint8_t place[WEFT_IPC_LOCATION_BYTES]; /* of the receiver's device */
     uint8_t token[WEFT_IPC_HANDLE_BYTES];   /* of the payloads' memory */
     _Atomic uint32_t sender;                /* weft_sender_word_t */
-    uint8_t pad1[WEFT_LINE - 4];
+    uint32_t pad1;
+    uint8_t credits[WEFT_IPC_HANDLE_BYTES];
 } weft_fifo_handshake_t;
 
-_Static_assert(sizeof(weft_fifo_handshake_t) == 4 * WEFT_LINE,
+_Static_assert(sizeof(weft_fifo_handshake_t) == 5 * WEFT_LINE,
                "whole lines, the sender's of its own");
 
 /* Where the consumer takes messages in: the slices of one chunk, from message `first` − 1 on, go to

@@ -31,7 +31,7 @@ typedef struct kept {
     struct kept *next;
     weft_net_conn_t *conn;
     uint32_t transport; /* index */
-    weft_payload_location_t location;
+    weft_payload_location_t send, receive;
 } kept_t;
 
 struct weft_transports {
@@ -175,7 +175,8 @@ static void transports_kept_close(weft_transports_t *transports, kept_t **link)
 {
     kept_t *kept = *link;
     *link = kept->next;
-    weft_payload_location_close(&kept->location);
+    weft_payload_location_close(&kept->send);
+    weft_payload_location_close(&kept->receive);
     transports->entry[kept->transport].ops->conn_close(kept->conn);
     weft_os_free(kept);
 }
@@ -185,7 +186,8 @@ static void transports_kept_sweep(weft_transports_t *transports)
     weft_os_mutex_assert_held(&transports->lock);
     for (kept_t **link = &transports->kept; *link != NULL;) {
         kept_t *kept = *link;
-        if (weft_payload_location_left(&kept->location) ||
+        if ((weft_payload_location_left(&kept->send) &&
+             weft_payload_location_left(&kept->receive)) ||
             transports->entry[kept->transport].ops->conn_check(kept->conn) != WEFT_OK) {
             transports_kept_close(transports, link);
         } else {
@@ -195,13 +197,17 @@ static void transports_kept_sweep(weft_transports_t *transports)
 }
 
 void weft_transports_retain(weft_transports_t *transports, uint32_t index, weft_net_conn_t *conn,
-                            const weft_payload_location_t *location)
+                            const weft_payload_location_t *send,
+                            const weft_payload_location_t *receive)
 {
     kept_t *kept = weft_os_alloc(sizeof *kept, 0);
     weft_os_lock(&transports->lock);
     if (kept != NULL) {
-        *kept = (kept_t){
-            .next = transports->kept, .conn = conn, .transport = index, .location = *location};
+        *kept = (kept_t){.next = transports->kept,
+                         .conn = conn,
+                         .transport = index,
+                         .send = *send,
+                         .receive = *receive};
         transports->kept = kept;
     } else {
         transports->entry[index].ops->conn_close(conn); /* the memory stays the kernel's */

@@ -148,10 +148,11 @@ weft_status_t weft_transports_accept(weft_transports_t *transports,
                                      weft_net_conn_t **conn_p, weft_conn_label_t *label);
 
 /* Takes over a connection of mapped memory whose communicator ends, with memory of this rank's
- * device that the peer may still have open. Both are given up when the peer has closed the memory
- * or is gone, at the latest with the transports. */
+ * device that the peer may still have open, for one FIFO or both. All is given up when the peer has
+ * closed the memory or is gone, at the latest with the transports. */
 void weft_transports_retain(weft_transports_t *transports, uint32_t index, weft_net_conn_t *conn,
-                            const weft_payload_location_t *location);
+                            const weft_payload_location_t *send,
+                            const weft_payload_location_t *receive);
 
 /* The lock under which calls on a transport's shared adapter are made. */
 void weft_transports_lock(weft_transports_t *transports);

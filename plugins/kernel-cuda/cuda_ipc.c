@@ -22,6 +22,7 @@
 #include "cuda_kept.h"
 #include "cuda_access.h"
 #include "cuda_paths.h"
+#include "cuda_pool.h"
 
 /* The driver exports pages of this size. A smaller export would expose its neighbours to the peer. */
 #define GRANULE (UINT64_C(2) << 20)
@@ -216,8 +217,17 @@ static void ipc_export_free(weft_kernel_t *kernel, void *memory)
     pthread_mutex_unlock(&registry.lock);
 }
 
-static weft_status_t ipc_export_alloc(weft_kernel_t *kernel, uint64_t bytes, void **memory_p,
-                                      uint8_t handle[WEFT_IPC_HANDLE_BYTES])
+static weft_status_t cuda_ipc_export_fill(weft_kernel_t *kernel, const cuda_export_t *e,
+                                          uint64_t bytes, uint64_t zeros, uint64_t *mark_p)
+{
+    weft_status_t status = cuda_paths_mark(kernel, e->memory, mark_p);
+    return status == WEFT_OK && zeros > 0
+               ? cuda_device_zero(kernel, (uint8_t *)e->memory + bytes - zeros, zeros)
+               : status;
+}
+
+static weft_status_t ipc_export_alloc(weft_kernel_t *kernel, uint64_t bytes, uint64_t zeros,
+                                      void **memory_p, uint8_t handle[WEFT_IPC_HANDLE_BYTES])
 {
     cuda_ipc_handle_t mine = {.process = cuda_ipc_this_process(kernel)};
     cuda_guard_t guard;
@@ -228,7 +238,7 @@ static weft_status_t ipc_export_alloc(weft_kernel_t *kernel, uint64_t bytes, voi
     cuda_export_t *e = cuda_ipc_export_reuse(kernel, bytes);
     e = e == NULL ? cuda_ipc_export_add(kernel, bytes) : e;
     if (e != NULL) {
-        status = cuda_paths_mark(kernel, e->memory, &mine.mark);
+        status = cuda_ipc_export_fill(kernel, e, bytes, zeros, &mine.mark);
         mine.is_marked = 1;
         mine.at = (uintptr_t)e->memory;
         cuda_ipc_handle_fill(kernel, e->memory, e->bytes, &mine);
@@ -500,6 +510,17 @@ static weft_status_t ipc_import(weft_kernel_t *kernel,
     return status;
 }
 
+static weft_status_t ipc_read(weft_kernel_t *kernel, void *to, const void *memory, uint64_t bytes)
+{
+    cuda_guard_t guard;
+    weft_status_t status = cuda_guard_enter(kernel, &guard);
+    if (status == WEFT_OK) {
+        status = cuda_device_read(kernel, to, memory, bytes);
+        cuda_guard_leave(&guard);
+    }
+    return status;
+}
+
 const weft_kernel_ipc_t cuda_ipc = {
     .size = sizeof(weft_kernel_ipc_t),
     .location = ipc_location,
@@ -510,4 +531,5 @@ const weft_kernel_ipc_t cuda_ipc = {
     .unimport = ipc_unimport,
     .export_range = ipc_export_range,
     .unexport_range = ipc_unexport_range,
+    .read = ipc_read,
 };

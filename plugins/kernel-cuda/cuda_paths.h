@@ -5,9 +5,11 @@
 #ifndef KERNEL_CUDA_CUDA_PATHS_H
 #define KERNEL_CUDA_CUDA_PATHS_H
 
+#include <weft/plugin/draft/ipc.h>
+
 #include "cuda_instance.h"
 
-#define CUDA_PATHS_TRIED 128 /* bytes of a try: the mark, and as many that are written */
+#define CUDA_PATHS_TRIED WEFT_IPC_TRIED_BYTES /* of a try: the mark, and as many that are written */
 
 /* Writes what a try expects into memory of the own device, and the number that tells it from others.
  * Errors: ERR_SYSTEM, ERR_RESOURCE. Blocking: briefly. */

@@ -94,15 +94,25 @@ void cuda_device_free(weft_kernel_t *kernel, void *memory)
     (void)error;
 }
 
-weft_status_t cuda_device_write(weft_kernel_t *kernel, void *to, const void *from, uint64_t bytes)
+static weft_status_t cuda_pool_copy(weft_kernel_t *kernel, void *to, const void *from,
+                                    uint64_t bytes, enum cudaMemcpyKind way)
 {
     weft_status_t status = cuda_pool_ensure(kernel);
     return status != WEFT_OK
                ? status
-               : cuda_pool_sync(
-                     kernel,
-                     cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, kernel->pool_stream),
-                     "copying to the device");
+               : cuda_pool_sync(kernel, cudaMemcpyAsync(to, from, bytes, way, kernel->pool_stream),
+                                way == cudaMemcpyHostToDevice ? "copying to the device"
+                                                              : "copying from the device");
+}
+
+weft_status_t cuda_device_write(weft_kernel_t *kernel, void *to, const void *from, uint64_t bytes)
+{
+    return cuda_pool_copy(kernel, to, from, bytes, cudaMemcpyHostToDevice);
+}
+
+weft_status_t cuda_device_read(weft_kernel_t *kernel, void *to, const void *from, uint64_t bytes)
+{
+    return cuda_pool_copy(kernel, to, from, bytes, cudaMemcpyDeviceToHost);
 }
 
 weft_status_t cuda_device_zero(weft_kernel_t *kernel, void *at, uint64_t bytes)

@@ -325,6 +325,7 @@ bool lanes_image_port(lanes_port_t *to, const weft_lanes_port_t *from, uint64_t 
 {
     const uint64_t headers = WEFT_FIFO_HEADERS + (uint64_t)from->slots * WEFT_FIFO_HEADER_BYTES;
     const uint64_t between = from->gpudirect ? WEFT_MESSAGE_HEADER_BYTES : 0;
+    const bool apart = from->headers != NULL && from->released != NULL;
     if (from->size < sizeof *from || from->slots == 0 || (from->slots & (from->slots - 1)) != 0 ||
         from->stride < from->slot_bytes + between || from->fifo_bytes < headers ||
         (from->gpudirect && from->slot_bytes < WEFT_FIFO_INLINE)) {
@@ -333,22 +334,20 @@ bool lanes_image_port(lanes_port_t *to, const weft_lanes_port_t *from, uint64_t 
                  (unsigned long long)from->stride, (unsigned long long)from->fifo_bytes);
         return false;
     }
-    uint8_t *header = from->fifo + WEFT_FIFO_HEADERS;
     *to = (lanes_port_t){.fifo = from->fifo,
+                         .headers = from->fifo + WEFT_FIFO_HEADERS,
+                         .released = (uint64_t *)(void *)(from->fifo + WEFT_FIFO_RELEASED),
                          .payloads = from->payloads,
-                         .signatures = header + WEFT_FIFO_HEADER_SIGNATURE,
-                         .inlines = header + WEFT_FIFO_HEADER_PAYLOAD,
                          .lengths = from->lengths,
                          .at = at,
                          .stride = from->stride,
-                         .header_stride = WEFT_FIFO_HEADER_BYTES,
                          .mask = from->slots - 1,
                          .slots = from->slots,
-                         .gpudirect = from->gpudirect};
-    if (from->gpudirect) {
-        to->signatures = from->payloads - WEFT_MESSAGE_HEADER_BYTES;
-        to->inlines = from->payloads;
-        to->header_stride = from->stride;
+                         .gpudirect = from->gpudirect,
+                         .apart = apart};
+    if (apart) {
+        to->headers = from->headers;
+        to->released = from->released;
     }
     return true;
 }

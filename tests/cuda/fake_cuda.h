@@ -74,6 +74,7 @@ typedef struct fake_cuda {
     fake_place_t place[4];
     bool swallow;                 /* launches do nothing */
     bool wrong;                   /* runs of plans leave one bit wrong in their result */
+    bool counts;                  /* what kernels read and note, below */
     size_t free_bytes, all_bytes; /* that a device says it has */
     fake_strict_t strict;
     /* Counted. */
@@ -81,6 +82,9 @@ typedef struct fake_cuda {
     _Atomic uint32_t kernels, loaded; /* that a program has; that it asked the attributes of */
     _Atomic uint32_t host_waits;      /* kernels that wait for the host */
     _Atomic uint32_t remaps;          /* allocations for which a pool kept nothing */
+    /* Words of FIFOs that kernels read: in memory of their own device, of another one, of the host;
+     * rare looks at the host's words; words that they note for the host. */
+    _Atomic uint32_t reads_own, reads_apart, reads_host, glances, notes;
     _Atomic uint32_t launches, combines, registrations, handles, dmabufs, flushes;
     _Atomic int registered, visible, allocated, streams, events, graphs, imported, pools,
         reserved; /* alive */

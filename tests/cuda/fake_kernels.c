@@ -5,10 +5,13 @@
 #include <dlfcn.h>
 #include <string.h>
 
+#include "tests/cuda/fake.h"
+
+#define DEVICE_COUNT(what, word) fake_memory_count(FAKE_##what, word)
+
 #include "plugins/kernel-cuda/device/device_host_wait.h"
 #include "plugins/kernel-cuda/device/device_interpreter.h"
 #include "plugins/kernel-cuda/launch.h"
-#include "tests/cuda/fake.h"
 
 void *dlopen(const char *file, int mode)
 {

@@ -195,6 +195,37 @@ void fake_memory_aim(void *words, size_t bytes)
     pthread_mutex_unlock(&lock);
 }
 
+/* Under the lock: the device whose memory has the byte there, as kernels have it, or −1. */
+static int device_of(uintptr_t real)
+{
+    int device = -1;
+    for (uint32_t g = 0; g < window.given && device < 0; g++) {
+        const area_t *area = window.area[g];
+        if (area != NULL && real - (uintptr_t)area->real < area->end - area->begin) {
+            device = area->device;
+        }
+    }
+    return device;
+}
+
+void fake_memory_count(int what, const void *word)
+{
+    if (!fake_cuda.counts) {
+        return;
+    }
+    if (what != FAKE_READ) {
+        atomic_fetch_add(what == FAKE_GLANCE ? &fake_cuda.glances : &fake_cuda.notes, 1);
+        return;
+    }
+    pthread_mutex_lock(&lock);
+    const int device = device_of((uintptr_t)word);
+    pthread_mutex_unlock(&lock);
+    atomic_fetch_add(device < 0                           ? &fake_cuda.reads_host
+                     : device == fake_blocks_device_now() ? &fake_cuda.reads_own
+                                                          : &fake_cuda.reads_apart,
+                     1);
+}
+
 static void place_of(struct cudaPointerAttributes *at, const void *pointer)
 {
     memset(at, 0, sizeof *at);

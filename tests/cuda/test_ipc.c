@@ -160,7 +160,7 @@ static void *exported(ask_t *ask)
     void *memory = NULL;
     *ask = (ask_t){.bytes = BYTES, .times = 1};
     share->location(kernel[0], ask->place);
-    assert_int_equal(share->export_alloc(kernel[0], BYTES, &memory, ask->token), WEFT_OK);
+    assert_int_equal(share->export_alloc(kernel[0], BYTES, 64, &memory, ask->token), WEFT_OK);
     assert_int_equal((uintptr_t)memory % 256, 0);
     return memory;
 }
@@ -239,7 +239,7 @@ static void between_processes_too(void **state)
     void *memory = NULL;
     (void)state;
     second->location(kernel[1], ask.place);
-    assert_int_equal(second->export_alloc(kernel[1], BYTES, &memory, ask.token), WEFT_OK);
+    assert_int_equal(second->export_alloc(kernel[1], BYTES, 64, &memory, ask.token), WEFT_OK);
     told_t told = other_asked(&ask);
     assert_int_equal(told.opened, WEFT_ERR_UNSUPPORTED);
     says(told.words, "does not arrive");
@@ -418,7 +418,7 @@ static void memory_outlives_its_kernel_as_long_as_it_is_open(void **state)
     void *memory = NULL, *opened = NULL;
     weft_kernel_t *third = kernel_open("device=0");
     (void)state;
-    assert_int_equal(share->export_alloc(third, BYTES, &memory, token), WEFT_OK);
+    assert_int_equal(share->export_alloc(third, BYTES, 64, &memory, token), WEFT_OK);
     assert_int_equal(share->import(kernel[1], token, BYTES, &opened), WEFT_OK);
     ops->destroy(third);
     assert_int_equal(atomic_load(&fake_cuda.allocated), 1);
@@ -436,11 +436,11 @@ static void failures_are_typed_and_leave_nothing(void **state)
     (void)state;
     fake_cuda.fails = "cudaMalloc";
     fake_cuda.error = cudaErrorMemoryAllocation;
-    refused(share->export_alloc(kernel[0], BYTES, &memory, token), WEFT_ERR_RESOURCE,
+    refused(share->export_alloc(kernel[0], BYTES, 64, &memory, token), WEFT_ERR_RESOURCE,
             "CUDA device 0 has no memory left");
     fake_cuda.fails = "cudaSetDevice";
     fake_cuda.error = cudaErrorDevicesUnavailable;
-    refused(share->export_alloc(kernel[0], BYTES, &memory, token), WEFT_ERR_SYSTEM, "current");
+    refused(share->export_alloc(kernel[0], BYTES, 64, &memory, token), WEFT_ERR_SYSTEM, "current");
     assert_null(memory);
     assert_int_equal(atomic_load(&fake_cuda.allocated), 0);
 }

@@ -186,6 +186,46 @@ static void a_run_tells_whether_it_has_begun(void **state)
     plan_close(&plan);
 }
 
+static void a_lane_that_waits_has_told_its_progress(void **state)
+{
+    uint64_t run = 0;
+    weft_lanes_state_t now;
+    (void)state;
+    plan_open(&plan, PLAN_SENDS, fifo + 512);
+    plan.call.segmentation.passes = SLOTS + 2;
+    assert_int_equal(plan_start(&plan, &run), WEFT_OK);
+    plan_wait_blocked(&plan, run);
+    assert_int_equal(plan_look(&plan, run, &now), WEFT_IN_PROGRESS);
+    assert_int_equal(now.moved, SLOTS);
+    fifo_release(fifo + 512, SLOTS);
+    assert_int_equal(plan_finish(&plan, run), WEFT_OK);
+    assert_int_equal(plan_look(&plan, run, &now), WEFT_OK);
+    assert_int_equal(now.moved, SLOTS + 2);
+    plan_close(&plan);
+}
+
+/* A word for the host is a store over the bus, which the next fence waits for. */
+static void progress_is_told_rarely(void **state)
+{
+    enum { SLICES = 640 };
+    uint64_t run = 0;
+    weft_lanes_state_t now;
+    (void)state;
+    plan_open(&plan, PLAN_SENDS, fifo + 512);
+    fifo_release(fifo + 512, SLICES);
+    plan.call.segmentation.passes = SLICES;
+    atomic_store(&fake_cuda.notes, 0);
+    fake_cuda.counts = true;
+    assert_int_equal(plan_start(&plan, &run), WEFT_OK);
+    assert_int_equal(plan_finish(&plan, run), WEFT_OK);
+    fake_cuda.counts = false;
+    assert_int_equal(plan_look(&plan, run, &now), WEFT_OK);
+    assert_int_equal(now.moved, SLICES);
+    const uint32_t notes = atomic_load(&fake_cuda.notes);
+    assert_true(notes > SLICES / 64 && notes < SLICES / 16);
+    plan_close(&plan);
+}
+
 static void fifos_that_share_pages_are_registered_once(void **state)
 {
     static plan_t first, second;
@@ -460,6 +500,8 @@ int main(void)
         BENCH(a_run_that_waits_for_ever_ends_when_it_is_told_to),
         BENCH(an_abort_without_a_run_stops_nothing),
         BENCH(a_run_tells_whether_it_has_begun),
+        BENCH(a_lane_that_waits_has_told_its_progress),
+        BENCH(progress_is_told_rarely),
         BENCH(fifos_that_share_pages_are_registered_once),
         BENCH(shared_pages_stay_registered_when_their_fifo_is_gone),
         BENCH(payloads_may_lie_apart),

@@ -13,8 +13,7 @@
 
 #include "moves.h"
 
-#define LANES_TICKS 63u /* look at the stop words in one of 64 steps */
-#define LANES_WAITS 15u /* and in one of 16 fruitless looks at a port */
+#define LANES_TICKS 63u /* look at the stop words in one of 64 steps; see also LANES_WAITS */
 
 /* Waiting
  * ------------------------------------------------------------------------------------------ */
@@ -25,10 +24,23 @@ static WEFT_DEVICE uint32_t lanes_stop_requested(const lanes_run_t *run)
     return told != 0 ? LANES_STOPPED : LANES_RUNNING;
 }
 
+/* Tells the host how many slices are done. Rarely: the next fence waits until the word is there. */
+static WEFT_DEVICE void lanes_note_moved(lanes_block_t *b)
+{
+    if (b->moved != b->idle.told) {
+        b->idle.told = b->moved;
+        device_note64(&b->record->moved, b->moved);
+    }
+}
+
 /* Runs after every step. */
 static WEFT_DEVICE uint32_t lanes_tick(lanes_block_t *b, const lanes_run_t *run)
 {
-    return (++b->idle.ticks & LANES_TICKS) == 0 ? lanes_stop_requested(run) : LANES_RUNNING;
+    if ((++b->idle.ticks & LANES_TICKS) != 0) {
+        return LANES_RUNNING;
+    }
+    lanes_note_moved(b);
+    return lanes_stop_requested(run);
 }
 
 static WEFT_DEVICE void lanes_note_blocked(lanes_block_t *b, int32_t port)
@@ -51,6 +63,7 @@ static WEFT_DEVICE uint32_t lanes_wait(lanes_block_t *b, const lanes_run_t *run)
         device_pause(b->idle.rounds);
         return LANES_RUNNING;
     }
+    lanes_note_moved(b);
     lanes_note_blocked(b, b->idle.blocked);
     return lanes_stop_requested(run);
 }
@@ -233,6 +246,7 @@ static WEFT_DEVICE_CALL void lanes_begin(lanes_block_t *b, const lanes_run_t *ru
     b->at.times = 0;
     b->members = 0;
     b->at_bar = 0;
+    b->found = 0;
     b->idle.ticks = 0;
     b->idle.rounds = 0;
     b->idle.noted = 0;
@@ -241,6 +255,7 @@ static WEFT_DEVICE_CALL void lanes_begin(lanes_block_t *b, const lanes_run_t *ru
     b->at.passed = run->passed[block];
     b->moved = 0;
     b->idle.seen = 0;
+    b->idle.told = 0;
     b->zero_copied = 0;
     b->code = run->program.code + run->program.lane[b->at.lane];
     b->member = run->program.largest_par <= LANES_MEMBERS_NEAR
@@ -259,11 +274,11 @@ static WEFT_DEVICE_CALL void lanes_begin(lanes_block_t *b, const lanes_run_t *ru
 }
 
 /* Returns the first port of the lane with descriptors that the peer has not released, or -1. */
-static WEFT_DEVICE int32_t lanes_unreleased_port(const lanes_block_t *b, const lanes_run_t *run)
+static WEFT_DEVICE int32_t lanes_unreleased_port(lanes_block_t *b, const lanes_run_t *run)
 {
     lanes_port_t *ports = lanes_ports(run, b->at.channel);
     for (uint32_t p = 0; b->zero_copied > 0 && p < run->program.nports; p++) {
-        if (run->owner[p] == b->at.lane && !lanes_port_all_released(&ports[p])) {
+        if (run->owner[p] == b->at.lane && !lanes_port_all_released(b, &ports[p])) {
             return (int32_t)(&ports[p] - run->ports);
         }
     }
@@ -331,6 +346,7 @@ static WEFT_DEVICE void lanes_open(lanes_block_t *b, const lanes_run_t *run, uin
     for (uint32_t p = device_thread(); p < run->program.nports; p += device_threads()) {
         if (run->owner[p] == lane) {
             ports[p].next = *ports[p].at;
+            ports[p].found = 0;
             ports[p].zero_copied = 0;
             ports[p].count = ports[p].windows != NULL ? ports[p].windows->count : 0;
         }
@@ -354,6 +370,7 @@ static WEFT_DEVICE void lanes_close(const lanes_run_t *run, uint32_t block)
 static WEFT_DEVICE_CALL void lanes_report(lanes_block_t *b, const lanes_run_t *run, uint32_t status)
 {
     lanes_record_t *record = b->record;
+    lanes_note_moved(b);
     if (b->zero_copied != 0) {
         device_note64(&record->zero_copied, record->zero_copied + b->zero_copied);
     }

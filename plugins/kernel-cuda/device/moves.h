@@ -12,66 +12,9 @@
 #define KERNEL_CUDA_DEVICE_MOVES_H
 
 #include "device_combine.h"
+#include "device_port.h"
 #include "device_zero_copy.h"
 #include "platform.h"
-
-/* Ports
- * -------------------------------------------------------------------------------------------- */
-
-static WEFT_DEVICE uint8_t *lanes_port_header(const lanes_port_t *port)
-{
-    return port->fifo + WEFT_FIFO_HEADERS + (port->next & port->mask) * WEFT_FIFO_HEADER_BYTES;
-}
-
-static WEFT_DEVICE uint64_t *lanes_word(uint8_t *line, uint64_t offset)
-{
-    return (uint64_t *)(void *)(line + offset);
-}
-
-static WEFT_DEVICE int lanes_port_can_receive(const lanes_port_t *port)
-{
-    uint64_t *sequence = lanes_word(lanes_port_header(port), WEFT_FIFO_HEADER_SEQUENCE);
-    return device_acquire64(sequence) == port->next + 1;
-}
-
-static WEFT_DEVICE int lanes_port_can_send(lanes_port_t *port)
-{
-    if (port->next < port->limit) {
-        return 1;
-    }
-    port->limit = device_acquire64(lanes_word(port->fifo, WEFT_FIFO_RELEASED)) + port->slots;
-    return port->next < port->limit;
-}
-
-/* Returns whether the peer has released every descriptor of this run. */
-static WEFT_DEVICE int lanes_port_all_released(lanes_port_t *port)
-{
-    const uint64_t limit = port->zero_copied + port->slots;
-    if (port->zero_copied != 0 && port->limit < limit) {
-        port->limit = device_acquire64(lanes_word(port->fifo, WEFT_FIFO_RELEASED)) + port->slots;
-    }
-    return port->zero_copied == 0 || port->limit >= limit;
-}
-
-static WEFT_DEVICE uint8_t *lanes_port_payload(const lanes_port_t *port)
-{
-    return port->payloads + (port->next & port->mask) * port->stride;
-}
-
-static WEFT_DEVICE uint8_t *lanes_port_inline(const lanes_port_t *port)
-{
-    return port->inlines + (port->next & port->mask) * port->header_stride;
-}
-
-static WEFT_DEVICE uint64_t *lanes_port_signature(const lanes_port_t *port)
-{
-    return lanes_word(port->signatures, (port->next & port->mask) * port->header_stride);
-}
-
-static WEFT_DEVICE lanes_port_t *lanes_ports(const lanes_run_t *run, uint32_t channel)
-{
-    return run->ports + (uint64_t)channel * run->program.nports;
-}
 
 /* Operands
  * ----------------------------------------------------------------------------------------- */
@@ -266,19 +209,24 @@ static WEFT_DEVICE_CALL void lanes_next(const lanes_run_t *run, const lanes_bloc
 /* One slice
  * ---------------------------------------------------------------------------------------- */
 
-/* The first port that is not ready, or −1. */
-static WEFT_DEVICE int32_t lanes_blocker(const lanes_run_t *run, const lanes_member_t *m)
+/* The first port that is not ready, or −1: then everything that the ports' words speak of is here. */
+static WEFT_DEVICE int32_t lanes_blocker(lanes_block_t *b, const lanes_run_t *run,
+                                         const lanes_member_t *m)
 {
     uint32_t ndst = m->move->ndst, all = ndst + m->move->nsrc;
     for (uint32_t i = ndst; i < all; i++) {
-        if (m->port[i] != NULL && !lanes_port_can_receive(m->port[i])) {
+        if (m->port[i] != NULL && !lanes_port_can_receive(b, m->port[i])) {
             return (int32_t)(m->port[i] - run->ports);
         }
     }
     for (uint32_t i = 0; i < ndst; i++) {
-        if (m->port[i] != NULL && !lanes_port_can_send(m->port[i])) {
+        if (m->port[i] != NULL && !lanes_port_can_send(b, m->port[i])) {
             return (int32_t)(m->port[i] - run->ports);
         }
+    }
+    if (b->found) {
+        b->found = 0;
+        device_acquire_fence();
     }
     return -1;
 }
@@ -304,7 +252,7 @@ static WEFT_DEVICE int lanes_signatures_match(lanes_block_t *b, const lanes_run_
         }
         const uint64_t *signature = lanes_port_signature(m->port[i]);
         for (uint32_t w = 0; w < WEFT_FIFO_SIGNATURE_WORDS; w++) {
-            theirs[w] = signature[w];
+            theirs[w] = device_read64(&signature[w]);
             differ |= theirs[w] ^ lanes_signature(run, m, w);
         }
         if (differ == 0) {
@@ -335,7 +283,7 @@ static WEFT_DEVICE int lanes_zero_copy_sources(lanes_block_t *b, const lanes_run
         }
         /* Copies: the peer can write shared memory at any time. */
         const uint64_t *words = lanes_word(lanes_port_header(port), WEFT_FIFO_ZERO_COPY_WINDOW);
-        const lanes_zero_copy_t at = {words[0], words[1]};
+        const lanes_zero_copy_t at = {device_read64(&words[0]), device_read64(&words[1])};
         if (at.window == 0) {
             continue;
         }
@@ -507,7 +455,7 @@ static WEFT_DEVICE void lanes_publish(const lanes_block_t *b, const lanes_run_t 
             continue;
         }
         uint64_t *word = i < ndst ? lanes_word(lanes_port_header(port), WEFT_FIFO_HEADER_SEQUENCE)
-                                  : lanes_word(port->fifo, WEFT_FIFO_RELEASED);
+                                  : port->released;
         device_publish64(word, ++port->next);
     }
 }
@@ -515,7 +463,7 @@ static WEFT_DEVICE void lanes_publish(const lanes_block_t *b, const lanes_run_t 
 static WEFT_DEVICE_CALL uint32_t lanes_slice(lanes_block_t *b, const lanes_run_t *run,
                                              lanes_member_t *m)
 {
-    int32_t blocker = lanes_blocker(run, m);
+    int32_t blocker = lanes_blocker(b, run, m);
     if (blocker >= 0) {
         b->idle.blocked = blocker;
         return LANES_BLOCKED;
@@ -538,7 +486,7 @@ static WEFT_DEVICE_CALL uint32_t lanes_slice(lanes_block_t *b, const lanes_run_t
         }
     }
     lanes_publish(b, run, m, bytes);
-    device_note64(&b->record->moved, ++b->moved);
+    b->moved++;
     if (++m->slice == run->segmentation.slices) {
         m->done++;
         lanes_next(run, b, m);

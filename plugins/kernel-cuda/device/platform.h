@@ -22,7 +22,34 @@ static WEFT_DEVICE uint64_t device_acquire64(const uint64_t *word)
     return value;
 }
 
-/* The same between blocks of this device. */
+/* Looks at a word that somebody in the system publishes. device_acquire_fence() follows where the look
+ * found something, before what the word speaks of is read or written: one fence for all words of a
+ * slice, and none for looks in vain. */
+static WEFT_DEVICE uint64_t device_poll64(const uint64_t *word)
+{
+    uint64_t value;
+    asm volatile("ld.relaxed.sys.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
+    return value;
+}
+
+static WEFT_DEVICE void device_acquire_fence(void)
+{
+    asm volatile("fence.acq_rel.sys;" : : : "memory");
+}
+
+/* The same look at a word of the host's memory, where a device has words of its own: it is rare. */
+static WEFT_DEVICE uint64_t device_glance64(const uint64_t *word)
+{
+    return device_poll64(word);
+}
+
+/* Reads what a published word speaks of. */
+static WEFT_DEVICE uint64_t device_read64(const uint64_t *word)
+{
+    return *word;
+}
+
+/* The same as device_acquire64() between blocks of this device. */
 static WEFT_DEVICE uint64_t device_acquire64_near(const uint64_t *word)
 {
     uint64_t value;
@@ -130,9 +157,37 @@ static WEFT_DEVICE void device_pause(uint32_t round)
 #include <string.h>
 #include <time.h>
 
+/* Tests count what a lane reads of FIFOs, which glances go to the host, and what it notes for it. */
+#ifndef DEVICE_COUNT
+#define DEVICE_COUNT(what, word) ((void)0)
+#endif
+
 static inline uint64_t device_acquire64(const uint64_t *word)
 {
     return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+/* Each look acquires here, so that there is no fence: race detectors understand loads better. */
+static inline uint64_t device_poll64(const uint64_t *word)
+{
+    DEVICE_COUNT(READ, word);
+    return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+static inline void device_acquire_fence(void)
+{
+}
+
+static inline uint64_t device_glance64(const uint64_t *word)
+{
+    DEVICE_COUNT(GLANCE, word);
+    return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+static inline uint64_t device_read64(const uint64_t *word)
+{
+    DEVICE_COUNT(READ, word);
+    return *word;
 }
 
 static inline uint64_t device_acquire64_near(const uint64_t *word)
@@ -178,11 +233,13 @@ static inline void device_note32(uint32_t *word, uint32_t value)
 
 static inline void device_note64(uint64_t *word, uint64_t value)
 {
+    DEVICE_COUNT(NOTE, word);
     __atomic_store_n(word, value, __ATOMIC_RELAXED);
 }
 
 static inline void device_copy32(void *to, const void *from)
 {
+    DEVICE_COUNT(READ, from);
     memcpy(to, from, 32);
 }
 

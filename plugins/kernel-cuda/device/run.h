@@ -23,20 +23,26 @@ typedef struct lanes_zero_copy {
 /* One end of a FIFO, as the device sees it. Signatures and inline payloads are in the FIFO's
  * headers, or in the slots if an adapter reads and writes those. */
 typedef struct lanes_port {
-    uint8_t *fifo;                            /* control block and headers */
-    uint8_t *payloads, *signatures, *inlines; /* those of slot 0 */
-    uint32_t *lengths;                        /* or NULL */
+    uint8_t *fifo;      /* control block and headers */
+    uint8_t *headers;   /* of slot 0, for devices: behind `fifo` or on the receiver's device */
+    uint64_t *released; /* for devices: in `fifo` or on the sender's device */
+    uint8_t *payloads;  /* of slot 0 */
+    uint32_t *lengths;  /* or NULL */
     uint64_t *at;   /* shared with the host: number of the next slice while no run has the end */
     uint64_t next;  /* number of the next slice while a run has the end */
     uint64_t limit; /* send: slices below it have a free slot */
+    uint64_t found; /* receive: 1 more than the number of the slice that was found last */
     uint64_t zero_copied;           /* send: slices up to the last descriptor of this run */
     uint64_t stride;                /* bytes from payload to payload */
-    uint64_t header_stride;         /* bytes from header to header */
     const lanes_windows_t *windows; /* or NULL */
     uint64_t count;                 /* windows that this run looks at */
     uint32_t mask;                  /* slots - 1 */
     uint32_t slots;
     uint32_t gpudirect; /* 1: the payload's bytes follow the signature */
+    uint32_t apart;     /* 1: a peer's host uses other words than its device: those in `fifo` */
+    uint32_t looks;     /* in vain, at the words of devices */
+    uint32_t in_fifo;   /* receive: the header of the slice found last is behind `fifo` */
+    uint32_t by_host;   /* the peer's host told last: look at its words each time */
     uint32_t reserved;
 } lanes_port_t;
 
@@ -69,7 +75,7 @@ enum {
  * only grow, so that the host can ask about a run when later runs have begun. Captured runs have no
  * number; the lane counts them. */
 typedef struct lanes_record {
-    uint64_t moved;     /* slices done in the run begun last */
+    uint64_t moved;     /* slices done in the run begun last; told now and then, and at its end */
     uint64_t begun;     /* number of the run begun last */
     uint64_t completed; /* number of the last run that completed */
     uint64_t ended;     /* number of the last run that ended; stored last */
@@ -143,6 +149,7 @@ typedef struct lanes_idle {
     uint32_t noted;  /* 1: the record says that this lane is blocked */
     int32_t blocked; /* port that the lane waits for, or -1 */
     uint64_t seen;   /* `moved` at the last look */
+    uint64_t told;   /* `moved` that the host knows */
 } lanes_idle_t;
 
 /* The position of a lane in its program. */
@@ -173,6 +180,7 @@ typedef struct lanes_block {
     lanes_position_t at;
     uint32_t members; /* MOVEs that progress; 0: the instruction is not entered yet */
     uint32_t at_bar;  /* 1: the arrival at a barrier is published */
+    uint32_t found;   /* 1: looks at ports found something since the last fence */
     lanes_idle_t idle;
     uint64_t moved; /* slices done in this run */
     const weft_lanes_code_t *code;

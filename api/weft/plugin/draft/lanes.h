@@ -39,12 +39,18 @@ extern "C" {
  * After publishing, each side looks at the other side's sleep word. If it is not 0, the peer may
  * sleep on a futex there. A device cannot wake it, so such a peer sleeps briefly.
  *
- * The hosts use the 256 bytes before the headers to agree on the location of the payloads before
+ * Where the payloads lie on the receiver's device, so do headers for devices, and `released` is
+ * once more in memory of the sender's device. A device stores into these, a host into those above,
+ * each with release. So a slice is told by one of two headers, and as many slices are released as
+ * the greater of two words says. A device looks at these and now and then at those above; a host
+ * the other way round.
+ *
+ * The hosts use the 320 bytes before the headers to agree on the location of the payloads before
  * the first slice. A device does not touch them. */
 #define WEFT_FIFO_RELEASED 0u          /* offset of uint64_t */
 #define WEFT_FIFO_CONSUMER_SLEEPS 128u /* offset of uint32_t */
 #define WEFT_FIFO_PRODUCER_SLEEPS 256u /* offset of uint32_t */
-#define WEFT_FIFO_HEADERS 640u         /* offset of the first header */
+#define WEFT_FIFO_HEADERS 704u         /* offset of the first header */
 #define WEFT_FIFO_HEADER_BYTES 64u
 #define WEFT_FIFO_HEADER_SEQUENCE 0u  /* offset of uint64_t in a header */
 #define WEFT_FIFO_HEADER_SIGNATURE 8u /* offset of 24 bytes in a header */
@@ -96,6 +102,10 @@ typedef struct weft_lanes_port {
      * slot. Of the headers in `fifo` only the sequences are used. */
     uint32_t gpudirect;
     uint32_t reserved; /* 0 */
+    /* NULL, or the words of devices in memory that this kernel exported or imported: the header
+     * of slot 0, and `released`. Both or none; zero at first. */
+    uint8_t *headers;
+    uint64_t *released;
 } weft_lanes_port_t;
 
 /* An end of a FIFO that the device knows. It holds the number of the next slice. Each run continues

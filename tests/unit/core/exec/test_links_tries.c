@@ -103,12 +103,14 @@ weft_status_t weft_transports_accept(weft_transports_t *all, const weft_transpor
 }
 
 void weft_transports_retain(weft_transports_t *all, uint32_t index, weft_net_conn_t *conn,
-                            const weft_payload_location_t *location)
+                            const weft_payload_location_t *send,
+                            const weft_payload_location_t *receive)
 {
     (void)all;
     (void)index;
     (void)conn;
-    (void)location;
+    (void)send;
+    (void)receive;
 }
 
 void weft_transports_lock(weft_transports_t *all)

@@ -14,13 +14,13 @@
 #include "core/exec/port.h"
 #include "core/os/os.h"
 
-enum { SLOTS = 4, SLOT_BYTES = 256, BYTES = SLOTS * SLOT_BYTES };
+enum { SLOTS = 4, SLOT_BYTES = 256, BYTES = SLOTS * SLOT_BYTES + SLOTS * 64 };
 
 /* A kernel of the test: what it cannot do, and what it has given out. */
 struct weft_kernel {
     bool unreachable, no_memory, no_import;
     int exported, imported;
-    uint8_t memory[BYTES];
+    _Alignas(64) uint8_t memory[BYTES];
 };
 
 static void fake_place(weft_kernel_t *kernel, uint8_t place[WEFT_IPC_LOCATION_BYTES])
@@ -38,14 +38,17 @@ static weft_status_t fake_reaches(weft_kernel_t *kernel,
     return kernel->unreachable ? weft_fail(WEFT_ERR_UNSUPPORTED, 0, "too far") : WEFT_OK;
 }
 
-static weft_status_t fake_export(weft_kernel_t *kernel, uint64_t bytes, void **memory_p,
-                                 uint8_t token[WEFT_IPC_HANDLE_BYTES])
+static weft_status_t fake_export(weft_kernel_t *kernel, uint64_t bytes, uint64_t zeros,
+                                 void **memory_p, uint8_t token[WEFT_IPC_HANDLE_BYTES])
 {
     uint8_t *memory = kernel->memory;
-    assert_int_equal(bytes, BYTES);
+    assert_true(bytes <= BYTES);
+    assert_int_equal(kernel->exported, 0);
     if (kernel->no_memory) {
         return weft_fail(WEFT_ERR_RESOURCE, 0, "full");
     }
+    memset(memory, 0x33, bytes); /* of a FIFO before */
+    memset(memory + bytes - zeros, 0, zeros);
     memset(token, 0x22, WEFT_IPC_HANDLE_BYTES);
     memcpy(token, &memory, sizeof memory);
     kernel->exported++;
@@ -62,7 +65,7 @@ static void fake_unexport(weft_kernel_t *kernel, void *memory)
 static weft_status_t fake_import(weft_kernel_t *kernel, const uint8_t token[WEFT_IPC_HANDLE_BYTES],
                                  uint64_t bytes, void **memory_p)
 {
-    assert_int_equal(bytes, BYTES);
+    assert_true(bytes <= BYTES);
     assert_int_equal(token[WEFT_IPC_HANDLE_BYTES - 1], 0x22);
     if (kernel->no_import) {
         return weft_fail(WEFT_ERR_SYSTEM, 0, "refused");
@@ -102,7 +105,7 @@ static void pair_open(pair_t *pair, bool sender_shares, bool receiver_shares)
         weft_sharing_t sharing = {shares[r] ? &fake_share : NULL, &pair->kernel[r]};
         weft_mapped_port_init(port, 1 - r, r == 0, pair->fifo, SLOTS, SLOT_BYTES);
         weft_payload_location_init(&port->location, &sharing, &port->control->handshake, 1 - r,
-                                   r == 0, BYTES);
+                                   r == 0, SLOTS, SLOT_BYTES);
     }
 }
 
@@ -112,8 +115,10 @@ static void pair_close(pair_t *pair)
         weft_payload_location_close(&pair->port[r].location);
         weft_port_fini(&pair->port[r].port);
     }
-    assert_int_equal(pair->kernel[0].imported, 0);
-    assert_int_equal(pair->kernel[1].exported, 0);
+    for (uint32_t r = 0; r < 2; r++) {
+        assert_int_equal(pair->kernel[r].imported, 0);
+        assert_int_equal(pair->kernel[r].exported, 0);
+    }
     weft_os_pages_free(pair->fifo, weft_fifo_bytes(SLOTS, SLOT_BYTES));
 }
 
@@ -131,6 +136,26 @@ static void agree(pair_t *pair, uint32_t order)
     assert_true(pair->port[0].location.settled && pair->port[1].location.settled);
 }
 
+/* Each end polls words of its own device, which begin with zero. */
+static void check_words(pair_t *pair, bool on_device)
+{
+    static const uint8_t zeros[SLOTS * 64];
+    const weft_device_words_t *send = &pair->port[0].words, *receive = &pair->port[1].words;
+    const uint8_t *released = (const uint8_t *)send->released;
+    assert_ptr_equal(send->headers, receive->headers);
+    assert_ptr_equal(send->released, receive->released);
+    if (!on_device) {
+        assert_null(send->headers);
+        assert_null(send->released);
+        return;
+    }
+    assert_ptr_equal(receive->headers, pair->kernel[1].memory + SLOTS * SLOT_BYTES);
+    assert_memory_equal(receive->headers, zeros, sizeof zeros);
+    assert_true(released >= pair->kernel[0].memory + WEFT_IPC_TRIED_BYTES);
+    assert_true(released + sizeof(uint64_t) <= pair->kernel[0].memory + BYTES);
+    assert_int_equal(*send->released, 0);
+}
+
 /* Both say the same, and a message goes through the memory that they named. */
 static void check(pair_t *pair, bool on_device)
 {
@@ -143,6 +168,8 @@ static void check(pair_t *pair, bool on_device)
     }
     assert_int_equal(pair->kernel[0].imported, on_device);
     assert_int_equal(pair->kernel[1].exported, on_device);
+    assert_int_equal(pair->kernel[1].imported, on_device);
+    check_words(pair, on_device);
 }
 
 static void every_order_of_steps_ends_on_the_device(void **state)
@@ -160,12 +187,14 @@ static void every_order_of_steps_ends_on_the_device(void **state)
 static void whoever_cannot_leaves_both_on_the_host(void **state)
 {
     (void)state;
-    for (uint32_t which = 1; which < 32; which++) {
+    for (uint32_t which = 1; which < 128; which++) {
         for (uint32_t order = 0; order < 256; order++) {
             pair_t pair = {.fifo = NULL};
             pair.kernel[0].unreachable = (which & 1) != 0;
             pair.kernel[0].no_import = (which & 2) != 0;
             pair.kernel[1].no_memory = (which & 4) != 0;
+            pair.kernel[0].no_memory = (which & 32) != 0;
+            pair.kernel[1].no_import = (which & 64) != 0;
             pair_open(&pair, (which & 8) == 0, (which & 16) == 0);
             agree(&pair, order);
             check(&pair, false);
@@ -218,7 +247,8 @@ static void words_out_of_turn_are_refused(void **state)
         {0, WEFT_SENDER_SILENT,
          1 << WEFT_RECEIVER_SILENT | 1 << WEFT_RECEIVER_PLACE | 1 << WEFT_RECEIVER_HOST},
         {0, WEFT_SENDER_WANTS,
-         1 << WEFT_RECEIVER_PLACE | 1 << WEFT_RECEIVER_MEMORY | 1 << WEFT_RECEIVER_HOST},
+         1 << WEFT_RECEIVER_PLACE | 1 << WEFT_RECEIVER_MEMORY | 1 << WEFT_RECEIVER_HOST |
+             1 << WEFT_RECEIVER_CLOSED},
         {1, WEFT_RECEIVER_PLACE,
          1 << WEFT_SENDER_SILENT | 1 << WEFT_SENDER_WANTS | 1 << WEFT_SENDER_HOST},
         {1, WEFT_RECEIVER_MEMORY,
@@ -240,17 +270,54 @@ static void words_out_of_turn_are_refused(void **state)
     }
 }
 
-/* The memory of a sender that has it open stays until it says that it has not. */
+/* Memory that the other end has open stays until that end says that it has closed it. */
 static void memory_waits_for_its_last_user(void **state)
+{
+    (void)state;
+    for (uint32_t first = 0; first < 2; first++) {
+        pair_t pair = {.fifo = NULL};
+        pair_open(&pair, true, true);
+        settle_until(&pair, 1, WEFT_RECEIVER_MEMORY);
+        for (uint32_t r = 0; r < 2; r++) {
+            assert_false(weft_payload_location_left(&pair.port[r].location));
+        }
+        agree(&pair, 0x55);
+        for (uint32_t r = 0; r < 2; r++) {
+            assert_false(weft_payload_location_left(&pair.port[r].location));
+        }
+        weft_payload_location_leave(&pair.port[first].location);
+        assert_int_equal(pair.kernel[first].imported, 0);
+        assert_int_equal(pair.kernel[first].exported, 1);
+        assert_false(weft_payload_location_left(&pair.port[first].location));
+        assert_true(weft_payload_location_left(&pair.port[1 - first].location));
+        pair_close(&pair);
+    }
+}
+
+/* A sender that could not open the slots keeps its own memory until the receiver has closed that. */
+static void credits_wait_for_the_receiver(void **state)
+{
+    pair_t pair = {.fifo = NULL};
+    (void)state;
+    pair.kernel[0].no_import = true;
+    pair_open(&pair, true, true);
+    settle_until(&pair, 0, WEFT_SENDER_HOST);
+    assert_int_equal(pair.kernel[1].imported, 1);
+    assert_false(weft_payload_location_left(&pair.port[0].location));
+    assert_int_equal(weft_mapped_port_settle(&pair.port[1]), WEFT_OK);
+    assert_true(weft_payload_location_left(&pair.port[0].location));
+    pair_close(&pair);
+}
+
+/* The receiver may have come and gone before the sender looks. */
+static void a_receiver_that_closed_at_once_is_no_fault(void **state)
 {
     pair_t pair = {.fifo = NULL};
     (void)state;
     pair_open(&pair, true, true);
     settle_until(&pair, 1, WEFT_RECEIVER_MEMORY);
-    assert_false(weft_payload_location_left(&pair.port[1].location));
-    agree(&pair, 0x55);
-    assert_false(weft_payload_location_left(&pair.port[1].location));
-    weft_payload_location_close(&pair.port[0].location);
+    weft_payload_location_leave(&pair.port[1].location);
+    assert_int_equal(weft_mapped_port_settle(&pair.port[0]), WEFT_OK);
     assert_int_equal(pair.kernel[0].imported, 0);
     assert_true(weft_payload_location_left(&pair.port[1].location));
     pair_close(&pair);
@@ -301,6 +368,8 @@ int main(void)
         cmocka_unit_test(an_end_that_does_not_share_waits_for_nobody),
         cmocka_unit_test(words_out_of_turn_are_refused),
         cmocka_unit_test(memory_waits_for_its_last_user),
+        cmocka_unit_test(credits_wait_for_the_receiver),
+        cmocka_unit_test(a_receiver_that_closed_at_once_is_no_fault),
         cmocka_unit_test(a_sender_that_closed_at_once_is_no_fault),
         cmocka_unit_test(two_threads_agree),
     };

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The words of FIFOs whose slots lie on devices: between two devices no slice is read from the host's
+ * memory, and each polls its own; hosts and devices take turns at both ends. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/cuda/fake_cuda.h"
+#include "tests/support/ranks.h"
+
+enum { COUNT = 5000, SLOT_BYTES = 1024, ROUNDS = 8, SLICES = ROUNDS * COUNT * 4 / SLOT_BYTES };
+
+static const char *const settings[] = {"core.net=net-shm",
+                                       "core.kernel=kernel-cuda",
+                                       ("kernel-cuda.path=" WEFT_KERNEL_CUDA_FILE),
+                                       "exec.wait=sleep",
+                                       "exec.slots=4",
+                                       "exec.slot_bytes=1K"};
+
+static const char *const other[] = {"kernel-cuda.device=1", NULL};
+
+static ranks_job_t job_of(uint32_t n, const char *const *odd, ranks_work_t work)
+{
+    return (ranks_job_t){.nranks = n,
+                         .settings = settings,
+                         .settings_count = sizeof settings / sizeof settings[0],
+                         .odd = odd,
+                         .work = work};
+}
+
+static int32_t value_of(uint32_t rank, uint32_t round, uint32_t i)
+{
+    return (int32_t)(rank * 1000003 + round * 101 + i);
+}
+
+static int32_t sum_of(uint32_t n, uint32_t round, uint32_t i)
+{
+    uint32_t sum = 0;
+    for (uint32_t r = 0; r < n; r++) {
+        sum += (uint32_t)value_of(r, round, i);
+    }
+    return (int32_t)sum;
+}
+
+/* Counting --------------------------------------------------------------------------------------- */
+
+static int sum_large(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    int32_t *in = malloc(COUNT * sizeof *in), *out = malloc(COUNT * sizeof *out);
+    int wrong = 0;
+    (void)arg;
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        bool same = true;
+        for (uint32_t i = 0; i < COUNT; i++) {
+            in[i] = value_of(rank, round, i);
+        }
+        NEED(weft_all_reduce(in, out, COUNT, WEFT_INT32, WEFT_SUM, comm, NULL) == WEFT_OK);
+        for (uint32_t i = 0; i < COUNT; i++) {
+            same = same && out[i] == sum_of(n, round, i);
+        }
+        NEED(same);
+    }
+    free(in);
+    free(out);
+    return wrong;
+}
+
+static void count_reads(uint32_t n, const char *const *odd)
+{
+    ranks_job_t job = job_of(n, odd, sum_large);
+    atomic_store(&fake_cuda.reads_own, 0);
+    atomic_store(&fake_cuda.reads_apart, 0);
+    atomic_store(&fake_cuda.reads_host, 0);
+    atomic_store(&fake_cuda.glances, 0);
+    fake_cuda.counts = true;
+    const int wrong = ranks_run_threads(&job);
+    fake_cuda.counts = false;
+    assert_int_equal(wrong, 0);
+}
+
+static void expect_own_words(void)
+{
+    assert_int_equal(atomic_load(&fake_cuda.reads_host), 0);
+    assert_int_equal(atomic_load(&fake_cuda.reads_apart), 0);
+    assert_true(atomic_load(&fake_cuda.reads_own) > SLICES);
+    /* Who waits for long looks whether the peer runs on the host. */
+    assert_true(atomic_load(&fake_cuda.glances) <= atomic_load(&fake_cuda.reads_own) / 16);
+}
+
+static void between_devices_no_slice_is_read_from_the_host(void **state)
+{
+    (void)state;
+    count_reads(2, NULL);
+    expect_own_words();
+    count_reads(2, other);
+    expect_own_words();
+    count_reads(3, other);
+    expect_own_words();
+}
+
+/* So the count is one that can tell. */
+static void slots_of_the_host_are_read_there(void **state)
+{
+    static const char *const alone[] = {"kernel-cuda.share=no", NULL};
+    (void)state;
+    count_reads(2, alone);
+    assert_true(atomic_load(&fake_cuda.reads_host) > SLICES);
+    assert_int_equal(atomic_load(&fake_cuda.reads_own), 0);
+    assert_int_equal(atomic_load(&fake_cuda.reads_apart), 0);
+}
+
+/* Taking turns ----------------------------------------------------------------------------------- */
+
+/* A rank's buffers, on the device and on the host. */
+typedef struct buffers {
+    weft_comm_t *comm;
+    int32_t *host[2], *device[2];
+    uint32_t random;
+} buffers_t;
+
+static bool draw(buffers_t *b)
+{
+    b->random = b->random * 1664525u + 1013904223u;
+    return (b->random >> 20 & 1) != 0;
+}
+
+/* An all-reduce, or a message to the next rank, for which each rank draws who runs it: runs on plain memory of
+ * the host stay there. */
+static int take_turn(buffers_t *b, uint32_t rank, uint32_t n, uint32_t round)
+{
+    static const uint32_t counts[] = {1, 8, 9, 100, COUNT};
+    const uint32_t count = counts[round % 5];
+    const bool on_device = draw(b), messages = round % 3 == 2;
+    int32_t *in = on_device ? b->device[0] : b->host[0];
+    int32_t *out = on_device ? b->device[1] : b->host[1];
+    int wrong = 0;
+    bool same = true;
+    for (uint32_t i = 0; i < count; i++) {
+        b->host[0][i] = value_of(rank, round, i);
+    }
+    NEED(!on_device || weft_mem_copy(b->comm, in, b->host[0], count * 4) == WEFT_OK);
+    if (messages) {
+        NEED(weft_group_start() == WEFT_OK);
+        NEED(weft_send(in, count, WEFT_INT32, (rank + 1) % n, b->comm, NULL) == WEFT_OK);
+        NEED(weft_recv(out, count, WEFT_INT32, (rank + n - 1) % n, b->comm, NULL) == WEFT_OK);
+        NEED(weft_group_end() == WEFT_OK);
+    } else {
+        NEED(weft_all_reduce(in, out, count, WEFT_INT32, WEFT_SUM, b->comm, NULL) == WEFT_OK);
+    }
+    NEED(!on_device || weft_mem_copy(b->comm, b->host[1], out, count * 4) == WEFT_OK);
+    for (uint32_t i = 0; i < count; i++) {
+        int32_t wanted = messages ? value_of((rank + n - 1) % n, round, i) : sum_of(n, round, i);
+        same = same && b->host[1][i] == wanted;
+    }
+    NEED(same);
+    return wrong;
+}
+
+static int take_turns(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    buffers_t b = {.comm = comm, .random = rank + 1};
+    int wrong = 0;
+    (void)arg;
+    for (int i = 0; i < 2; i++) {
+        b.host[i] = malloc(COUNT * sizeof(int32_t));
+        NEED(weft_mem_alloc_device(comm, COUNT * sizeof(int32_t), (void **)&b.device[i]) ==
+             WEFT_OK);
+    }
+    for (uint32_t round = 0; round < 60 && wrong == 0; round++) {
+        wrong += take_turn(&b, rank, n, round);
+    }
+    for (int i = 0; i < 2; i++) {
+        free(b.host[i]);
+        NEED(weft_mem_free(comm, b.device[i]) == WEFT_OK);
+    }
+    return wrong;
+}
+
+static void hosts_and_devices_take_turns_at_both_ends(void **state)
+{
+    (void)state;
+    fake_cuda.not_pageable = true;
+    for (uint32_t n = 2; n <= 3; n++) {
+        ranks_job_t job = job_of(n, n == 3 ? other : NULL, take_turns);
+        assert_int_equal(ranks_run_threads(&job), 0);
+    }
+    fake_cuda.not_pageable = false;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(between_devices_no_slice_is_read_from_the_host),
+        cmocka_unit_test(slots_of_the_host_are_read_there),
+        cmocka_unit_test(hosts_and_devices_take_turns_at_both_ends),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
 #include <unistd.h>
@@ -65,6 +66,18 @@ static void *revoke_soon(void *arg)
     return weft_comm_revoke(arg) == WEFT_OK ? arg : NULL;
 }
 
+/* Ranks that are through the first call: what revokes comes behind it on all of them. */
+static _Atomic uint32_t through;
+
+static void wait_for_all(uint32_t n)
+{
+    uint64_t until = weft_os_deadline(20);
+    atomic_fetch_add(&through, 1);
+    while (atomic_load(&through) < n && weft_os_clock_ns() < until) {
+        weft_os_sleep_ns(WEFT_NS_PER_MS);
+    }
+}
+
 /* Rank 1 never calls. A thread of rank 0 revokes what its rank and the others wait in; then all revoke,
  * which changes nothing, and go on in a new communicator. */
 static int revoke_while_waiting(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
@@ -78,6 +91,7 @@ static int revoke_while_waiting(weft_comm_t *comm, uint32_t rank, uint32_t n, vo
     int wrong = 0;
     (void)arg;
     NEED(sums(comm, 1, n));
+    wait_for_all(n);
     if (rank == 0) {
         NEED(pthread_create(&thread, NULL, revoke_soon, comm) == 0);
         NEED(weft_all_reduce(&one, &sum, 1, WEFT_UINT32, WEFT_SUM, comm, NULL) == WEFT_ERR_REVOKED);
@@ -102,6 +116,7 @@ static int revoke_while_waiting(weft_comm_t *comm, uint32_t rank, uint32_t n, vo
 static void revoking_ends_the_calls_of_all(void **state)
 {
     (void)state;
+    atomic_store(&through, 0);
     run_with(4, revoke_while_waiting, shm, 1);
 }
 

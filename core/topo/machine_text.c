@@ -45,7 +45,7 @@ static const text_key_t node_keys[] = {
     KEY(weft_machine_node_t, memory, TEXT_BYTES),
     KEY(weft_machine_node_t, cores, TEXT_COUNT),
     KEY(weft_machine_node_t, pus, TEXT_COUNT),
-    KEY(weft_machine_node_t, usable, TEXT_COUNT),
+    KEY(weft_machine_node_t, usable, TEXT_INDEX),
     KEY(weft_machine_node_t, list, TEXT_WORDS),
     KEY(weft_machine_node_t, bandwidth, TEXT_BANDWIDTH),
 };

@@ -80,6 +80,21 @@ static void what_is_written_reads_back(void **state)
 
 #define HEAD "weft-machine 1\n"
 
+/* 0 PUs say something: a process that may run on none of a node's. */
+static void a_node_may_have_no_usable_pus(void **state)
+{
+    (void)state;
+    static char text[65536];
+    weft_machine_t m;
+    assert_int_equal(weft_machine_parse("f", HEAD "node 0 cores=4 pus=8 usable=0\n", &m), WEFT_OK);
+    print_to(&m, text, sizeof text);
+    weft_machine_fini(&m);
+    assert_int_equal(weft_machine_parse("again", text, &m), WEFT_OK);
+    assert_int_equal(m.nodes[0].pus, 8);
+    assert_int_equal(m.nodes[0].usable, 0);
+    weft_machine_fini(&m);
+}
+
 static void a_wrong_file_names_line_and_what_was_expected(void **state)
 {
     (void)state;
@@ -139,6 +154,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_machine_is_read),
         cmocka_unit_test(what_is_written_reads_back),
+        cmocka_unit_test(a_node_may_have_no_usable_pus),
         cmocka_unit_test(a_wrong_file_names_line_and_what_was_expected),
         cmocka_unit_test(too_much_of_anything_is_refused),
     };

@@ -13,14 +13,14 @@ static const char head[] =
     "# remove the ';' to set it. Order: --set section.key=value, WEFT_<SECTION>_<KEY>, one file\n"
     "# (--conf, WEFT_CONF, ~/.config/weft/weft.ini or /etc/weft/weft.ini), default.\n";
 
-/* A list has a line for each of its values. */
+/* A list has a line for each of its values. Behind a blank '#' and ';' would begin a comment. */
 static bool option_print_values(const weft_claim_t *claim, const char *before, FILE *out)
 {
     const char *value = claim->value;
     for (;;) {
         int bytes = (int)strcspn(value, "\n");
-        if (fprintf(out, "%s%s =%s%.*s\n", before, claim->option.name, bytes == 0 ? "" : " ", bytes,
-                    value) < 0) {
+        const char *blank = strchr("#;\n", *value) != NULL ? "" : " ";
+        if (fprintf(out, "%s%s =%s%.*s\n", before, claim->option.name, blank, bytes, value) < 0) {
             return false;
         }
         if (value[bytes] == '\0') {

@@ -24,7 +24,8 @@ enum {
 
 #define ACK 0x6b6f6d73u /* "smok" */
 
-/* One descriptor beside the bytes of a message. */
+/* One descriptor beside the bytes of a message. Alignment leaves room for a second one, which a peer may
+ * use. */
 typedef union shm_control {
     struct cmsghdr header;
     char bytes[CMSG_SPACE(sizeof(int))];
@@ -238,16 +239,22 @@ weft_status_t shm_conn_adopt(weft_net_device_t *device, int fd,
     return WEFT_OK;
 }
 
-/* Returns the descriptor that came with the message, or −1. */
+/* Returns the descriptor that came with the message, or −1. Where several came, none is kept. */
 static int shm_control_fd(struct msghdr *message)
 {
     int fd = -1;
     struct cmsghdr *header = CMSG_FIRSTHDR(message);
-    if (header != NULL && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
-        header->cmsg_len == CMSG_LEN(sizeof(int))) {
-        memcpy(&fd, CMSG_DATA(header), sizeof fd);
+    if (header == NULL || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) {
+        return -1;
     }
-    return fd;
+    size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof fd;
+    for (size_t i = 0; i < count; i++) {
+        memcpy(&fd, CMSG_DATA(header) + i * sizeof fd, sizeof fd);
+        if (count > 1) {
+            close(fd);
+        }
+    }
+    return count == 1 ? fd : -1;
 }
 
 /* Reads the first bytes. */

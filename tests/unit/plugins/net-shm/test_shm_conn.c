@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The acceptor's end of a connection: a record in pieces, a peer without a descriptor, one that leaves, and
- * memory that cannot be used. */
+ * The acceptor's end of a connection: a record in pieces, a peer without a descriptor or with two, one that
+ * leaves, and memory that cannot be used. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -24,25 +24,33 @@ typedef struct fixture {
     int far;
 } fixture_t;
 
-/* Sends `bytes` of the record that says `size`, with the descriptor `fd` if it is not negative. */
-static void hand_over(fixture_t *f, uint64_t size, size_t from, size_t bytes, int fd)
+/* Sends `bytes` of the record that says `size`, `count` times with the descriptor `fd`. */
+static void hand_over_several(fixture_t *f, uint64_t size, size_t from, size_t bytes, int fd,
+                              size_t count)
 {
     union {
         struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof(int))];
+        char bytes[CMSG_SPACE(2 * sizeof(int))];
     } control = {.bytes = {0}};
+    const int fds[2] = {fd, fd};
     struct iovec vec = {.iov_base = (uint8_t *)&size + from, .iov_len = bytes};
     struct msghdr message = {.msg_iov = &vec, .msg_iovlen = 1};
-    if (fd >= 0) {
+    if (count > 0) {
         message.msg_control = &control;
-        message.msg_controllen = sizeof control;
+        message.msg_controllen = CMSG_SPACE(count * sizeof fd);
         struct cmsghdr *header = CMSG_FIRSTHDR(&message);
         header->cmsg_level = SOL_SOCKET;
         header->cmsg_type = SCM_RIGHTS;
-        header->cmsg_len = CMSG_LEN(sizeof(int));
-        memcpy(CMSG_DATA(header), &fd, sizeof fd);
+        header->cmsg_len = CMSG_LEN(count * sizeof fd);
+        memcpy(CMSG_DATA(header), fds, count * sizeof fd);
     }
     assert_int_equal(sendmsg(f->far, &message, 0), (ssize_t)bytes);
+}
+
+/* With the descriptor if it is not negative. */
+static void hand_over(fixture_t *f, uint64_t size, size_t from, size_t bytes, int fd)
+{
+    hand_over_several(f, size, from, bytes, fd, fd >= 0 ? 1 : 0);
 }
 
 static void a_record_may_come_in_pieces(void **state)
@@ -69,6 +77,19 @@ static void a_record_without_memory_is_refused(void **state)
     hand_over(f, BYTES, 0, sizeof(uint64_t), -1);
     assert_int_equal(shm_conn_join(f->conn), WEFT_ERR_PROTO);
     assert_non_null(strstr(f->fake.error, "sent no shared memory"));
+}
+
+static void of_two_descriptors_none_stays(void **state)
+{
+    fixture_t *f = *state;
+    int before = dup(0), after;
+    close(before);
+    hand_over_several(f, BYTES, 0, sizeof(uint64_t), f->memory.fd, 2);
+    assert_int_equal(shm_conn_join(f->conn), WEFT_ERR_PROTO);
+    assert_non_null(strstr(f->fake.error, "sent no shared memory"));
+    after = dup(0); /* the lowest that is free */
+    close(after);
+    assert_int_equal(before, after);
 }
 
 static void memory_of_another_size_is_refused(void **state)
@@ -122,6 +143,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_record_may_come_in_pieces, setup, teardown),
         cmocka_unit_test_setup_teardown(a_record_without_memory_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(of_two_descriptors_none_stays, setup, teardown),
         cmocka_unit_test_setup_teardown(memory_of_another_size_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(a_peer_may_leave_inside_its_record, setup, teardown),
     };

@@ -6,12 +6,15 @@
 #ifndef WEFT_TESTS_FUZZ_H
 #define WEFT_TESTS_FUZZ_H
 
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
@@ -47,6 +50,46 @@ static inline void fuzz_take(const uint8_t **data, size_t *bytes, void *out, siz
         *data += have;
         *bytes -= have;
     }
+}
+
+static inline uint8_t fuzz_byte(const uint8_t **data, size_t *bytes)
+{
+    uint8_t byte;
+    fuzz_take(data, bytes, &byte, 1);
+    return byte;
+}
+
+/* Counts the open descriptors below 128. */
+static inline uint32_t fuzz_descriptors(void)
+{
+    uint32_t count = 0;
+    for (int fd = 0; fd < 128; fd++) {
+        count += fcntl(fd, F_GETFD) >= 0 ? 1 : 0;
+    }
+    return count;
+}
+
+/* Ends the process where two texts differ, and shows both. */
+static inline void fuzz_same(const char *first, const char *second)
+{
+    if (strcmp(first, second) != 0) {
+        fprintf(stderr, "first:\n%s\nsecond:\n%s\n", first, second);
+        abort();
+    }
+}
+
+/* Puts an input into a file that has no name in any folder; returns a path that opens it. */
+static inline const char *fuzz_file(const uint8_t *data, size_t bytes)
+{
+    static char path[32];
+    static int fd = -1;
+    if (fd < 0) {
+        fd = memfd_create("fuzz", MFD_CLOEXEC);
+        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    }
+    FUZZ_NEED(fd >= 0 && ftruncate(fd, 0) == 0);
+    FUZZ_NEED(pwrite(fd, data, bytes, 0) == (ssize_t)bytes);
+    return path;
 }
 
 #endif

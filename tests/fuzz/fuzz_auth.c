@@ -42,15 +42,69 @@ static void stranger(const uint8_t *data, size_t bytes)
     FUZZ_NEED(weft_auth_client_finish(none, &client, reply, proof) != WEFT_OK);
 }
 
+/* Steps that come twice, or too early. */
+static void out_of_order(const uint8_t *data, size_t bytes)
+{
+    static const uint8_t label[WEFT_AUTH_LABEL] = {4};
+    uint8_t hello[WEFT_AUTH_HELLO], reply[WEFT_AUTH_REPLY], proof[WEFT_AUTH_PROOF];
+    uint8_t got[WEFT_AUTH_LABEL];
+    weft_auth_state_t server = {.opaque = {0}}, client = server;
+    FUZZ_NEED(weft_auth_client_begin(key, &client, label, hello) == WEFT_OK);
+    while (bytes > 0) {
+        bool waits = weft_auth_server_label(&server, got);
+        switch (fuzz_byte(&data, &bytes) % 4) {
+        case 0:
+            FUZZ_NEED(weft_auth_server_reply(key, &server, hello, reply) == WEFT_OK);
+            FUZZ_NEED(weft_auth_server_label(&server, got) && memcmp(got, label, sizeof got) == 0);
+            break;
+        case 1:
+            fuzz_take(&data, &bytes, proof, sizeof proof);
+            FUZZ_NEED(weft_auth_server_check(key, &server, proof, got) == WEFT_ERR_AUTH);
+            FUZZ_NEED(!weft_auth_server_label(&server, got));
+            break;
+        case 2:
+            fuzz_take(&data, &bytes, reply, sizeof reply);
+            FUZZ_NEED(weft_auth_client_finish(key, &client, reply, proof) == WEFT_ERR_AUTH);
+            break;
+        default: /* each end takes the other's words */
+            FUZZ_NEED(!waits || weft_auth_client_finish(key, &server, reply, proof) != WEFT_OK);
+            FUZZ_NEED(weft_auth_server_check(key, &client, proof, got) != WEFT_OK);
+        }
+    }
+}
+
+/* What a label says is what it was made from, and another purpose has another key. */
+static void labels(const uint8_t *data, size_t bytes)
+{
+    uint8_t label[WEFT_AUTH_LABEL], one[32], two[32];
+    uint32_t rank, back;
+    fuzz_take(&data, &bytes, &rank, sizeof rank);
+    fuzz_take(&data, &bytes, label, sizeof label);
+    if (weft_auth_label_read(label, "data", &back)) {
+        uint8_t again[WEFT_AUTH_LABEL];
+        weft_auth_label_make(again, "data", back);
+        FUZZ_NEED(memcmp(again, label, sizeof label) == 0);
+    }
+    char *purpose = fuzz_text(data, bytes);
+    weft_auth_label_make(label, purpose, rank);
+    FUZZ_NEED(weft_auth_label_read(label, purpose, &back) && back == rank);
+    FUZZ_NEED(weft_auth_label_read(label, "data", &back) == (strcmp(purpose, "data") == 0));
+    weft_auth_derive(key, purpose, one);
+    weft_auth_derive(key, "data", two);
+    FUZZ_NEED((memcmp(one, two, sizeof one) == 0) == (strcmp(purpose, "data") == 0));
+    free(purpose);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-    uint8_t kind, label[WEFT_AUTH_LABEL], got[WEFT_AUTH_LABEL];
+    static void (*const others[])(const uint8_t *, size_t) = {stranger, out_of_order, labels};
+    uint8_t label[WEFT_AUTH_LABEL], got[WEFT_AUTH_LABEL];
     uint8_t hello[WEFT_AUTH_HELLO], reply[WEFT_AUTH_REPLY], proof[WEFT_AUTH_PROOF];
     weft_auth_state_t server, client;
     FUZZ_NEED(sodium_init() >= 0);
-    fuzz_take(&data, &bytes, &kind, 1);
+    uint8_t kind = fuzz_byte(&data, &bytes);
     if (kind % 4 == 0) {
-        stranger(data, bytes);
+        others[kind / 4 % 3](data, bytes);
         return 0;
     }
     fuzz_take(&data, &bytes, label, sizeof label);

@@ -14,7 +14,7 @@
 enum { SLOTS = 4, SLOT_BYTES = 256, WINDOW = 200, BLOCK = 8192, STEPS_MOST = 200 };
 
 typedef struct scene {
-    uint8_t *fifo[2], *window;
+    uint8_t *fifo[2], *window; /* of the peer, open here; the first half is ours and open there */
     void *block;
     weft_arena_offer_t offer;
     weft_windows_t windows;
@@ -40,6 +40,7 @@ static void scene_open(scene_t *s)
     FUZZ_NEED(weft_arena_find(s->block, BLOCK, &offset, &s->offer));
     memset(s->window, 1, WINDOW);
     s->reach.theirs[0] = (weft_lanes_window_t){.base = s->window, .bytes = WINDOW};
+    s->reach.mine[1] = (weft_lanes_window_t){.base = s->window, .bytes = WINDOW / 2};
     s->windows.reach = &s->reach;
     for (int i = 0; i < 2; i++) {
         s->fifo[i] = aligned_alloc(WEFT_LINE, weft_fifo_bytes(SLOTS, SLOT_BYTES));
@@ -76,12 +77,19 @@ static void peer_scribbles(const scene_t *s, const uint8_t **data, size_t *bytes
 /* A message comes, whose words are what the peer likes, or nearly right ones. */
 static void peer_sends(scene_t *s, const uint8_t **data, size_t *bytes)
 {
+    static const uint64_t windows[] = {0,
+                                       1,
+                                       2,
+                                       WEFT_ARENA_WINDOW + 1,
+                                       WEFT_ZERO_COPY_LANDED,
+                                       WEFT_LANES_WINDOWS,
+                                       WEFT_LANES_WINDOWS + 1,
+                                       WEFT_ZERO_COPY_HERE};
     weft_slot_header_t *header = weft_mapped_port_header(&s->receive.port);
     weft_zero_copy_t at;
-    uint8_t how;
-    fuzz_take(data, bytes, &how, 1);
+    uint8_t how = fuzz_byte(data, bytes);
     fuzz_take(data, bytes, &at, sizeof at);
-    at.window = (how & 1) != 0 ? how >> 4 : at.window;
+    at.window = (how & 1) != 0 ? windows[how >> 4 & 7] : at.window;
     at.offset = (how & 2) != 0 ? at.offset % (2 * WINDOW) : at.offset;
     if ((how & 4) != 0) {
         at.offer = s->offer;
@@ -148,13 +156,41 @@ static void receive(scene_t *s, uint8_t size)
     FUZZ_NEED(weft_port_release(port) == WEFT_OK);
 }
 
-static void send_one(scene_t *s, uint8_t size)
+/* A payload in a slot, in a window that is open in the peer, or in the arena. Where it is described, it is
+ * described as it is. */
+static void send_from(scene_t *s, uint64_t count, uint8_t how)
+{
+    weft_port_t *port = &s->send.port;
+    const uint8_t *payload = (how & 1) != 0 ? s->window : s->block;
+    weft_signature_t signature = {.coll = WEFT_BROADCAST};
+    uint64_t offset = how >> 1 & 31;
+    weft_zero_copy_t where = weft_zero_copy_describe(port, payload + offset, count);
+    bool told = where.window != 0;
+    if (where.window == WEFT_ARENA_WINDOW + 1) {
+        FUZZ_NEED(payload == s->block && where.offer.token == s->offer.token);
+    } else if (told) {
+        FUZZ_NEED(where.window == 2 && payload == s->window && where.offset == offset);
+        FUZZ_NEED(offset + count <= WINDOW / 2);
+    } else {
+        FUZZ_NEED(where.offer.token == 0 || payload == s->block);
+        FUZZ_NEED(weft_port_commit(port, count) == WEFT_OK);
+        memset(weft_port_payload(port, count), how, count);
+    }
+    FUZZ_NEED(weft_port_send(port, &signature, count, &where) == WEFT_OK);
+    (void)weft_port_is_returned(port);
+}
+
+static void send_one(scene_t *s, uint8_t size, uint8_t how)
 {
     weft_port_t *port = &s->send.port;
     weft_signature_t signature = {.coll = WEFT_ALL_REDUCE};
     uint64_t count = (uint64_t)size % SLOT_BYTES + 1;
     weft_zero_copy_t where = {.window = 0};
     if (!weft_port_can_send(port)) {
+        return;
+    }
+    if ((how & 64) != 0) {
+        send_from(s, count, how);
         return;
     }
     uint8_t *to = weft_landing_begin(port, count, 1u << (size & 3));
@@ -172,13 +208,35 @@ static void send_one(scene_t *s, uint8_t size)
     (void)weft_port_is_returned(port);
 }
 
+/* This rank's communicator fails, or the peer answers an offer of the arena, or takes its memory back. */
+static void interrupt(scene_t *s, uint8_t how)
+{
+    weft_port_t *ports[] = {&s->receive.port, &s->send.port};
+    uint64_t sent = s->windows.sent;
+    switch (how % 4) {
+    case 0:
+        atomic_store(&s->send.control->arena, (how & 4) != 0 ? s->offer.token : ~s->offer.token);
+        break;
+    case 1:
+        weft_zero_copy_withdraw(ports[how >> 2 & 1]);
+        break;
+    case 2:
+        atomic_store(&s->receive.control->withdrawn, how >> 2 & 1);
+        break;
+    default:
+        weft_zero_copy_count(ports, 2, how);
+        FUZZ_NEED(s->windows.sent == sent + how);
+    }
+}
+
 static void offer(scene_t *s, uint8_t how)
 {
     weft_landing_chunk_t chunk = {.ahead = how & 3,
                                   .to = s->block,
                                   .bytes = (uint64_t)(how >> 2) * 100 + 1,
                                   .slice = (uint64_t)(how >> 4) + 1};
-    atomic_store(&s->receive.control->writes, 0); /* else this waits for the peer */
+    /* This waits for a peer that writes: for one that there is not, not for long. */
+    atomic_store(&s->receive.control->writes, how == 7 ? INT32_MAX : 0);
     weft_landing_withdraw(&s->receive.port);
     s->landed = (how & 1) != 0 ? chunk.bytes : 0;
     if (s->landed != 0) {
@@ -205,13 +263,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
             peer_offers(&s, &data, &bytes);
             break;
         case 3:
-            send_one(&s, how);
+            send_one(&s, how, fuzz_byte(&data, &bytes));
             break;
         case 4:
             offer(&s, how);
             break;
         default:
-            receive(&s, how);
+            if (what / 6 == 41) {
+                interrupt(&s, how);
+            } else {
+                receive(&s, how);
+            }
         }
     }
     scene_close(&s);

@@ -5,6 +5,7 @@
  * sent that was not posted. */
 #include <arpa/inet.h>
 #include <endian.h>
+#include <errno.h>
 
 #include "fuzz.h"
 #include "ib_flow.h"
@@ -26,7 +27,10 @@ typedef struct scene {
     ib_pin_t pin;
     ib_credit_t in[IB_OPS], out[IB_OPS];
     uint8_t memory[ROOM * 4];
+    uint32_t words[IB_QPS_MAX * (IB_RECV_DEPTH + IB_SEND_DEPTH)]; /* immediates that are emulated */
     uint32_t posted, done;
+    bool refuses, goes_on; /* the adapter takes no request; another rail may */
+    bool no_gid, other_subnet;
 } scene_t;
 
 static fake_host_t fake;
@@ -45,11 +49,15 @@ static int adapter_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_se
             bool data = from >= scene.memory && from < scene.memory + sizeof scene.memory;
             bool ring = from >= (const uint8_t *)scene.out &&
                         from + wr->sg_list[i].length <= (const uint8_t *)(scene.out + IB_OPS);
-            FUZZ_NEED(ring || (data && wr->sg_list[i].length <=
-                                           sizeof scene.memory - (size_t)(from - scene.memory)));
+            bool word = wr->opcode == IBV_WR_SEND && wr->sg_list[i].length == sizeof(uint32_t) &&
+                        from >= (const uint8_t *)scene.words &&
+                        from < (const uint8_t *)scene.words + sizeof scene.words;
+            FUZZ_NEED(ring || word ||
+                      (data && wr->sg_list[i].length <=
+                                   sizeof scene.memory - (size_t)(from - scene.memory)));
         }
     }
-    return 0;
+    return scene.refuses ? EIO : 0;
 }
 
 void ib_op_unregister(weft_net_conn_t *conn, const weft_op_queue_t *queue, weft_posted_op_t *op)
@@ -75,16 +83,17 @@ weft_status_t ib_memory_refused(ib_hca_t *hca, uint64_t bytes, int cause)
 bool ib_rail_refused(weft_net_conn_t *conn, ib_qp_t *qp, int cause)
 {
     (void)conn;
-    (void)qp;
     (void)cause;
-    return false;
+    qp->stopped = scene.goes_on;
+    return scene.goes_on;
 }
 
 bool ib_port_gid(const ib_port_t *port, const ib_gid_t *peer, ib_gid_t *gid)
 {
     (void)port;
     *gid = *peer;
-    return true;
+    gid->gid.global.subnet_prefix ^= scene.other_subnet;
+    return !scene.no_gid;
 }
 
 bool ib_port_is_ethernet(const ib_port_t *port)
@@ -108,7 +117,9 @@ static void scene_open(uint8_t how)
     conn->host = &fake.host;
     conn->device = &scene.device;
     weft_op_queues_attach(&conn->ops, conn, &scene.device.done);
-    conn->with_immediate = true;
+    conn->with_immediate = (how & 16) == 0;
+    conn->immediates = scene.words;
+    conn->rails[0].immediates = &scene.mr;
     conn->unordered = (how & 2) != 0;
     conn->nrails = 1;
     conn->nqps = 2 + (how >> 2) % 3;
@@ -126,10 +137,17 @@ static void address(const uint8_t *data, size_t bytes)
 {
     weft_net_address_t given = {.bytes = 0};
     ib_address_t read, again;
-    uint8_t sane;
-    fuzz_take(&data, &bytes, &sane, 1);
+    uint8_t sane = fuzz_byte(&data, &bytes);
+    bool ethernet = (sane & 8) == 0;
+    scene.port.attr.link_layer = ethernet ? IBV_LINK_LAYER_ETHERNET : IBV_LINK_LAYER_INFINIBAND;
+    scene.no_gid = (sane & 2) != 0;
+    scene.other_subnet = (sane & 4) != 0;
+    scene.net.local.count = 1;
+    scene.net.local.entries[0].point.v4 =
+        (struct sockaddr_in){.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     if ((sane & 1) != 0) { /* a good one, damaged */
-        ib_address_t good = {.link_layer = IBV_LINK_LAYER_ETHERNET, .gid = {.type = 1}};
+        ib_address_t good = {.link_layer = scene.port.attr.link_layer,
+                             .gid = {.type = ethernet ? 1 : IBV_GID_TYPE_IB}};
         good.list.count = 1;
         good.list.entries[0].point.v4.sin_family = AF_INET;
         ib_address_encode(&good, &given);
@@ -143,7 +161,9 @@ static void address(const uint8_t *data, size_t bytes)
         FUZZ_NEED(read.list.count <= WEFT_ENDPOINTS_MAX);
         ib_address_encode(&read, &given);
         FUZZ_NEED(ib_address_decode(&given, &again) == WEFT_OK);
-        (void)ib_address_reaches(&scene.device, &read);
+        bool reached = ib_address_reaches(&scene.device, &again);
+        FUZZ_NEED(!reached || (again.list.count > 0 && again.list.count <= read.list.count));
+        FUZZ_NEED(!reached || (!scene.no_gid && read.link_layer == scene.port.attr.link_layer));
     }
 }
 
@@ -156,7 +176,10 @@ static void record(const uint8_t *data, size_t bytes)
     for (size_t i = 0; i < bytes && i < sizeof hello; i++) {
         raw[i] ^= data[i];
     }
-    if (ib_hello_check(&scene.conn, &hello) == WEFT_OK) {
+    fake.error[0] = '\0';
+    if (ib_hello_check(&scene.conn, &hello) != WEFT_OK) {
+        FUZZ_NEED(fake.error[0] != '\0');
+    } else {
         for (uint32_t r = 0; r < le32toh(hello.nrails); r++) {
             ib_hello_gid(&hello, r, &gid);
         }
@@ -219,6 +242,9 @@ static weft_status_t step(const uint8_t **data, size_t *bytes)
     case 4: {
         ib_qp_t *qp = &conn->qps[how % conn->nqps];
         qp->retired = qp->sent;
+        qp->stopped = (what & 32) != 0 && !qp->stopped;
+        scene.refuses = (what & 64) != 0;
+        scene.goes_on = (what & 128) != 0;
         return ib_flow_send(conn);
     }
     case 5: { /* the adapter has delivered the oldest part of a queue pair */
@@ -257,9 +283,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     } else if (what % 8 == 1) {
         record(data, bytes);
     } else {
+        fake.error[0] = '\0';
         for (int i = 0; bytes > 0 && i < STEPS_MOST && !failed; i++) {
             failed = step(&data, &bytes) != WEFT_OK;
         }
+        FUZZ_NEED(!failed || fake.error[0] != '\0');
         take();
     }
     return 0;

@@ -3,6 +3,7 @@
  * A unique id: as text, as 128 bytes, and with a right checksum around wrong content. */
 #include <sodium.h>
 
+#include "core/base/error.h"
 #include "core/boot/fixed_id.h"
 #include "core/boot/unique_id.h"
 #include "fuzz.h"
@@ -14,6 +15,7 @@ static void take(const weft_unique_id_t *in)
     weft_unique_id_t out;
     uint8_t key[32];
     if (weft_id_decode(in, &id) != WEFT_OK) {
+        FUZZ_NEED(weft_error_record()->text[0] != '\0');
         return;
     }
     FUZZ_NEED(id.count <= WEFT_ID_ADDRS);
@@ -24,6 +26,13 @@ static void take(const weft_unique_id_t *in)
     weft_id_key(&id, "data", key);
     weft_id_encode(&id, &out);
     FUZZ_NEED(weft_id_decode(&out, &again) == WEFT_OK);
+    char hex[WEFT_ID_HEX];
+    weft_unique_id_t marked = out;
+    weft_id_to_hex(&out, hex);
+    FUZZ_NEED(weft_id_from_hex(hex, &marked) && memcmp(&marked, &out, sizeof out) == 0);
+    FUZZ_NEED(weft_id_mark_rank_0(&marked) == WEFT_OK);
+    FUZZ_NEED(weft_id_decode(&marked, &again) == WEFT_OK && again.by_rank_0);
+    FUZZ_NEED(weft_id_comm(&again) == weft_id_comm(&id));
     weft_id_wipe(&id);
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A machine as text. What is read is printed, and read again as the same text. */
+ * A machine as text, from memory and from a file. What is read is printed, and read again as the same
+ * text. */
+#include "core/base/error.h"
 #include "core/topo/machine_text.h"
 #include "fuzz.h"
 
@@ -15,20 +17,34 @@ static char *printed(const weft_machine_t *machine)
     return text;
 }
 
+/* Returns the machine as text, or NULL if it is refused. */
+static char *taken(weft_status_t status, weft_machine_t *machine)
+{
+    if (status != WEFT_OK) {
+        FUZZ_NEED(weft_error_record()->text[0] != '\0');
+        return NULL;
+    }
+    char *text = printed(machine);
+    weft_machine_fini(machine);
+    return text;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-    weft_machine_t machine = {.source = {0}}, again = {.source = {0}};
+    weft_machine_t machine = {.source = {0}};
     char *text = fuzz_text(data, bytes);
-    if (weft_machine_parse("fuzz", text, &machine) == WEFT_OK) {
-        char *first = printed(&machine);
-        FUZZ_NEED(weft_machine_parse("fuzz", first, &again) == WEFT_OK);
-        char *second = printed(&again);
-        FUZZ_NEED(strcmp(first, second) == 0);
-        free(first);
+    char *first = taken(weft_machine_parse("fuzz", text, &machine), &machine);
+    char *file = taken(weft_machine_load(fuzz_file(data, bytes), &machine), &machine);
+    FUZZ_NEED(strlen(text) == bytes ? (file != NULL) == (first != NULL) : file == NULL);
+    if (first != NULL) {
+        char *second = taken(weft_machine_parse("fuzz", first, &machine), &machine);
+        FUZZ_NEED(second != NULL);
+        fuzz_same(first, second);
+        fuzz_same(first, file != NULL ? file : first);
         free(second);
-        weft_machine_fini(&machine);
-        weft_machine_fini(&again);
     }
+    free(first);
+    free(file);
     free(text);
     return 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a peer hands to net-shm: its address, and behind the handshake a record in any pieces, with a
- * descriptor of anything or none, or any answer to ours. Memory that is taken is as long as the record
- * says. */
+ * What a peer hands to net-shm: its address, and behind the handshake a record in any pieces, with
+ * descriptors of anything or none, or any answer to ours. Memory that is taken is as long as the record
+ * says, and no descriptor stays. */
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -13,9 +13,14 @@
 #include "shm_conn.h"
 #include "tests/support/fake_host.h"
 
-static void address(const uint8_t *data, size_t bytes)
+static fake_host_t fake;
+
+static void address(weft_net_device_t *device, const uint8_t *data, size_t bytes)
 {
     weft_net_address_t given = {.bytes = 0};
+    weft_net_conn_params_t params = {
+        .size = sizeof params, .map_bytes = 4096, .commit_bytes = 4096};
+    weft_net_conn_t *conn = NULL;
     shm_address_t here, there;
     uint8_t sane;
     fuzz_take(&data, &bytes, &sane, 1);
@@ -30,6 +35,9 @@ static void address(const uint8_t *data, size_t bytes)
         shm_address_name(there.token, &name);
         FUZZ_NEED(given.bytes == sizeof there && name.sun_path[0] == '\0');
         (void)shm_address_reaches(&here, &there);
+    } else {
+        FUZZ_NEED(shm_connect_begin(device, &given, &params, &conn) == WEFT_ERR_PROTO);
+        FUZZ_NEED(conn == NULL && fake.error[0] != '\0');
     }
 }
 
@@ -50,34 +58,55 @@ static int descriptor(uint8_t what, uint64_t length)
     return fd;
 }
 
-static void hand_over(int to, const uint8_t *data, size_t bytes, int fd)
+/* The same descriptor `count` times. */
+static void hand_over(int to, const uint8_t *data, size_t bytes, int fd, uint32_t count)
 {
     union {
         struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof(int))];
+        char bytes[CMSG_SPACE(4 * sizeof(int))];
     } control = {.bytes = {0}};
+    int fds[4] = {fd, fd, fd, fd};
     uint8_t copy[64];
     struct iovec vec = {.iov_base = copy, .iov_len = bytes < sizeof copy ? bytes : sizeof copy};
     struct msghdr message = {.msg_iov = &vec, .msg_iovlen = 1};
     memcpy(copy, data, vec.iov_len);
     if (fd >= 0) {
         message.msg_control = &control;
-        message.msg_controllen = sizeof control;
+        message.msg_controllen = CMSG_SPACE(count * sizeof(int));
         struct cmsghdr *header = CMSG_FIRSTHDR(&message);
         header->cmsg_level = SOL_SOCKET;
         header->cmsg_type = SCM_RIGHTS;
-        header->cmsg_len = CMSG_LEN(sizeof(int));
-        memcpy(CMSG_DATA(header), &fd, sizeof fd);
+        header->cmsg_len = CMSG_LEN(count * sizeof(int));
+        memcpy(CMSG_DATA(header), fds, count * sizeof(int));
     }
     (void)sendmsg(to, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* What may be asked of a connection in any state. */
+static void ask(weft_net_conn_t *conn, bool ready, uint64_t offset, uint64_t length)
+{
+    weft_net_conn_info_t info = {.size = sizeof info};
+    void *base = NULL;
+    uint64_t mapped = 0;
+    weft_status_t expected = ready ? WEFT_OK : WEFT_ERR_STATE;
+    FUZZ_NEED(shm_conn_info(conn, &info) == expected);
+    FUZZ_NEED(shm_conn_region(conn, &base, &mapped) == expected);
+    FUZZ_NEED(!ready || (base != NULL && mapped > 0));
+    bool inside = ready && offset <= mapped && length <= mapped - offset;
+    FUZZ_NEED((shm_conn_commit(conn, offset, length) == WEFT_OK) == inside);
+    if (ready) {
+        ((volatile uint8_t *)base)[mapped - 1] = 1;
+        (void)shm_conn_check(conn);
+    }
+    if (inside || !ready) {
+        shm_conn_discard(conn, offset, length);
+    }
 }
 
 static void talk(weft_net_device_t *device, weft_net_conn_t *conn, int far, const uint8_t *data,
                  size_t bytes)
 {
     weft_status_t status = shm_conn_join(conn);
-    void *base = NULL;
-    uint64_t mapped = 0;
     while (bytes > 0 && status == WEFT_IN_PROGRESS) {
         uint8_t what, piece;
         uint64_t length = 0;
@@ -86,10 +115,12 @@ static void talk(weft_net_device_t *device, weft_net_conn_t *conn, int far, cons
         fuzz_take(&data, &bytes, &length, 2);
         size_t take = piece % 9 < bytes ? piece % 9 : bytes;
         int fd = descriptor(what, length);
+        uint32_t count = 1 + (what >> 2 & 3);
         if ((what & 0x40) != 0) {
-            hand_over(far, (const uint8_t *)&length, sizeof length, fd); /* the right record */
+            hand_over(far, (const uint8_t *)&length, sizeof length, fd,
+                      count); /* the right record */
         } else if (take > 0) {
-            hand_over(far, data, take, fd);
+            hand_over(far, data, take, fd, count);
             data += take;
             bytes -= take;
         }
@@ -99,11 +130,12 @@ static void talk(weft_net_device_t *device, weft_net_conn_t *conn, int far, cons
         shm_watch_look(device);
         status = shm_conn_join(conn);
     }
-    if (status == WEFT_OK) {
-        FUZZ_NEED(shm_conn_region(conn, &base, &mapped) == WEFT_OK && base != NULL && mapped > 0);
-        ((volatile uint8_t *)base)[mapped - 1] = 1;
-        (void)shm_conn_check(conn);
-    }
+    uint64_t offset = 0, length = 0;
+    fuzz_take(&data, &bytes, &offset, 2);
+    fuzz_take(&data, &bytes, &length, 2);
+    FUZZ_NEED(status == WEFT_OK || status == WEFT_IN_PROGRESS || fake.error[0] != '\0');
+    ask(conn, status == WEFT_OK, offset, length);
+    FUZZ_NEED(status == WEFT_OK || shm_connect_poll(conn) != WEFT_OK); /* it is the other end's */
 }
 
 /* The other way round: whoever listens under the address takes the memory and answers with anything. */
@@ -127,8 +159,11 @@ static void connector(weft_net_device_t *device, const uint8_t *data, size_t byt
     fuzz_take(&data, &bytes, &how, 1);
     FUZZ_NEED((how & 15) == 0 || listen(listener, 1) == 0);
     memcpy(params.label, label, sizeof label);
-    FUZZ_NEED(shm_connect_begin(device, &address, &params, &conn) == WEFT_OK);
-    weft_status_t status = WEFT_IN_PROGRESS, passed = WEFT_IN_PROGRESS;
+    params.size = (how & 32) != 0 ? offsetof(weft_net_conn_params_t, commit_bytes) : sizeof params;
+    weft_status_t status = shm_connect_begin(device, &address, &params, &conn);
+    FUZZ_NEED(status == WEFT_OK || (status == WEFT_ERR_RESOURCE && conn == NULL));
+    status = status == WEFT_OK ? WEFT_IN_PROGRESS : status;
+    weft_status_t passed = WEFT_IN_PROGRESS;
     for (uint32_t turn = 0; turn < 20 && status == WEFT_IN_PROGRESS; turn++) {
         shm_watch_look(device);
         status = shm_connect_poll(conn);
@@ -144,8 +179,8 @@ static void connector(weft_net_device_t *device, const uint8_t *data, size_t byt
             shutdown(far, SHUT_RDWR);
         }
     }
-    if (status == WEFT_OK) {
-        (void)shm_conn_check(conn);
+    if (conn != NULL) {
+        ask(conn, status == WEFT_OK, 0, 4096);
     }
     shm_conn_close(conn);
     close(listener);
@@ -154,35 +189,39 @@ static void connector(weft_net_device_t *device, const uint8_t *data, size_t byt
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+/* An acceptor that has adopted one end of a socket; the peer has the other. */
+static void acceptor(weft_net_device_t *device, const uint8_t *data, size_t bytes)
 {
     static const uint8_t label[WEFT_AUTH_LABEL];
-    static fake_host_t fake;
-    static weft_net_device_t device;
     int pair[2];
-    uint8_t what;
+    weft_net_conn_t *conn = NULL;
+    FUZZ_NEED(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) == 0);
+    if (shm_conn_adopt(device, pair[1], label, &conn) == WEFT_OK) {
+        talk(device, conn, pair[0], data, bytes);
+    }
+    close(pair[0]);
+    shm_conn_close(conn);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+    static void (*const parts[])(weft_net_device_t *, const uint8_t *,
+                                 size_t) = {address, acceptor, connector, acceptor};
+    static weft_net_device_t device;
     if (fake.name == NULL) {
         fake_host_init(&fake, "fuzz");
         device.host = &fake.host;
         FUZZ_NEED(shm_watch_open(&device) == WEFT_OK);
     }
     uint64_t live = atomic_load(&fake.live);
-    fuzz_take(&data, &bytes, &what, 1);
-    if ((what & 3) == 0) {
-        address(data, bytes);
-        return 0;
-    }
-    if ((what & 3) == 2) {
-        connector(&device, data, bytes);
-        FUZZ_NEED(atomic_load(&fake.live) == live);
-        return 0;
-    }
-    FUZZ_NEED(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) == 0);
-    weft_net_conn_t *conn = NULL;
-    FUZZ_NEED(shm_conn_adopt(&device, pair[1], label, &conn) == WEFT_OK);
-    talk(&device, conn, pair[0], data, bytes);
-    close(pair[0]);
-    shm_conn_close(conn);
+    uint32_t open = fuzz_descriptors();
+    uint8_t what = fuzz_byte(&data, &bytes);
+    fake.error[0] = '\0';
+    /* Of the allocations at most one fails. */
+    atomic_store(&fake.fail_at, what >> 2 == 0 ? 0 : atomic_load(&fake.allocs) + (what >> 2));
+    parts[what & 3](&device, data, bytes);
+    atomic_store(&fake.fail_at, 0);
     FUZZ_NEED(atomic_load(&fake.live) == live);
+    FUZZ_NEED(fuzz_descriptors() == open);
     return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Runs a fuzz target without libFuzzer: replay MUTANTS FOLDER… calls it with every file of the
- * folders, and with so many damaged copies of each. The damage is the same in every run. */
+ * Runs a fuzz target without libFuzzer: replay COPIES FOLDER… calls it with every file of the
+ * folders, and with about so many damaged copies of them. The damage is the same in every run. */
 #include <dirent.h>
 
 #include "fuzz.h"
@@ -103,11 +103,11 @@ static size_t replay_damage(uint8_t *data, size_t bytes)
     }
 }
 
-static void replay_run(const replay_input_t *input, unsigned long mutants)
+static void replay_run(const replay_input_t *input, unsigned long copies)
 {
     uint8_t *work = malloc(INPUT_MAX);
     FUZZ_NEED(work != NULL);
-    for (unsigned long m = 0; m <= mutants; m++) {
+    for (unsigned long m = 0; m <= copies; m++) {
         size_t bytes = input->bytes;
         memcpy(work, input->data, bytes);
         for (uint64_t i = m == 0 ? 0 : 1 + replay_random(8); i > 0; i--) {
@@ -125,7 +125,7 @@ static void replay_run(const replay_input_t *input, unsigned long mutants)
 int main(int argc, char **argv)
 {
     if (argc < 3) {
-        fprintf(stderr, "usage: %s MUTANTS FOLDER...\n", argv[0]);
+        fprintf(stderr, "usage: %s COPIES FOLDER...\n", argv[0]);
         return 2;
     }
     for (int folder = 2; folder < argc; folder++) {
@@ -133,11 +133,12 @@ int main(int argc, char **argv)
     }
     FUZZ_NEED(count > 0);
     qsort(inputs, count, sizeof *inputs, replay_by_name);
+    unsigned long copies = strtoul(argv[1], NULL, 10) / count;
     for (size_t i = 0; i < count; i++) {
         seed = UINT64_C(0x9e3779b97f4a7c15) + i;
-        replay_run(&inputs[i], strtoul(argv[1], NULL, 10));
+        replay_run(&inputs[i], copies);
     }
-    printf("%zu inputs, %s damaged copies of each\n", count, argv[1]);
+    printf("%zu inputs, %lu damaged copies of each\n", count, copies);
     for (size_t i = 0; i < count; i++) {
         free(inputs[i].data);
     }

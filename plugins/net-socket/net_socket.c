@@ -86,6 +86,13 @@ static const weft_option_t options[] = {
      .value = "0",
      .help = "bytes of the kernel's receive buffer per socket; 0 = the kernel tunes it",
      .max = SIZE_LIMIT},
+    {.name = "congestion",
+     .flags = WEFT_OPTION_LOCAL,
+     .type = WEFT_OPT_STRING,
+     .offset = offsetof(sock_config_t, congestion),
+     .value = "auto",
+     .help = "congestion control of the sockets: a name that the kernel has (cubic); system: its "
+             "default; auto: the same, but cubic or reno to near hosts where that is BBR"},
     {.name = "connect_timeout",
      .type = WEFT_OPT_DURATION,
      .offset = offsetof(sock_config_t, connect_timeout),
@@ -113,7 +120,10 @@ static weft_status_t net_socket_sock_create(const weft_host_t *host, const void 
                                  net->config.port_range);
         goto err_free;
     }
-    status = weft_endpoint_list_local(host, &net->filter, net->config.family, &net->local);
+    status = sock_congestion_find(host, net->config.congestion, &net->congestion);
+    if (status == WEFT_OK) {
+        status = weft_endpoint_list_local(host, &net->filter, net->config.family, &net->local);
+    }
     if (status != WEFT_OK) {
         goto err_free;
     }

@@ -18,6 +18,8 @@
 
 #include <weft/sdk/net_interface.h>
 
+#include "sock_congestion.h"
+
 #define SOCK_STREAMS_MAX 16u
 #define SOCK_BATCH 8u                      /* chunks in one system call */
 #define SOCK_SMALL 16384u                  /* larger messages have sockets of their direction */
@@ -38,6 +40,7 @@ typedef struct sock_config {
     int64_t family;
     uint64_t sndbuf;
     uint64_t rcvbuf;
+    const char *congestion;
     double connect_timeout;
 } sock_config_t;
 
@@ -130,6 +133,7 @@ struct weft_net {
     sock_config_t config;
     weft_interface_filter_t filter;
     weft_port_range_t ports;
+    sock_congestion_t congestion;
     weft_endpoint_list_t local; /* addresses of the chosen interfaces, with port 0 */
 };
 

@@ -33,12 +33,16 @@ weft_net_conn_t *sock_conn_create(weft_net_device_t *device, uint32_t nstreams,
     return conn;
 }
 
-/* What waits in the kernel's buffer of one rail cannot go over another one. */
 static void sock_conn_tune(const weft_net_conn_t *conn)
 {
     int bytes = (int)conn->chunk;
-    for (uint32_t i = 0; conn->rails != NULL && i < conn->nstreams; i++) {
-        setsockopt(conn->streams[i].fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes);
+    for (uint32_t i = 0; i < conn->nstreams; i++) {
+        int fd = conn->streams[i].fd;
+        sock_congestion_settle(&conn->device->net->congestion, fd);
+        /* What waits in the kernel's buffer of one rail cannot go over another one. */
+        if (conn->rails != NULL) {
+            setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes);
+        }
     }
 }
 

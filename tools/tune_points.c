@@ -10,12 +10,12 @@
 #include "core/base/coll.h"
 #include "core/base/error.h"
 #include "core/os/os.h"
+#include "tools/tune_race.h"
 #include "tools/values.h"
 
-#define TUNE_ROUNDS_MAX 64
+#define TUNE_CALLS_LEAST 4
 #define TUNE_CALLS_MAX 4096
 #define TUNE_VARIES 16384u /* bytes from which slices can be cut */
-#define TUNE_HOPELESS 5.0  /* times the best */
 
 bool tune_serves(weft_coll_t coll)
 {
@@ -105,16 +105,23 @@ void tune_candidates_close(tune_rank_t *rank)
     }
 }
 
-/* Seconds of `calls` calls in a row, of the slowest rank. */
+/* Seconds of `calls` calls, of the slowest rank. Calls with a root begin at a barrier each, which does
+ * not count: in a row the root of a broadcast would run ahead of the others, how far is chance, and the
+ * time would not be that of a call. */
 static weft_status_t tune_points_time(const tune_rank_t *rank, weft_comm_t *comm, weft_coll_t coll,
                                       uint64_t count, uint32_t calls, double *seconds_p)
 {
     weft_status_t status = weft_barrier(rank->comm, NULL);
-    uint64_t begin = weft_os_clock_ns();
+    uint64_t begin = weft_os_clock_ns(), waited = 0;
     for (uint32_t i = 0; i < calls && status == WEFT_OK; i++) {
-        status = tune_points_call(rank, comm, coll, count);
+        if (i > 0 && weft_coll_is_rooted(coll)) {
+            uint64_t before = weft_os_clock_ns();
+            status = weft_barrier(rank->comm, NULL);
+            waited += weft_os_clock_ns() - before;
+        }
+        status = status != WEFT_OK ? status : tune_points_call(rank, comm, coll, count);
     }
-    double mine = (double)(weft_os_clock_ns() - begin) * 1e-9;
+    double mine = (double)(weft_os_clock_ns() - begin - waited) * 1e-9;
     if (status == WEFT_OK) {
         status = weft_all_reduce(&mine, seconds_p, 1, WEFT_FP64, WEFT_MAX, rank->comm, NULL);
     }
@@ -124,13 +131,19 @@ static weft_status_t tune_points_time(const tune_rank_t *rank, weft_comm_t *comm
 /* A candidate at one size while it is measured. */
 typedef struct tune_run {
     tune_candidate_t *candidate;
-    uint32_t calls;
-    double once;                     /* seconds of a call before the rounds began */
-    double seconds[TUNE_ROUNDS_MAX]; /* of one call */
+    double fastest; /* seconds of a call so far */
 } tune_run_t;
 
-/* As many calls as fill the time of one measurement. A call that takes longer than ten of them is
- * not made twice. */
+/* As many calls as fill the time of one measurement, but not one alone, which has all of what comes
+ * behind a barrier. */
+static uint32_t tune_points_calls(const tune_rank_t *rank, const tune_run_t *run)
+{
+    double calls = rank->request->budget / (run->fastest + 1e-9);
+    double least = run->fastest < rank->request->budget ? TUNE_CALLS_LEAST : 1;
+    return (uint32_t)fmin(fmax(calls, least), TUNE_CALLS_MAX);
+}
+
+/* Makes the plan and its connections. */
 static weft_status_t tune_points_prepare(const tune_rank_t *rank, tune_run_t *run, weft_coll_t coll,
                                          uint64_t count)
 {
@@ -141,35 +154,14 @@ static weft_status_t tune_points_prepare(const tune_rank_t *rank, tune_run_t *ru
     if (status == WEFT_OK && first < 20 * rank->request->budget) {
         status = tune_points_time(rank, comm, coll, count, 2, &once);
     }
-    run->once = once / 2;
-    double calls = rank->request->budget / (run->once + 1e-9);
-    run->calls = calls < 1 ? 1 : calls > TUNE_CALLS_MAX ? TUNE_CALLS_MAX : (uint32_t)calls;
+    run->fastest = fmin(first, once) / 2;
     return status;
-}
-
-static int tune_points_compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-/* The median, and the order statistics around it that hold it with 95 %, by the binomial
- * distribution with its normal approximation. */
-static void tune_points_median(double *seconds, uint32_t rounds, tune_result_t *result)
-{
-    qsort(seconds, rounds, sizeof *seconds, tune_points_compare);
-    double half = 0.98 * sqrt((double)rounds);
-    int32_t low = (int32_t)floor((double)rounds / 2 - half);
-    low = low < 0 ? 0 : low;
-    result->median =
-        rounds % 2 != 0 ? seconds[rounds / 2] : (seconds[rounds / 2 - 1] + seconds[rounds / 2]) / 2;
-    result->low = seconds[low];
-    result->high = seconds[rounds - 1 - (uint32_t)low];
 }
 
 /* What is measured at one size. */
 typedef struct tune_field {
     tune_run_t runs[TUNE_CANDIDATES_MAX];
+    tune_race_t race;
     tune_result_t *results;
     uint32_t count;
 } tune_field_t;
@@ -266,41 +258,40 @@ static weft_status_t tune_points_list_variants(tune_rank_t *rank, const weft_arg
     return status;
 }
 
-/* A candidate that is so much slower than the best is measured once only: no noise makes it win. */
-static bool tune_points_is_hopeless(const tune_run_t *runs, uint32_t count, uint32_t i,
-                                    uint32_t round)
+static weft_status_t tune_points_run(const tune_rank_t *rank, const weft_args_t *args,
+                                     tune_field_t *field, uint32_t which)
 {
-    double best = INFINITY;
-    for (uint32_t j = 0; j < count; j++) {
-        best = runs[j].once < best ? runs[j].once : best;
-    }
-    return round > 0 && runs[i].once > TUNE_HOPELESS * best &&
-           runs[i].seconds[0] > TUNE_HOPELESS * best;
+    double seconds = 0;
+    tune_run_t *run = &field->runs[which];
+    uint32_t calls = tune_points_calls(rank, run);
+    weft_status_t status =
+        tune_points_time(rank, run->candidate->comm, args->coll, args->count, calls, &seconds);
+    tune_race_take(&field->race, which, seconds / calls);
+    run->fastest = fmin(run->fastest, seconds / calls);
+    return status;
 }
 
-/* Measures all of the field in turns. */
+/* Measures all of the field in turns. Each round begins with another one, so none always comes behind
+ * the same. Times, and with them who is out, are equal on all ranks. */
 static weft_status_t tune_points_measure(const tune_rank_t *rank, const weft_args_t *args,
                                          tune_field_t *field)
 {
     uint32_t rounds = (uint32_t)rank->request->rounds;
     weft_status_t status = WEFT_OK;
+    field->race.count = field->count;
     for (uint32_t i = 0; i < field->count && status == WEFT_OK; i++) {
         status = tune_points_prepare(rank, &field->runs[i], args->coll, args->count);
     }
-    for (uint32_t round = 0; round < rounds && status == WEFT_OK; round++) {
+    for (uint32_t round = 0; field->count > 0 && round < rounds && status == WEFT_OK; round++) {
         for (uint32_t i = 0; i < field->count && status == WEFT_OK; i++) {
-            tune_run_t *run = &field->runs[i];
-            if (tune_points_is_hopeless(field->runs, field->count, i, round)) {
-                run->seconds[round] = run->seconds[0];
-                continue;
-            }
-            status = tune_points_time(rank, run->candidate->comm, args->coll, args->count,
-                                      run->calls, &run->seconds[round]);
-            run->seconds[round] /= run->calls;
+            uint32_t which = (round + i) % field->count;
+            status =
+                field->race.runs[which].out ? WEFT_OK : tune_points_run(rank, args, field, which);
         }
+        tune_race_end_round(&field->race);
     }
-    for (uint32_t i = 0; i < field->count && status == WEFT_OK; i++) {
-        tune_points_median(field->runs[i].seconds, rounds, &field->results[i]);
+    if (field->count > 0 && status == WEFT_OK) {
+        tune_race_judge(&field->race, field->results);
     }
     return status;
 }

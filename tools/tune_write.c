@@ -14,7 +14,9 @@
 #include "tools/plan_price.h"
 #include "tools/tool.h"
 
-#define ALIKE 1.02 /* a winner stays unless another is better by more than this */
+/* A winner stays unless another is better by more than this, surely or as far as the range tells. */
+#define ALIKE 1.02
+#define ALIKE_AT_MOST 1.05
 
 static int tune_write_compare(const void *a, const void *b)
 {
@@ -51,8 +53,9 @@ size_t tune_winner(const tune_results_t *results, size_t first, size_t end, cons
     }
     for (size_t i = first; i < end; i++) {
         const tune_result_t *r = &results->list[i];
+        double least = results->list[best].median;
         bool alike =
-            r->median <= ALIKE * results->list[best].median || r->low <= results->list[best].median;
+            r->median <= ALIKE * least || (r->low <= least && r->median <= ALIKE_AT_MOST * least);
         if (strcmp(r->algo, before) == 0 && alike) {
             return i;
         }
@@ -254,7 +257,8 @@ bool tune_write_ini(const tune_rank_t *rank, const tune_figures_t *figures,
     fprintf(out,
             "# Measured by weft %s tune on %s, %s: %u ranks on %u host%s.\n"
             "# Use it as it is (WEFT_CONF, --conf), or copy the sections into another weft.ini.\n"
-            "# Times are medians of %lld rounds with the range that holds the median.\n",
+            "# Times are medians of %lld rounds, compared within each, with the range that holds "
+            "the median.\n",
             weft_version(), host, date, rank->nranks, rank->figures.nhosts,
             rank->figures.nhosts == 1 ? "" : "s", (long long)rank->request->rounds);
     tune_errors_print(out, &errors[0], &errors[1]);

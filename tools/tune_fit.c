@@ -117,7 +117,7 @@ static weft_comm_t *fit_comm(const tune_rank_t *rank, const char *algo)
 {
     for (uint32_t i = 0; i < rank->count; i++) {
         if (strcmp(rank->candidates[i].algo, algo) == 0) {
-            return rank->candidates[i].comm;
+            return rank->candidates[i].comms[0];
         }
     }
     return NULL;
@@ -134,7 +134,7 @@ static weft_status_t fit_collect(const tune_rank_t *rank, const tune_results_t *
                             .count = result->bytes / weft_dtype_size(dtype)};
         weft_comm_t *comm = fit_comm(rank, result->algo);
         weft_select_choice_t choice;
-        if (comm == NULL || !(result->median > 0)) {
+        if (comm == NULL || !(result->seconds > 0)) {
             continue; /* of another configuration */
         }
         weft_status_t status = weft_comm_why(comm, &args, &choice);
@@ -144,7 +144,7 @@ static weft_status_t fit_collect(const tune_rank_t *rank, const tune_results_t *
         fit->points[fit->count++] = (fit_point_t){.priced = choice.priced,
                                                   .tuner = choice.tuner,
                                                   .bytes = result->bytes,
-                                                  .seconds = result->median,
+                                                  .seconds = result->seconds,
                                                   .reduces = weft_coll_reduces(result->coll)};
     }
     return WEFT_OK;
@@ -214,7 +214,7 @@ static void fit_take_times(const fit_t *fit, const tune_rank_t *rank, tune_resul
     size_t at = 0;
     for (size_t i = 0; i < results->count; i++) {
         tune_result_t *result = &results->list[i];
-        if (fit_comm(rank, result->algo) != NULL && result->median > 0) {
+        if (fit_comm(rank, result->algo) != NULL && result->seconds > 0) {
             result->model = fit_price(fit, &fit->points[at++]);
         }
     }

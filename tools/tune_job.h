@@ -9,6 +9,7 @@
 
 #define TUNE_CANDIDATES_MAX 64
 #define TUNE_NAME_MAX 64
+#define TUNE_COMMS 3
 
 typedef struct tune_request {
     bool colls[WEFT_COLL_COUNT];
@@ -23,11 +24,12 @@ typedef struct tune_request {
     tool_settings_t settings;
 } tune_request_t;
 
-/* One algorithm, forced in a communicator of its own. A variant also says how it runs, in the words of
- * a rule with commas: "algo-ring,slices=2,slice_bytes=64K". */
+/* One algorithm, forced in communicators of its own, which take turns: what memory and which sockets one
+ * gets is luck that lasts as long as it does. A variant also says how it runs, in the words of a rule with
+ * commas: "algo-ring,slices=2,slice_bytes=64K". */
 typedef struct tune_candidate {
     char algo[TUNE_NAME_MAX];
-    weft_comm_t *comm;
+    weft_comm_t *comms[TUNE_COMMS];
 } tune_candidate_t;
 
 /* One rank. */
@@ -47,7 +49,7 @@ typedef struct tune_result {
     char algo[TUNE_NAME_MAX];
     weft_coll_t coll;
     uint64_t bytes;
-    double median, low, high; /* seconds; low to high holds the median with 95 % or what the rounds
+    double seconds, low, high; /* low to high holds the median with 95 % or what the rounds
                                * allow */
     double model;
     bool chosen; /* the tuner chooses it as it is configured now */

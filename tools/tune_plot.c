@@ -29,8 +29,8 @@ static void tune_plot_collect(tune_curves_t *curves, plot_t *plot)
         uint32_t known = 0;
         plot->x.low = fmin(plot->x.low, (double)r->bytes);
         plot->x.high = fmax(plot->x.high, (double)r->bytes);
-        plot->y.low = fmin(plot->y.low, r->median);
-        plot->y.high = fmax(plot->y.high, r->median);
+        plot->y.low = fmin(plot->y.low, r->seconds);
+        plot->y.high = fmax(plot->y.high, r->seconds);
         /* A variant has no line of its own: there are too many. */
         while (known < curves->count && strcmp(curves->algos[known], r->algo) != 0) {
             known++;
@@ -54,7 +54,7 @@ static void tune_plot_curve(const tune_curves_t *curves, const plot_t *plot, uin
         const tune_result_t *r = &curves->results->list[i];
         if (strcmp(r->algo, curves->algos[which]) == 0) {
             x[n] = (double)r->bytes;
-            y[n] = r->median;
+            y[n] = r->seconds;
             model[n++] = fmin(fmax(r->model, plot->y.low), plot->y.high);
         }
     }
@@ -74,7 +74,7 @@ static void tune_plot_choices(const tune_curves_t *curves, const plot_t *plot)
     for (size_t i = curves->first; i < curves->end; i++) {
         const tune_result_t *r = &curves->results->list[i];
         if (r->chosen) {
-            plot_mark(plot, (double)r->bytes, r->median);
+            plot_mark(plot, (double)r->bytes, r->seconds);
         }
     }
 }
@@ -99,7 +99,7 @@ static void tune_plot_draw(const tune_rank_t *rank, tune_curves_t *curves, FILE 
     tune_plot_choices(curves, &plot);
     svg_font_t small = {.size = 12, .anchor = 's', .fill = SVG_GREY};
     svg_text(&svg, (svg_point_t){90, 545}, &small,
-             "lines: measured medians; dashes: the model; rings: the choice as configured");
+             "lines: measured; dashes: the model; rings: the choice as configured");
     svg_close(&svg);
 }
 

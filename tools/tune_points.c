@@ -61,11 +61,23 @@ static weft_status_t tune_points_call(const tune_rank_t *rank, weft_comm_t *comm
     }
 }
 
-/* Joins a communicator in which one algorithm is forced. */
+static weft_status_t tune_points_join_one(const tune_rank_t *rank,
+                                          const weft_comm_options_t *options, weft_comm_t **comm_p)
+{
+    weft_unique_id_t id;
+    memset(&id, 0, sizeof id);
+    weft_status_t status = rank->rank == 0 ? weft_unique_id_create(&id, options) : WEFT_OK;
+    if (status == WEFT_OK) {
+        status = weft_broadcast(&id, &id, sizeof id, WEFT_UINT8, 0, rank->comm, NULL);
+    }
+    return status != WEFT_OK ? status
+                             : weft_comm_init_rank(comm_p, rank->nranks, &id, rank->rank, options);
+}
+
+/* Joins communicators in which one algorithm is forced. */
 static weft_status_t tune_points_join(tune_rank_t *rank, tune_candidate_t *candidate)
 {
     char forced[TUNE_NAME_MAX + 16], rule[TUNE_NAME_MAX + 32];
-    weft_unique_id_t id;
     tool_settings_t settings = rank->request->settings;
     size_t name = strcspn(candidate->algo, ",");
     snprintf(forced, sizeof forced, "plan.algo=%.*s", (int)name, candidate->algo);
@@ -75,14 +87,11 @@ static weft_status_t tune_points_join(tune_rank_t *rank, tune_candidate_t *candi
         return weft_fail(WEFT_ERR_CONFIG, 0, "no room for one more --set: %s", forced);
     }
     weft_comm_options_t options = tool_settings_options(&settings);
-    memset(&id, 0, sizeof id);
-    weft_status_t status = rank->rank == 0 ? weft_unique_id_create(&id, &options) : WEFT_OK;
-    if (status == WEFT_OK) {
-        status = weft_broadcast(&id, &id, sizeof id, WEFT_UINT8, 0, rank->comm, NULL);
+    weft_status_t status = WEFT_OK;
+    for (uint32_t i = 0; i < TUNE_COMMS && status == WEFT_OK; i++) {
+        status = tune_points_join_one(rank, &options, &candidate->comms[i]);
     }
-    return status != WEFT_OK
-               ? status
-               : weft_comm_init_rank(&candidate->comm, rank->nranks, &id, rank->rank, &options);
+    return status;
 }
 
 weft_status_t tune_candidates_open(tune_rank_t *rank)
@@ -98,9 +107,10 @@ weft_status_t tune_candidates_open(tune_rank_t *rank)
 
 void tune_candidates_close(tune_rank_t *rank)
 {
-    for (uint32_t i = 0; i < rank->count; i++) {
-        if (rank->candidates[i].comm != NULL) {
-            weft_comm_destroy(rank->candidates[i].comm);
+    for (uint32_t i = 0; i < rank->count * TUNE_COMMS; i++) {
+        weft_comm_t *comm = rank->candidates[i / TUNE_COMMS].comms[i % TUNE_COMMS];
+        if (comm != NULL) {
+            weft_comm_destroy(comm);
         }
     }
 }
@@ -143,18 +153,21 @@ static uint32_t tune_points_calls(const tune_rank_t *rank, const tune_run_t *run
     return (uint32_t)fmin(fmax(calls, least), TUNE_CALLS_MAX);
 }
 
-/* Makes the plan and its connections. */
+/* Makes the plan and its connections in every communicator. */
 static weft_status_t tune_points_prepare(const tune_rank_t *rank, tune_run_t *run, weft_coll_t coll,
                                          uint64_t count)
 {
-    double first = 0, once = 0;
-    weft_comm_t *comm = run->candidate->comm;
-    weft_status_t status = tune_points_time(rank, comm, coll, count, 2, &first);
-    once = first;
-    if (status == WEFT_OK && first < 20 * rank->request->budget) {
-        status = tune_points_time(rank, comm, coll, count, 2, &once);
+    weft_status_t status = WEFT_OK;
+    run->fastest = INFINITY;
+    for (uint32_t i = 0; i < 2 * TUNE_COMMS && status == WEFT_OK; i++) {
+        double seconds = 0;
+        weft_comm_t *comm = run->candidate->comms[i % TUNE_COMMS];
+        status = tune_points_time(rank, comm, coll, count, 2, &seconds);
+        run->fastest = fmin(run->fastest, seconds / 2);
+        if (i + 1 >= TUNE_COMMS && run->fastest > 10 * rank->request->budget) {
+            break;
+        }
     }
-    run->fastest = fmin(first, once) / 2;
     return status;
 }
 
@@ -172,7 +185,7 @@ static void tune_points_add(const weft_args_t *args, const weft_select_choice_t 
 {
     weft_select_choice_t forced;
     if (field->count == TUNE_CANDIDATES_MAX ||
-        weft_comm_why(candidate->comm, args, &forced) != WEFT_OK) {
+        weft_comm_why(candidate->comms[0], args, &forced) != WEFT_OK) {
         return; /* the same on all ranks */
     }
     tune_result_t *result = &field->results[field->count];
@@ -259,13 +272,13 @@ static weft_status_t tune_points_list_variants(tune_rank_t *rank, const weft_arg
 }
 
 static weft_status_t tune_points_run(const tune_rank_t *rank, const weft_args_t *args,
-                                     tune_field_t *field, uint32_t which)
+                                     tune_field_t *field, uint32_t which, uint32_t round)
 {
     double seconds = 0;
     tune_run_t *run = &field->runs[which];
+    weft_comm_t *comm = run->candidate->comms[round % TUNE_COMMS];
     uint32_t calls = tune_points_calls(rank, run);
-    weft_status_t status =
-        tune_points_time(rank, run->candidate->comm, args->coll, args->count, calls, &seconds);
+    weft_status_t status = tune_points_time(rank, comm, args->coll, args->count, calls, &seconds);
     tune_race_take(&field->race, which, seconds / calls);
     run->fastest = fmin(run->fastest, seconds / calls);
     return status;
@@ -285,8 +298,8 @@ static weft_status_t tune_points_measure(const tune_rank_t *rank, const weft_arg
     for (uint32_t round = 0; field->count > 0 && round < rounds && status == WEFT_OK; round++) {
         for (uint32_t i = 0; i < field->count && status == WEFT_OK; i++) {
             uint32_t which = (round + i) % field->count;
-            status =
-                field->race.runs[which].out ? WEFT_OK : tune_points_run(rank, args, field, which);
+            status = field->race.runs[which].out ? WEFT_OK
+                                                 : tune_points_run(rank, args, field, which, round);
         }
         tune_race_end_round(&field->race);
     }
@@ -303,7 +316,7 @@ static weft_status_t tune_points_vary(tune_rank_t *rank, const weft_args_t *args
     uint32_t best = 0, plain = field->count;
     tune_field_t more = {.count = 0};
     for (uint32_t i = 0; i < plain; i++) {
-        best = field->results[i].median < field->results[best].median ? i : best;
+        best = field->results[i].seconds < field->results[best].seconds ? i : best;
     }
     more.results = calloc(TUNE_CANDIDATES_MAX, sizeof *more.results);
     if (more.results == NULL) {

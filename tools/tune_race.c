@@ -66,16 +66,18 @@ static int tune_race_compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The median, and the order statistics around it that hold it with 95 %, by the binomial
- * distribution with its normal approximation. */
-static void tune_race_median(double *values, uint32_t count, tune_result_t *result)
+/* The mean of the middle half: of two communicators, one lucky and one not, it takes both. And the order
+ * statistics that hold the median with 95 %, by the binomial distribution with its normal approximation. */
+static void tune_race_middle(double *values, uint32_t count, tune_result_t *result)
 {
     qsort(values, count, sizeof *values, tune_race_compare);
-    double half = 0.98 * sqrt((double)count);
+    double half = 0.98 * sqrt((double)count), sum = 0;
     int32_t low = (int32_t)floor((double)count / 2 - half);
     low = low < 0 ? 0 : low;
-    result->median =
-        count % 2 != 0 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+    for (uint32_t i = count / 4; i < count - count / 4; i++) {
+        sum += values[i];
+    }
+    result->seconds = sum / (count - count / 4 * 2);
     result->low = values[low];
     result->high = values[count - 1 - (uint32_t)low];
 }
@@ -93,12 +95,12 @@ void tune_race_judge(tune_race_t *race, tune_result_t *results)
         for (uint32_t round = 0; round < run->count; round++) {
             run->seconds[round] /= paces[round];
         }
-        tune_race_median(run->seconds, run->count, &results[i]);
+        tune_race_middle(run->seconds, run->count, &results[i]);
     }
-    tune_race_median(paces, rounds, &pace);
+    tune_race_middle(paces, rounds, &pace);
     for (uint32_t i = 0; i < race->count; i++) {
-        results[i].median *= pace.median;
-        results[i].low *= pace.median;
-        results[i].high *= pace.median;
+        results[i].seconds *= pace.seconds;
+        results[i].low *= pace.seconds;
+        results[i].high *= pace.seconds;
     }
 }

@@ -30,8 +30,8 @@ void tune_race_take(tune_race_t *race, uint32_t candidate, double seconds);
  * so far is out: no noise makes it win. */
 void tune_race_end_round(tune_race_t *race);
 
-/* Writes median, low and high of each candidate's result: its share of the pace, the mean of a round, and
- * the median pace. At least one round has ended. Puts the times in another order. */
+/* Writes seconds, low and high of each candidate's result: the middle of its shares of the pace, which is the
+ * mean of a round, times the middle pace. At least one round has ended. Puts the times in another order. */
 void tune_race_judge(tune_race_t *race, tune_result_t *results);
 
 #endif

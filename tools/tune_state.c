@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See tune_state.h. A line is: collective bytes algorithm median low high model chosen. */
+ * See tune_state.h. A line is: collective bytes algorithm seconds low high model chosen. */
 #include "tools/tune_state.h"
 
 #include <errno.h>
@@ -44,7 +44,7 @@ static bool tune_state_read_line(const char *line, tune_result_t *result)
     int chosen = 0;
     *result = (tune_result_t){.coll = WEFT_COLL_COUNT};
     int n = sscanf(line, "%63s %" SCNu64 " %63s %lf %lf %lf %lf %d%c", coll, &result->bytes,
-                   result->algo, &result->median, &result->low, &result->high, &result->model,
+                   result->algo, &result->seconds, &result->low, &result->high, &result->model,
                    &chosen, &end);
     result->chosen = chosen != 0;
     result->coll = n == 9 && end == '\n' ? tune_state_coll(coll) : WEFT_COLL_COUNT;
@@ -99,7 +99,7 @@ bool tune_state_add(FILE *file, tune_results_t *results, const tune_result_t *mo
     for (uint32_t i = 0; i < count && good; i++) {
         const tune_result_t *r = &more[i];
         good = fprintf(file, "%s %" PRIu64 " %s %.9g %.9g %.9g %.9g %d\n", weft_coll_name(r->coll),
-                       r->bytes, r->algo, r->median, r->low, r->high, r->model, r->chosen) > 0 &&
+                       r->bytes, r->algo, r->seconds, r->low, r->high, r->model, r->chosen) > 0 &&
                tune_state_keep(results, r);
     }
     return fflush(file) == 0 && good;

@@ -49,13 +49,13 @@ size_t tune_winner(const tune_results_t *results, size_t first, size_t end, cons
 {
     size_t best = first;
     for (size_t i = first; i < end; i++) {
-        best = results->list[i].median < results->list[best].median ? i : best;
+        best = results->list[i].seconds < results->list[best].seconds ? i : best;
     }
     for (size_t i = first; i < end; i++) {
         const tune_result_t *r = &results->list[i];
-        double least = results->list[best].median;
+        double least = results->list[best].seconds;
         bool alike =
-            r->median <= ALIKE * least || (r->low <= least && r->median <= ALIKE_AT_MOST * least);
+            r->seconds <= ALIKE * least || (r->low <= least && r->seconds <= ALIKE_AT_MOST * least);
         if (strcmp(r->algo, before) == 0 && alike) {
             return i;
         }
@@ -69,12 +69,12 @@ static void tune_write_point(FILE *out, const tune_results_t *results, size_t fi
     char size[24], time[24], low[24], high[24];
     const tune_result_t *w = &results->list[winner];
     fprintf(out, "# %s: %s %s (%s to %s)", price_size_text(w->bytes, size), w->algo,
-            price_time_text(w->median, time), price_time_text(w->low, low),
+            price_time_text(w->seconds, time), price_time_text(w->low, low),
             price_time_text(w->high, high));
     for (size_t i = first; i < end; i++) {
         const tune_result_t *r = &results->list[i];
         if (i != winner) {
-            fprintf(out, ", %s %s", r->algo, price_time_text(r->median, time));
+            fprintf(out, ", %s %s", r->algo, price_time_text(r->seconds, time));
         }
     }
     fprintf(out, "\n");
@@ -199,11 +199,11 @@ static void tune_write_count_choices(const tune_results_t *results, bool by_mode
 {
     for (size_t at = 0, end; at < results->count; at = end) {
         end = tune_point_end(results, at);
-        double best = results->list[tune_winner(results, at, end, "")].median;
+        double best = results->list[tune_winner(results, at, end, "")].seconds;
         for (size_t i = at; i < end; i++) {
             bool chosen = tune_write_is_chosen(results, at, end, i, by_model);
             errors->all += chosen;
-            errors->good += chosen && results->list[i].median <= 1.1 * best;
+            errors->good += chosen && results->list[i].seconds <= 1.1 * best;
         }
     }
 }
@@ -218,7 +218,7 @@ void tune_errors_find(const tune_results_t *results, bool by_model, tune_errors_
         return;
     }
     for (size_t i = 0; i < n; i++) {
-        wrong[i] = fabs(results->list[i].model / results->list[i].median - 1) * 100;
+        wrong[i] = fabs(results->list[i].model / results->list[i].seconds - 1) * 100;
     }
     qsort(wrong, n, sizeof *wrong, tune_write_compare_real);
     *errors =
@@ -257,8 +257,8 @@ bool tune_write_ini(const tune_rank_t *rank, const tune_figures_t *figures,
     fprintf(out,
             "# Measured by weft %s tune on %s, %s: %u ranks on %u host%s.\n"
             "# Use it as it is (WEFT_CONF, --conf), or copy the sections into another weft.ini.\n"
-            "# Times are medians of %lld rounds, compared within each, with the range that holds "
-            "the median.\n",
+            "# Times are the middle of %lld rounds, compared within each, with the range of the "
+            "median.\n",
             weft_version(), host, date, rank->nranks, rank->figures.nhosts,
             rank->figures.nhosts == 1 ? "" : "s", (long long)rank->request->rounds);
     tune_errors_print(out, &errors[0], &errors[1]);

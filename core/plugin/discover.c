@@ -161,6 +161,16 @@ static weft_status_t discover_add_link(const weft_topo_builder_t *builder,
     return status == WEFT_OK ? weft_machine_add_link(discover_machine(builder), &own) : status;
 }
 
+/* What the core refuses names the thing; here it gets the name of the description. */
+static weft_status_t discover_refuse(const weft_machine_t *machine, weft_status_t status,
+                                     const char *before)
+{
+    char why[400];
+    snprintf(why, sizeof why, "%.390s", weft_error_record()->text);
+    return weft_fail(status, 0, "%s%s%s%s", before, machine->source,
+                     machine->source[0] != '\0' ? ": " : "", why);
+}
+
 weft_status_t weft_discover_by(const weft_topo_ops_t *ops, weft_topo_t *topo, const char *plugin,
                                weft_machine_t *machine)
 {
@@ -177,11 +187,12 @@ weft_status_t weft_discover_by(const weft_topo_ops_t *ops, weft_topo_t *topo, co
     };
     weft_machine_init(machine);
     weft_status_t status = ops->discover(topo, &builder);
-    if (status == WEFT_OK && weft_machine_finish(machine) != WEFT_OK) {
-        char why[400];
-        snprintf(why, sizeof why, "%.390s", weft_error_record()->text);
-        status =
-            weft_fail(WEFT_ERR_PLUGIN, 0, "plugin %s describes what cannot be: %s", plugin, why);
+    if (status == WEFT_ERR_ARG) {
+        discover_refuse(machine, status, "");
+    } else if (status == WEFT_OK && weft_machine_finish(machine) != WEFT_OK) {
+        char before[128];
+        snprintf(before, sizeof before, "plugin %.60s describes what cannot be: ", plugin);
+        status = discover_refuse(machine, WEFT_ERR_PLUGIN, before);
     }
     if (status != WEFT_OK) {
         weft_machine_fini(machine);

@@ -46,9 +46,10 @@ static weft_status_t hwloc_nodes_add_packages(const hwloc_scan_t *scan)
     weft_status_t status = WEFT_OK;
     while (status == WEFT_OK &&
            (at = hwloc_get_next_obj_by_type(scan->hwloc, HWLOC_OBJ_PACKAGE, at)) != NULL) {
-        const weft_topo_package_t package = {.size = sizeof package,
-                                             .model = hwloc_obj_get_info_by_name(at, "CPUModel"),
-                                             .index = at->os_index};
+        const weft_topo_package_t package = {
+            .size = sizeof package,
+            .model = hwloc_obj_get_info_by_name(at, "CPUModel"),
+            .index = at->os_index != HWLOC_UNKNOWN_INDEX ? at->os_index : at->logical_index};
         status = scan->builder->add_package(scan->builder, &package, NULL);
     }
     return status;

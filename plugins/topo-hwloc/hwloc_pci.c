@@ -111,9 +111,11 @@ static weft_status_t pci_add_device(pci_scan_t *scan, hwloc_obj_t at, const pci_
     if (scan->count == WEFT_TOPO_DEVICES_MAX) {
         /* The core goes on with /sys and leaves some out. */
         const bool here = hwloc_topology_is_thissystem(scan->topo->hwloc) != 0;
-        return scan->topo->host->set_error(
-            scan->topo->host, here ? WEFT_ERR_UNSUPPORTED : WEFT_ERR_CONFIG, 0,
-            "the machine has more than %d GPUs and NICs", WEFT_TOPO_DEVICES_MAX);
+        const char *file = scan->topo->config.xml;
+        return scan->topo->host->set_error(scan->topo->host,
+                                           here ? WEFT_ERR_UNSUPPORTED : WEFT_ERR_CONFIG, 0,
+                                           "%s%sthe machine has more than %d GPUs and NICs", file,
+                                           file[0] != '\0' ? ": " : "", WEFT_TOPO_DEVICES_MAX);
     }
     pci_name_address(address, sizeof address, &at->attr->pcidev);
     pci_name_model(model, sizeof model, at);

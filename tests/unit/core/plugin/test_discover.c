@@ -26,7 +26,7 @@ static weft_status_t sample_discover(weft_topo_t *topo, const weft_topo_builder_
 {
     (void)topo;
     to = builder;
-    weft_status_t status = builder->set_machine(builder, "a\thost", "sample", -1);
+    weft_status_t status = builder->set_machine(builder, "a\thost", "a.xml", -1);
     return status == WEFT_OK ? adds() : status;
 }
 
@@ -111,9 +111,10 @@ static void what_cannot_be_is_refused_in_the_name_of_the_plugin(void **state)
 {
     (void)state;
     assert_int_equal(discover(add_lost_device), WEFT_ERR_PLUGIN);
-    assert_string_equal(weft_error_record()->text,
-                        "plugin sample describes what cannot be: machine: device 0: its branch or "
-                        "NUMA node is none");
+    assert_string_equal(
+        weft_error_record()->text,
+        "plugin sample describes what cannot be: a.xml: machine: device 0: its branch "
+        "or NUMA node is none");
     assert_int_equal(discover(add_link_to_nic), WEFT_ERR_PLUGIN);
     assert_non_null(strstr(weft_error_record()->text, "link 0"));
     assert_null(machine.devices);
@@ -152,10 +153,10 @@ static void each_thing_is_checked_as_it_comes(void **state)
         weft_status_t (*add)(void);
         const char *text;
     } cases[] = {
-        {add_core_without_node, "core 0: NUMA node 0 and 1 PUs"},
-        {add_unknown_kind, "device 0: no kind 7"},
-        {add_short_struct, "a link of 8 bytes, at least 24 expected"},
-        {add_too_many, "the machine has more than 256 GPUs and NICs"},
+        {add_core_without_node, "a.xml: core 0: NUMA node 0 and 1 PUs"},
+        {add_unknown_kind, "a.xml: device 0: no kind 7"},
+        {add_short_struct, "a.xml: a link of 8 bytes, at least 24 expected"},
+        {add_too_many, "a.xml: the machine has more than 256 GPUs and NICs"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_int_equal(discover(cases[i].add), WEFT_ERR_ARG);

@@ -45,6 +45,17 @@ void weft_request_free(weft_request_t *request)
     weft_os_free(request);
 }
 
+void weft_request_tell(const weft_request_t *request, weft_status_t status)
+{
+    weft_flight_end(request->flight, status);
+    if (request->source_p != NULL && status == WEFT_OK) {
+        *request->source_p = request->args.root;
+    }
+    if (request->async != NULL) {
+        weft_async_end(request->async, status);
+    }
+}
+
 weft_status_t weft_request_end(weft_request_t **request_p)
 {
     weft_request_t *request = *request_p;

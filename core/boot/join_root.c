@@ -75,33 +75,22 @@ static void root_fail(root_t *root, weft_status_t status, const weft_root_seat_t
 static void root_seat_died(root_t *root, const weft_root_seat_t *seat)
 {
     char text[256];
-    uint32_t rank = (uint32_t)(seat - root->table.seats);
-    if (seat->claimed || seat->arrived) {
-        snprintf(text, sizeof text, "rank %u of host %s, pid %d, died while the ranks were joining",
-                 rank, seat->request.host_name, seat->request.pid);
-    } else {
-        snprintf(text, sizeof text, "rank %u died while the ranks were joining", rank);
-    }
+    weft_root_death_text(&root->table, seat, text, sizeof text);
     root_fail(root, WEFT_ERR_PEER_DEAD, seat, text);
-}
-
-static void root_refuse(root_t *root, int fd, const weft_join_request_t *request)
-{
-    weft_error_t error;
-    weft_error_clear(&error);
-    error.status = WEFT_ERR_STATE;
-    snprintf(error.text, sizeof error.text,
-             "stale unique id: all %u ranks have joined with it before rank %u of host %s, pid %d, "
-             "came; make a new id for each communicator",
-             root->table.nranks, request->rank, request->host_name, request->pid);
-    weft_root_send_error(&root->table, fd, &error);
-    weft_os_close(fd);
 }
 
 static void root_seat_found(root_t *root, weft_root_seat_t *seat)
 {
     root->lost -= seat->lost != 0;
     seat->lost = 0;
+}
+
+static void root_seat_lose(root_t *root, weft_root_seat_t *seat)
+{
+    if (seat->lost == 0) {
+        seat->lost = weft_os_clock_ns();
+        root->lost++;
+    }
 }
 
 /* A rank was heard of, and its connection has ended before it said more than its number: it died,
@@ -114,9 +103,8 @@ static void root_miss(root_t *root, uint32_t rank)
         }
     } else if (rank < root->table.nranks) {
         weft_root_seat_t *seat = &root->table.seats[rank];
-        if (!seat->arrived && seat->lost == 0) {
-            seat->lost = weft_os_clock_ns();
-            root->lost++;
+        if (!seat->arrived) {
+            root_seat_lose(root, seat);
         }
     }
 }
@@ -129,6 +117,23 @@ static void root_on_silent(void *arg, const weft_handshake_t *handshake)
     if (weft_auth_server_label(&handshake->auth, label) &&
         weft_auth_label_read(label, WEFT_PURPOSE_ROOT, &rank)) {
         root_miss(arg, rank);
+    }
+}
+
+/* Its connection broke, here too or only at its end. What it may have missed it is told again. */
+static void root_seat_join_again(root_t *root, int fd, const weft_join_request_t *request)
+{
+    weft_root_table_t *table = &root->table;
+    weft_root_seat_t *seat = &table->seats[request->rank];
+    root_seat_found(root, seat);
+    weft_root_close(table, &seat->join);
+    seat->join = fd;
+    seat->from_join.bytes = 0;
+    if (weft_os_watch_add(root->watch, fd, weft_root_tag(WEFT_ROOT_JOIN, request->rank)) !=
+        WEFT_OK) {
+        root_fail(root, weft_error_record()->status, NULL, weft_error_record()->text);
+    } else if (root->welcomed) {
+        weft_root_welcome_one(table, request->rank);
     }
 }
 
@@ -190,8 +195,9 @@ static void root_admit(root_t *root, int fd, const weft_join_request_t *request,
         root->ended = weft_root_all_told(table);
         return;
     }
-    if (root->welcomed) {
-        root_refuse(root, fd, request);
+    const bool again = joins && weft_root_comes_again(table, request);
+    if (root->welcomed && !again) {
+        weft_root_refuse(table, fd, request);
         return;
     }
     weft_status_t status = weft_root_check(table, request, joins, text, sizeof text, &other);
@@ -206,6 +212,8 @@ static void root_admit(root_t *root, int fd, const weft_join_request_t *request,
         root_fail(root, status, other, text);
         weft_root_tell_late(table, fd, NULL);
         root->ended = weft_root_all_told(table);
+    } else if (again) {
+        root_seat_join_again(root, fd, request);
     } else if (joins) {
         root_seat_join(root, fd, request);
     } else {
@@ -214,11 +222,6 @@ static void root_admit(root_t *root, int fd, const weft_join_request_t *request,
     if (status == WEFT_OK && made != WEFT_OK) {
         root_fail(root, made, NULL, text);
     }
-}
-
-static void join_root_joiner_drop(root_t *root, joiner_t *joiner)
-{
-    weft_root_close(&root->table, &joiner->fd);
 }
 
 /* It came late and has given up this connection, of which it did not know that it stands. */
@@ -239,7 +242,7 @@ static void join_root_joiner_step(root_t *root, joiner_t *joiner)
         return;
     }
     if (got <= 0) {
-        join_root_joiner_drop(root, joiner);
+        weft_root_close(&root->table, &joiner->fd);
         if (!join_root_joiner_lives(joiner)) {
             root_miss(root, joiner->rank);
         }
@@ -256,7 +259,7 @@ static void join_root_joiner_step(root_t *root, joiner_t *joiner)
         (frame.type == WEFT_FRAME_JOIN && weft_join_request_addrs(&request) == 0) ||
         frame.from != request.rank) {
         weft_log(WEFT_LOG_WARN, "boot", "root: closed a holder of the id that sent a bad frame");
-        join_root_joiner_drop(root, joiner);
+        weft_root_close(&root->table, &joiner->fd);
         return;
     }
     int fd = joiner->fd;
@@ -359,12 +362,20 @@ static void root_serve_join(root_t *root, weft_root_seat_t *seat)
         weft_root_close(&root->table, &seat->join);
         return;
     }
-    if (good && frame.type == WEFT_FRAME_FAIL && root_seat_gave_up(root, seat->join, seat)) {
-        weft_root_close(&root->table, &seat->join);
+    if (ready && seat->ready && frame.number == 0) {
+        return; /* said again on a new connection */
+    }
+    const bool gave_up =
+        good && frame.type == WEFT_FRAME_FAIL && root_seat_gave_up(root, seat->join, seat);
+    weft_root_close(&root->table, &seat->join);
+    if (gave_up) {
         return;
     }
-    weft_root_close(&root->table, &seat->join);
-    root_seat_died(root, seat);
+    if (status != WEFT_ERR_LINK || weft_root_has_ended(&root->table, seat)) {
+        root_seat_died(root, seat);
+    } else if (!seat->ready) { /* or its neighbours see what becomes of it */
+        root_seat_lose(root, seat);
+    }
 }
 
 /* The note of the id is gone: all may return from the exchange, and the next one may begin. */
@@ -425,8 +436,8 @@ static void root_time_out(root_t *root)
                  count, table->nranks, root->welcomed ? "connect to their neighbours" : "join",
                  count == 1 ? "" : "s", ranks);
         root_fail(root, WEFT_ERR_TIMEOUT, count == 1 ? &table->seats[first] : NULL, text);
-        weft_root_tell_own(table, WEFT_NEVER);
     }
+    weft_root_tell_own(table, WEFT_NEVER); /* also of a failure that was found just now */
     root->ended = true;
 }
 

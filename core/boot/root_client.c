@@ -16,6 +16,10 @@
 #define CAUSE_NS (WEFT_NS_PER_S / 2)
 /* To a root on this host: begin to connect, be connected and send the hello. */
 #define STEPS_TO_HELLO 2
+/* A connection that breaks again and again has another cause than a reset on its way. */
+#define AGAIN_MOST 8
+/* The root waits half as long for a rank that it has lost. */
+#define AGAIN_NS WEFT_NS_PER_S
 
 /* A root that could not have a connection to each rank has told those that came in time. Its limit is most
  * likely ours. "" if that allows enough. */
@@ -46,14 +50,20 @@ static weft_status_t root_client_lost(weft_root_client_t *client, int error, con
     return weft_boot_set_culprit(client->boot, 0);
 }
 
-void weft_root_client_begin(weft_root_client_t *client, weft_boot_t *boot, const weft_id_t *id)
+static void root_client_connect(weft_root_client_t *client, uint64_t until)
 {
     uint8_t key[32], label[WEFT_AUTH_LABEL];
-    *client = (weft_root_client_t){.boot = boot, .id = *id, .fd = -1, .mine = {.rank = boot->rank}};
-    weft_id_key(id, WEFT_PURPOSE_ROOT, key);
-    weft_auth_label_make(label, WEFT_PURPOSE_ROOT, boot->rank);
-    weft_connector_begin(&client->connector, key, label, id->addrs, id->count, boot->until);
+    weft_id_key(&client->id, WEFT_PURPOSE_ROOT, key);
+    weft_auth_label_make(label, WEFT_PURPOSE_ROOT, client->boot->rank);
+    weft_connector_begin(&client->connector, key, label, client->id.addrs, client->id.count,
+                         until < client->boot->until ? until : client->boot->until);
     sodium_memzero(key, sizeof key);
+}
+
+void weft_root_client_begin(weft_root_client_t *client, weft_boot_t *boot, const weft_id_t *id)
+{
+    *client = (weft_root_client_t){.boot = boot, .id = *id, .fd = -1, .mine = {.rank = boot->rank}};
+    root_client_connect(client, WEFT_NEVER);
     client->reached = WEFT_IN_PROGRESS;
     for (int i = 0; i < STEPS_TO_HELLO && client->reached == WEFT_IN_PROGRESS; i++) {
         client->reached = weft_connector_step(&client->connector);
@@ -105,20 +115,45 @@ weft_status_t weft_root_client_reach(weft_root_client_t *client)
     return status;
 }
 
-static weft_status_t root_client_tell(weft_root_client_t *client, uint32_t type)
+/* JOIN or READY. False: the connection does not take it. */
+static bool root_client_send(weft_root_client_t *client, uint32_t type, int *error_p)
 {
     uint8_t message[WEFT_WIRE_HEADER + WEFT_WIRE_JOIN_REQUEST];
     uint32_t bytes = type == WEFT_FRAME_JOIN ? WEFT_WIRE_JOIN_REQUEST : 0;
     weft_frame_t frame = {
         .type = type, .bytes = bytes, .from = client->mine.rank, .comm_id = client->boot->comm_id};
-    int error = 0;
     weft_frame_encode(&frame, message);
     weft_join_request_encode(&client->mine, message + WEFT_WIRE_HEADER);
     bytes += WEFT_WIRE_HEADER;
-    if (weft_os_send(client->fd, message, bytes, &error) != (ssize_t)bytes) {
-        return root_client_lost(client, error, "closed the connection");
+    return weft_os_send(client->fd, message, bytes, error_p) == (ssize_t)bytes;
+}
+
+/* The connection broke, which is no end. True: there is a new one, and the root has heard on it what
+ * it may have missed. */
+static bool root_client_is_back(weft_root_client_t *client, int error)
+{
+    if (error == 0 || client->again == AGAIN_MOST) {
+        return false;
     }
-    return WEFT_OK;
+    client->again++;
+    client->got = 0;
+    weft_os_close(client->fd);
+    client->fd = -1;
+    root_client_connect(client, weft_os_clock_ns() + AGAIN_NS);
+    if (weft_connector_run(&client->connector) != WEFT_OK) {
+        return false;
+    }
+    client->fd = client->connector.fd;
+    return root_client_send(client, WEFT_FRAME_JOIN, &error) &&
+           (!client->ready || root_client_send(client, WEFT_FRAME_READY, &error));
+}
+
+static weft_status_t root_client_tell(weft_root_client_t *client, uint32_t type)
+{
+    int error = 0;
+    return root_client_send(client, type, &error) || root_client_is_back(client, error)
+               ? WEFT_OK
+               : root_client_lost(client, error, "closed the connection");
 }
 
 weft_status_t weft_root_client_register(weft_root_client_t *client, const weft_join_request_t *mine)
@@ -129,6 +164,7 @@ weft_status_t weft_root_client_register(weft_root_client_t *client, const weft_j
 
 weft_status_t weft_root_client_ready(weft_root_client_t *client)
 {
+    client->ready = true;
     return root_client_tell(client, WEFT_FRAME_READY);
 }
 
@@ -215,6 +251,11 @@ static weft_status_t root_client_hear(weft_root_client_t *client, weft_join_requ
                 return root_client_malformed("type");
             }
             want += frame.bytes;
+            if (client->got == want && frame.type == WEFT_FRAME_WELCOME && client->welcomed &&
+                client->again > 0) {
+                client->got = 0; /* told again on the new connection */
+                continue;
+            }
             if (client->got == want) {
                 break;
             }
@@ -224,6 +265,9 @@ static weft_status_t root_client_hear(weft_root_client_t *client, weft_join_requ
             weft_os_recv(client->fd, client->message + client->got, want - client->got, &error);
         if (got == WEFT_OS_NONE) {
             return WEFT_IN_PROGRESS;
+        }
+        if (got <= 0 && root_client_is_back(client, error)) {
+            continue;
         }
         if (got <= 0) {
             return root_client_lost(client, error, "ended while the ranks joined");
@@ -237,6 +281,7 @@ static weft_status_t root_client_hear(weft_root_client_t *client, weft_join_requ
     if (weft_join_request_decode(client->message + WEFT_WIRE_HEADER, parent, &why) != WEFT_OK) {
         return root_client_malformed(why);
     }
+    client->welcomed = true;
     return parent->rank == weft_tree_parent(client->mine.rank) ? WEFT_OK
                                                                : root_client_malformed("parent");
 }

@@ -2,7 +2,8 @@
  *
  * The connection of a joining rank to the root of its unique id. It begins before all else that a
  * rank does to join, because from its first message on the root knows of the rank, and from its end
- * that the rank died.
+ * that the rank died. One that breaks, by a reset from the middle of the network, is made again:
+ * the rank says what it had said, and the root knows it by its request.
  *
  * Thread: the one that joins. */
 #ifndef WEFT_BOOT_ROOT_CLIENT_H
@@ -20,6 +21,8 @@ typedef struct weft_root_client {
     bool ended;            /* it closed and did not say why */
     bool told;             /* it said why the join failed */
     bool waits;            /* it knows that this rank waits for neighbours */
+    bool welcomed, ready;  /* it has said so, and we have */
+    uint32_t again;        /* how often the connection broke and was made again */
     uint32_t got;
     uint8_t message[WEFT_WIRE_MOST]; /* as far as received */
     weft_connector_t connector;
@@ -46,7 +49,8 @@ void weft_root_client_give_up(weft_root_client_t *client);
 /* Blocks until all ranks have registered, and gives out the request of the parent in the tree. Else
  * the failure that the root tells; ERR_PEER_DEAD, ERR_TIMEOUT, ERR_PROTO. */
 weft_status_t weft_root_client_welcome(weft_root_client_t *client, weft_join_request_t *parent);
-/* After the welcome: OK, or the failure that the root has told meanwhile. Does not block. */
+/* After the welcome: OK, or the failure that the root has told meanwhile. Does not block, but to
+ * make a broken connection again. */
 weft_status_t weft_root_client_step(weft_root_client_t *client);
 /* For a rank that misses another: waits half a second for the root to say why. IN_PROGRESS: it does
  * not know. */

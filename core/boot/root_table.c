@@ -74,6 +74,18 @@ weft_status_t weft_root_table_make(weft_root_table_t *table, const weft_join_req
     return status;
 }
 
+bool weft_root_comes_again(const weft_root_table_t *table, const weft_join_request_t *request)
+{
+    uint8_t one[WEFT_WIRE_JOIN_REQUEST], two[WEFT_WIRE_JOIN_REQUEST];
+    if (request->nranks != table->nranks || request->rank >= table->nranks ||
+        !table->seats[request->rank].arrived) {
+        return false;
+    }
+    weft_join_request_encode(&table->seats[request->rank].request, one);
+    weft_join_request_encode(request, two);
+    return memcmp(one, two, sizeof one) == 0;
+}
+
 weft_status_t weft_root_check(const weft_root_table_t *table, const weft_join_request_t *request,
                               bool joins, char *text, size_t bytes,
                               const weft_root_seat_t **other_p)
@@ -99,7 +111,7 @@ weft_status_t weft_root_check(const weft_root_table_t *table, const weft_join_re
         return WEFT_ERR_ARG;
     }
     other = &table->seats[request->rank];
-    if (joins ? other->arrived : other->claimed) {
+    if (joins ? other->arrived && !weft_root_comes_again(table, request) : other->claimed) {
         *other_p = other;
         snprintf(text, bytes,
                  "rank %u is claimed twice: by host %s, pid %d, and by host %s, pid %d",
@@ -121,7 +133,7 @@ weft_status_t weft_root_read_header(const weft_root_table_t *table, int fd,
         return WEFT_AGAIN;
     }
     if (got <= 0) {
-        return WEFT_ERR_LINK;
+        return got == 0 ? WEFT_ERR_PROTO : WEFT_ERR_LINK;
     }
     header->bytes += (uint32_t)got;
     if (header->bytes < WEFT_WIRE_HEADER) {
@@ -130,7 +142,7 @@ weft_status_t weft_root_read_header(const weft_root_table_t *table, int fd,
     header->bytes = 0;
     return weft_frame_decode(header->data, table->nranks, table->comm_id, frame, &why) == WEFT_OK
                ? WEFT_OK
-               : WEFT_ERR_LINK;
+               : WEFT_ERR_PROTO;
 }
 
 void weft_root_send(const weft_root_table_t *table, int fd, uint32_t type, uint32_t from,
@@ -158,6 +170,31 @@ void weft_root_send_error(const weft_root_table_t *table, int fd, const weft_err
     weft_root_send(table, fd, WEFT_FRAME_FAIL, 0, payload, sizeof payload);
 }
 
+void weft_root_refuse(const weft_root_table_t *table, int fd, const weft_join_request_t *request)
+{
+    weft_error_t error;
+    weft_error_clear(&error);
+    error.status = WEFT_ERR_STATE;
+    snprintf(error.text, sizeof error.text,
+             "stale unique id: all %u ranks have joined with it before rank %u of host %s, pid %d, "
+             "came; make a new id for each communicator",
+             table->nranks, request->rank, request->host_name, request->pid);
+    weft_root_send_error(table, fd, &error);
+    weft_os_close(fd);
+}
+
+void weft_root_death_text(const weft_root_table_t *table, const weft_root_seat_t *seat, char *text,
+                          size_t bytes)
+{
+    uint32_t rank = (uint32_t)(seat - table->seats);
+    if (seat->claimed || seat->arrived) {
+        snprintf(text, bytes, "rank %u of host %s, pid %d, died while the ranks were joining", rank,
+                 seat->request.host_name, seat->request.pid);
+    } else {
+        snprintf(text, bytes, "rank %u died while the ranks were joining", rank);
+    }
+}
+
 static bool root_shares_pids(const weft_root_table_t *table, const weft_join_request_t *request)
 {
     return table->self.space != 0 && table->self.space == request->space &&
@@ -183,6 +220,12 @@ void weft_root_watch_process(const weft_root_table_t *table, weft_root_seat_t *s
         weft_os_close(seat->process);
         seat->process = -1;
     }
+}
+
+bool weft_root_has_ended(const weft_root_table_t *table, const weft_root_seat_t *seat)
+{
+    return root_shares_pids(table, &seat->request) && !root_is_own(table, &seat->request) &&
+           !weft_os_process_runs(seat->request.pid, seat->request.started);
 }
 
 static void root_seat_tell(weft_root_table_t *table, weft_root_seat_t *seat)
@@ -239,7 +282,7 @@ void weft_root_fail_as(weft_root_table_t *table, const weft_error_t *error)
         bool dead = death && error->peer == (int32_t)i;
         if (dead || (root_seat_is_here(seat) && !root_is_own(table, &seat->request))) {
             root_seat_tell(table, seat);
-        } else if (seat->arrived && seat->join < 0 && !seat->told) {
+        } else if (seat->arrived && seat->join < 0 && seat->lost == 0 && !seat->told) {
             /* It had all it needed and is gone. */
             seat->told = true;
             table->told++;
@@ -298,14 +341,19 @@ bool weft_root_all_told(const weft_root_table_t *table)
     return table->failure.status != WEFT_OK && table->nranks > 0 && table->told >= table->nranks;
 }
 
+void weft_root_welcome_one(const weft_root_table_t *table, uint32_t rank)
+{
+    uint8_t payload[WEFT_WIRE_JOIN_REQUEST];
+    uint32_t parent = rank == 0 ? 0 : (rank - 1) / 2;
+    weft_join_request_encode(&table->seats[parent].request, payload);
+    weft_root_send(table, table->seats[rank].join, WEFT_FRAME_WELCOME, parent, payload,
+                   sizeof payload);
+}
+
 void weft_root_welcome(const weft_root_table_t *table)
 {
     for (uint32_t i = 0; i < table->nranks; i++) {
-        uint8_t payload[WEFT_WIRE_JOIN_REQUEST];
-        uint32_t parent = i == 0 ? 0 : (i - 1) / 2;
-        weft_join_request_encode(&table->seats[parent].request, payload);
-        weft_root_send(table, table->seats[i].join, WEFT_FRAME_WELCOME, parent, payload,
-                       sizeof payload);
+        weft_root_welcome_one(table, i);
     }
 }
 

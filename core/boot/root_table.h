@@ -23,8 +23,9 @@ typedef struct weft_root_seat {
     int claim;   /* its connection for the exchange of the id; −1 as above */
     int process; /* readable when its process ends; watched until it has joined */
     bool claimed, arrived, ready, told;
-    bool waits;    /* not ready, because a neighbour is not */
-    uint64_t lost; /* when a connection ended that had named no more than the rank; 0: none */
+    bool waits; /* not ready, because a neighbour is not */
+    /* When its connection broke, or ended before it said more than its rank; 0: it did not. */
+    uint64_t lost;
     weft_root_header_t from_join, from_claim; /* of the next frame */
     weft_join_request_t request;              /* once it has claimed or arrived */
 } weft_root_seat_t;
@@ -69,8 +70,12 @@ weft_status_t weft_root_check(const weft_root_table_t *table, const weft_join_re
                               bool joins, char *text, size_t bytes,
                               const weft_root_seat_t **other_p);
 
+/* True if the request is that of the seat, word for word: its rank has lost its connection, and
+ * comes again. */
+bool weft_root_comes_again(const weft_root_table_t *table, const weft_join_request_t *request);
+
 /* Reads on in the header of a frame, which may come in pieces. AGAIN: there is more to come. LINK:
- * the stream has ended, or it is no frame of this job. */
+ * the stream broke. PROTO: it has ended, or it is no frame of this job. */
 weft_status_t weft_root_read_header(const weft_root_table_t *table, int fd,
                                     weft_root_header_t *header, weft_frame_t *frame);
 
@@ -78,6 +83,11 @@ weft_status_t weft_root_read_header(const weft_root_table_t *table, int fd,
 void weft_root_send(const weft_root_table_t *table, int fd, uint32_t type, uint32_t from,
                     const uint8_t *payload, uint32_t bytes);
 void weft_root_send_error(const weft_root_table_t *table, int fd, const weft_error_t *error);
+/* Tells one that comes when all have joined that its id is stale, and closes its connection. */
+void weft_root_refuse(const weft_root_table_t *table, int fd, const weft_join_request_t *request);
+/* Says that the rank of the seat died. */
+void weft_root_death_text(const weft_root_table_t *table, const weft_root_seat_t *seat, char *text,
+                          size_t bytes);
 
 /* The join has failed: all that came are told the same. `culprit` may be NULL. Only the first
  * failure counts. */
@@ -98,7 +108,11 @@ void weft_root_close(const weft_root_table_t *table, int *fd);
 /* Watches the process of a seat that has claimed, if it runs where it can be seen. */
 void weft_root_watch_process(const weft_root_table_t *table, weft_root_seat_t *seat);
 
-/* Tells each rank its parent in the tree. All have arrived. */
+/* True if the process of a seat can be seen, and is not there any more. */
+bool weft_root_has_ended(const weft_root_table_t *table, const weft_root_seat_t *seat);
+
+/* Tells a rank its parent in the tree; tells each. All have arrived. */
+void weft_root_welcome_one(const weft_root_table_t *table, uint32_t rank);
 void weft_root_welcome(const weft_root_table_t *table);
 
 /* Writes "3, 5-7" for the ranks that are not ready if `welcomed`, else have not arrived, else

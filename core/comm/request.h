@@ -65,8 +65,8 @@ static inline weft_async_group_t *weft_request_group(const weft_request_t *reque
     return (weft_async_group_t *)request->async;
 }
 
-/* Tells those that want to hear of its end: the flight record, a caller that asked for the source, the
- * owner of an asynchronous one. */
+/* Tells those that want to hear of its end: the flight record, a caller that asked for the source,
+ * the owner of an asynchronous one. */
 void weft_request_tell(const weft_request_t *request, weft_status_t status);
 
 /* Marks the request as done with `status`; a failure is the calling thread's error. Its owner may

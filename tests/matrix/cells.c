@@ -177,7 +177,8 @@ static void promise_join(cell_t *cell)
     case MEMORY:
         break;
     case RESET:
-        cell->statuses |= BIT(PEER_DEAD);
+        cell->promise = GOES_ON; /* no rank has another connection yet than that to the root */
+        cell->bar = 2;
         break;
     case STOPPED:
     case HOST_GONE:
@@ -256,7 +257,7 @@ void cell_find(fault_t fault, transport_t transport, moment_t moment, cell_t *ce
     if (moment == JOIN) {
         promise_join(cell);
     }
-    if (fault == RESET && transport == SHM && moment != JOIN) {
+    if (fault == RESET && transport == SHM) {
         cell->promise = GOES_ON; /* only control connections are of TCP */
     }
     if (cell->promise == EITHER) {

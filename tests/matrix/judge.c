@@ -235,9 +235,7 @@ void judge(const trial_t *trial, outcome_t *outcome)
     uint32_t all = (1u << MATRIX_RANKS) - 1;
     const cell_t *cell = trial->cell;
     judgement_t j = {.trial = trial, .cell = cell, .outcome = outcome, .going_on = all};
-    /* A connection that is reset before the root knows whose it is, is made again. */
-    bool either = cell->promise == EITHER || (cell->fault == RESET && cell->moment == JOIN);
-    bool goes_on = cell->promise == GOES_ON || (either && !any_failed(trial));
+    bool goes_on = cell->promise == GOES_ON || (cell->promise == EITHER && !any_failed(trial));
     if (cell->promise == NAMED) {
         j.going_on &= ~(1u << trial->victim);
     }

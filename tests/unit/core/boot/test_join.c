@@ -2,6 +2,7 @@
  *
  * Joining with a unique id: all sizes, and every way in which requests can contradict each
  * other. */
+#include <netinet/in.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -295,6 +296,75 @@ static void a_recorded_hello_of_a_rank_that_has_come_does_no_harm(void **unused)
     assert_int_equal(crowd.members[1].status, WEFT_OK);
 }
 
+/* Resets the connections of this process to the root, as from the middle of the network. */
+static void break_connection(const crowd_t *crowd)
+{
+    weft_id_t id;
+    uint32_t broken = 0;
+    assert_int_equal(weft_id_decode(&crowd->id, &id), WEFT_OK);
+    for (int fd = 3; fd < 256; fd++) {
+        struct sockaddr_in6 peer = {.sin6_family = AF_UNSPEC};
+        socklen_t bytes = sizeof peer;
+        const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
+        if (getpeername(fd, (struct sockaddr *)&peer, &bytes) == 0 &&
+            ntohs(peer.sin6_port) == id.addrs[0].port) {
+            assert_int_equal(connect(fd, &nobody, sizeof nobody), 0);
+            broken++;
+        }
+    }
+    assert_int_equal(broken, 1);
+    weft_id_wipe(&id);
+}
+
+/* Once before the root has looked at the request, and once while it waits for the others. */
+static void a_rank_whose_connection_to_the_root_breaks_comes_again(void **unused)
+{
+    (void)unused;
+    for (int later = 0; later < 2; later++) {
+        crowd_t crowd;
+        pthread_t thread;
+        weft_join_t *join = NULL;
+        crowd_init(&crowd, 2);
+        crowd.settings.init_timeout = 20;
+        member_t first = {.crowd = &crowd, .rank = 2, .nranks = 3};
+        crowd.members[0].nranks = crowd.members[1].nranks = 3;
+        assert_int_equal(weft_join_begin(&crowd.settings, 3, &crowd.id, 2, &join), WEFT_OK);
+        crowd.arg = join;
+        if (later == 0) {
+            break_connection(&crowd);
+        }
+        assert_int_equal(pthread_create(&thread, NULL, complete, &first), 0);
+        if (later == 1) {
+            weft_os_sleep_ns(WEFT_NS_PER_S / 10);
+            break_connection(&crowd);
+            weft_os_sleep_ns(WEFT_NS_PER_S); /* longer than the root waits for who is lost */
+        }
+        crowd_run(&crowd);
+        pthread_join(thread, NULL);
+        weft_boot_leave(first.boot);
+        assert_int_equal(first.status, WEFT_OK);
+        assert_int_equal(crowd.members[0].status, WEFT_OK);
+        assert_int_equal(crowd.members[1].status, WEFT_OK);
+    }
+}
+
+static void a_rank_whose_connection_breaks_and_that_does_not_come_is_named(void **unused)
+{
+    (void)unused;
+    crowd_t crowd;
+    weft_join_t *join = NULL;
+    crowd_init(&crowd, 2);
+    crowd.settings.init_timeout = 60;
+    crowd.members[0].nranks = crowd.members[1].nranks = 3;
+    assert_int_equal(weft_join_begin(&crowd.settings, 3, &crowd.id, 2, &join), WEFT_OK);
+    weft_os_sleep_ns(WEFT_NS_PER_S / 10);
+    break_connection(&crowd);
+    crowd_run(&crowd);
+    assert_all_fail(&crowd, WEFT_ERR_PEER_DEAD, "died while the ranks were joining", 10);
+    assert_int_equal(crowd.members[0].error.peer, 2);
+    weft_join_abandon(join);
+}
+
 static void abandon(void *arg)
 {
     const crowd_t *crowd = arg;
@@ -394,6 +464,8 @@ int main(void)
         cmocka_unit_test(a_rank_that_dies_after_its_first_message_is_named),
         cmocka_unit_test(a_rank_that_says_that_it_lives_is_waited_for),
         cmocka_unit_test(a_recorded_hello_of_a_rank_that_has_come_does_no_harm),
+        cmocka_unit_test(a_rank_whose_connection_to_the_root_breaks_comes_again),
+        cmocka_unit_test(a_rank_whose_connection_breaks_and_that_does_not_come_is_named),
         cmocka_unit_test(a_join_that_is_abandoned_tells_all_the_reason),
         cmocka_unit_test(a_rank_that_gives_up_after_the_join_tells_all_the_reason),
         cmocka_unit_test(an_id_is_good_for_one_communicator),

@@ -164,7 +164,7 @@ static void a_header_in_pieces_is_put_together(void **state)
     assert_int_equal(write(ends[1], bytes, 5), 5);
     close(ends[1]);
     assert_int_equal(weft_root_read_header(&scene.table, ends[0], &header, &frame), WEFT_AGAIN);
-    assert_int_equal(weft_root_read_header(&scene.table, ends[0], &header, &frame), WEFT_ERR_LINK);
+    assert_int_equal(weft_root_read_header(&scene.table, ends[0], &header, &frame), WEFT_ERR_PROTO);
     close(ends[0]);
     scene_end(&scene);
 }

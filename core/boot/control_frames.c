@@ -72,6 +72,20 @@ static weft_status_t control_frame_leave_family(weft_health_t *health, weft_neig
     return WEFT_ERR_PROTO;
 }
 
+/* Communicator 0 would be the family, for callbacks. */
+static weft_status_t control_frame_leave_comm(weft_health_t *health, weft_neighbour_t *neighbour,
+                                              const weft_frame_t *frame, const uint8_t *payload,
+                                              const char **why)
+{
+    if (frame->number == 0) {
+        *why = "communicator";
+        return WEFT_ERR_PROTO;
+    }
+    weft_disseminate_leave_comm(health, neighbour, frame->number, frame->from,
+                                weft_get_u64(payload));
+    return WEFT_OK;
+}
+
 static weft_status_t control_frame_serve(weft_health_t *health, weft_neighbour_t *neighbour,
                                          const weft_frame_t *frame, const uint8_t *payload,
                                          const char **why)
@@ -87,9 +101,7 @@ static weft_status_t control_frame_serve(weft_health_t *health, weft_neighbour_t
     case WEFT_FRAME_DEATH:
         return control_frame_death(health, neighbour, payload, why);
     case WEFT_FRAME_LEAVE_COMM:
-        weft_disseminate_leave_comm(health, neighbour, frame->number, frame->from,
-                                    weft_get_u64(payload));
-        return WEFT_OK;
+        return control_frame_leave_comm(health, neighbour, frame, payload, why);
     case WEFT_FRAME_ASK:
         /* Whoever passes a question on shows that it lives: the next one may not. */
         weft_detector_beat(health, neighbour);

@@ -6,7 +6,12 @@
  * whoever reads it comes after that, or is that MOVE. IN stays unless it is also OUT; then the
  * chunk that it is there must not change. TMP does not stay: each pass uses it again. Passes need
  * no look: pass t of a block is its elements from t · pass on, clipped at its end, so no two passes
- * share any. */
+ * share any.
+ *
+ * Besides, a chunk of IN may be overwritten by what has been made from it. An all-reduce adds this
+ * rank's chunk to the result. If the only MOVE that reads the chunk sends it to one peer, nobody
+ * else can have added it: a copy of the result comes from there, and so after the peer has read
+ * what it was sent, slice by slice. */
 #include "core/plan/stable.h"
 
 #include <errno.h>
@@ -22,6 +27,8 @@ typedef struct chunks {
     uint32_t in, out;
     uint8_t *written; /* by chunk of OUT: how often, up to SEVERAL */
     uint8_t *changed; /* … in place, where a copy of a chunk to itself changes nothing */
+    uint8_t *came;    /* … by a MOVE that copies it from a port */
+    uint8_t *read;    /* by chunk of IN: how often, in MOVEs and to ports, up to SEVERAL */
 } chunks_t;
 
 typedef void (*visit_t)(chunks_t *c, uint32_t move, uint32_t iteration, void *arg);
@@ -55,10 +62,26 @@ static void stable_count(uint8_t *times_p)
     *times_p = *times_p == 0 ? 1 : SEVERAL;
 }
 
+/* A MOVE that sends the chunk to one port counts as one read, every other MOVE as several. */
+static void stable_count_reads(chunks_t *c, uint32_t index, uint32_t iteration, void *arg)
+{
+    weft_plan_view_t move = weft_plan_view(c->plan, index);
+    bool sends = stable_copies(c, &move) && move.ndst == 1 && move.dst[0].kind == WEFT_OPERAND_PORT;
+    (void)arg;
+    for (uint32_t s = 0; s < move.nsrc; s++) {
+        for (uint32_t j = 0; move.src[s].kind == WEFT_OPERAND_IN && j < move.cnt; j++) {
+            uint8_t *times = &c->read[weft_plan_chunk_at(&move.src[s], c->in, iteration, j)];
+            stable_count(times);
+            *times = sends ? *times : SEVERAL;
+        }
+    }
+}
+
 static void stable_count_writes(chunks_t *c, uint32_t index, uint32_t iteration, void *arg)
 {
     weft_plan_view_t move = weft_plan_view(c->plan, index);
     bool from_in = stable_copies(c, &move) && move.src[0].kind == WEFT_OPERAND_IN;
+    bool from_port = stable_copies(c, &move) && move.src[0].kind == WEFT_OPERAND_PORT;
     (void)arg;
     for (uint32_t d = 0; d < move.ndst; d++) {
         for (uint32_t j = 0; move.dst[d].kind == WEFT_OPERAND_OUT && j < move.cnt; j++) {
@@ -71,6 +94,9 @@ static void stable_count_writes(chunks_t *c, uint32_t index, uint32_t iteration,
             stable_count(&c->written[chunk]);
             if (from != chunk) {
                 stable_count(&c->changed[chunk]);
+            }
+            if (from_port) {
+                stable_count(&c->came[chunk]);
             }
         }
     }
@@ -101,17 +127,23 @@ static const weft_plan_operand_t *stable_holder(const chunks_t *c, const weft_pl
     return memory && stable_copies(c, move) ? &move->src[0] : NULL;
 }
 
+#define ALWAYS (WEFT_STABLE_APART | WEFT_STABLE_IN_PLACE | WEFT_STABLE_FOLDED)
+
 static uint8_t stable_judge_chunk(const chunks_t *c, const weft_plan_operand_t *o,
                                   uint32_t iteration, uint32_t j)
 {
     if (o->kind == WEFT_OPERAND_OUT) {
         uint32_t chunk = weft_plan_chunk_at(o, c->out, iteration, j);
-        return c->written[chunk] < SEVERAL ? WEFT_STABLE_APART | WEFT_STABLE_IN_PLACE : 0;
+        return c->written[chunk] < SEVERAL ? ALWAYS : 0;
     }
     uint32_t chunk = weft_plan_chunk_at(o, c->in, iteration, j);
     uint32_t also = weft_plan_alias(c->plan, c->plan->rank, chunk);
-    bool stays = also == WEFT_PLAN_NO_CHUNK || c->changed[also] == 0;
-    return stays ? WEFT_STABLE_APART | WEFT_STABLE_IN_PLACE : WEFT_STABLE_APART;
+    if (also == WEFT_PLAN_NO_CHUNK || c->changed[also] == 0) {
+        return ALWAYS;
+    }
+    bool folded = c->plan->coll == WEFT_ALL_REDUCE && c->changed[also] == 1 && c->came[also] == 1 &&
+                  c->read[chunk] == 1;
+    return folded ? WEFT_STABLE_APART | WEFT_STABLE_FOLDED : WEFT_STABLE_APART;
 }
 
 /* A MOVE has its mark if it deserves that each time. */
@@ -134,13 +166,16 @@ static weft_status_t stable_open(chunks_t *c, const weft_plan_t *plan,
                     .arithmetic = *arithmetic,
                     .in = weft_plan_chunks(plan, WEFT_OPERAND_IN),
                     .out = weft_plan_chunks(plan, WEFT_OPERAND_OUT)};
-    c->written = weft_os_alloc(2 * (size_t)c->out + 1, 0);
+    c->written = weft_os_alloc(3 * (size_t)c->out + c->in + 1, 0);
     if (c->written == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot count the writers of %u chunks",
                          c->out);
     }
     c->changed = c->written + c->out;
+    c->came = c->changed + c->out;
+    c->read = c->came + c->out;
     stable_each_move(c, stable_count_writes, NULL);
+    stable_each_move(c, stable_count_reads, NULL);
     return WEFT_OK;
 }
 
@@ -153,9 +188,12 @@ weft_status_t weft_plan_stable(const weft_plan_t *plan, const weft_stable_arithm
         return status;
     }
     for (uint32_t m = 0; m < plan->nmoves; m++) {
-        marks[m] = WEFT_STABLE_APART | WEFT_STABLE_IN_PLACE;
+        marks[m] = ALWAYS;
     }
     stable_each_move(&c, stable_judge, marks);
+    for (uint32_t m = 0; m < plan->nmoves; m++) {
+        marks[m] &= (marks[m] & WEFT_STABLE_IN_PLACE) != 0 ? ~WEFT_STABLE_FOLDED & 0xffu : 0xffu;
+    }
     weft_os_free(c.written);
     return WEFT_OK;
 }

@@ -9,6 +9,7 @@
 
 #define WEFT_STABLE_APART 1u    /* stable if IN and OUT are two buffers */
 #define WEFT_STABLE_IN_PLACE 2u /* stable in a call in place */
+#define WEFT_STABLE_FOLDED 4u   /* not that, but read before it is overwritten in place */
 
 /* Arithmetic that the program adds to a copy. */
 typedef struct weft_stable_arithmetic {

@@ -71,6 +71,7 @@ typedef struct weft_verify_report {
     bool same_on_all_ranks;   /* all ranks compute an element by the same expression */
     bool same_for_all_chunks; /* … and all elements by one expression, up to chunk names */
     weft_vector_t vector;     /* vector collectives that it serves */
+    bool meets;               /* the ranks can meet before a run: meeting.h */
     uint32_t peak_slots;      /* most slots used in any queue */
     uint32_t critical_moves;  /* MOVEs on the longest chain of one pass */
     double critical_chunks;   /* chunk transfers on the chain that carries most bytes */

@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/os/os.h"
+#include "core/plan/meeting.h"
 #include "core/plan/network_walk.h"
 #include "core/plan/race.h"
 #include "core/plan/run_engine.h"
@@ -359,6 +360,9 @@ weft_status_t weft_plan_prove(const weft_verify_input_t *input, weft_verify_repo
         status = verify_judge_both(&proof, reports);
     } else {
         reports[1] = reports[0];
+    }
+    if (status == WEFT_OK && reports[0].verdict == WEFT_VERDICT_OK) {
+        status = weft_plan_meets(input->plans, input->nranks, input->slots, &reports[0].meets);
     }
     verify_proof_fini(&proof);
     return status;

@@ -210,6 +210,31 @@ static void what_is_only_copied_may_be_written_by_its_sender(void **state)
     assert_int_equal(landings(write_in_turns, WEFT_ALL_GATHER, &plain, &landing), 0);
 }
 
+/* The sum is made by the peer from what it was sent; who reads the input as well may come later. */
+static void what_was_folded_may_be_written_over(void **state)
+{
+    (void)state;
+    assert_int_equal(mark_of(write_direct, WEFT_ALL_REDUCE), APART | WEFT_STABLE_FOLDED);
+    assert_int_equal(mark_of(write_direct_and_again, WEFT_ALL_REDUCE), APART);
+    assert_int_equal(
+        first_mark(write_direct, WEFT_ALL_REDUCE, &(weft_stable_arithmetic_t){.pre = 1}), NONE);
+}
+
+static void write_sent_twice(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    begin(call, b);
+    weft_operand_t more = weft_port(b->port(b, lane, 1 - call->rank, 1, 1));
+    weft_move_t both = {.dst = {to, more}, .src = {weft_in(0, 0)}, .ndst = 2, .nsrc = 1};
+    b->move(b, lane, &both);
+    copy(b, weft_out(0, 0), from);
+}
+
+static void two_readers_may_be_late(void **state)
+{
+    (void)state;
+    assert_int_equal(mark_of(write_sent_twice, WEFT_ALL_REDUCE), APART);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -219,6 +244,8 @@ int main(void)
         cmocka_unit_test(output_that_is_written_again_does_not_stay),
         cmocka_unit_test(scratch_does_not_stay),
         cmocka_unit_test(what_is_only_copied_may_be_written_by_its_sender),
+        cmocka_unit_test(what_was_folded_may_be_written_over),
+        cmocka_unit_test(two_readers_may_be_late),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,11 +12,11 @@
 #include <weft/types.h>
 
 typedef struct weft_signature {
-    uint8_t coll;     /* weft_coll_t */
-    uint8_t dtype;    /* weft_dtype_t */
-    uint8_t op;       /* weft_op_t; 0 for collectives that do not reduce */
-    uint8_t reserved; /* 0 */
-    uint32_t root;    /* 0 for collectives without root */
+    uint8_t coll;   /* weft_coll_t */
+    uint8_t dtype;  /* weft_dtype_t */
+    uint8_t op;     /* weft_op_t; 0 for collectives that do not reduce */
+    uint8_t greets; /* 0; not 0 in a greeting between devices (weft/plugin/draft/lanes.h) */
+    uint32_t root;  /* 0 for collectives without root */
     uint64_t count;
     uint32_t sequence; /* low bits of the sequence number in the communicator */
     uint32_t plan;     /* hash of algorithm, parameters and slicing */

@@ -118,14 +118,17 @@ static void select_describe(const weft_comm_state_t *state, const weft_args_t *a
                             const weft_tuner_choice_t *choice, const weft_plan_entry_t *entry,
                             const char *algo, weft_program_t *program)
 {
+    bool runs_plans = state->self.family->kernel.lanes != NULL;
     snprintf(program->reason, sizeof program->reason,
              "%s by %s on %u channel%s, %" PRIu64 " passes of %u chunks of %u slices of %" PRIu64
-             " bytes, kernel %s%s; %s; proved in %.1f ms%s",
+             " bytes%s, kernel %s%s; %s; proved in %.1f ms%s",
              weft_coll_name(args->coll), algo, program->channels, program->channels == 1 ? "" : "s",
              program->segmentation.passes, program->segmentation.k, choice->slices,
-             program->segmentation.slice * program->elem, state->self.family->kernel.props.variant,
-             state->self.family->kernel.lanes != NULL ? " running plans" : "", choice->reason,
-             entry->verify_seconds * 1e3, program->in_place ? "" : ", staged in place");
+             program->segmentation.slice * program->elem,
+             runs_plans && program->offload.meets ? ", whole between windows" : "",
+             state->self.family->kernel.props.variant, runs_plans ? " running plans" : "",
+             choice->reason, entry->verify_seconds * 1e3,
+             program->in_place ? "" : ", staged in place");
 }
 
 static uint32_t select_fold(uint64_t hash)
@@ -169,6 +172,8 @@ static void select_fill_program(const weft_comm_state_t *state, const weft_args_
         state->self.family->small_bytes > 0 ? WEFT_SLOT_NEAR : WEFT_SLOT_INLINE;
     program->memory.on_host = state->self.family->kernel.memory == NULL;
     program->in_place = entry->in_place != 0;
+    program->offload.meets =
+        entry->report.meets && !program->pre && !weft_coll_has_vectors(args->coll);
     program->memory.bytes = args->count * program->elem;
     program->signature = (weft_signature_t){
         .coll = (uint8_t)args->coll,

@@ -88,5 +88,10 @@ void weft_window_table_fini(const weft_comm_identity_t *self, weft_window_table_
                  "rank %" PRIu32 ": %" PRIu64 " messages by reference, %" PRIu64 " in landings",
                  self->rank, table->shared.sent, table->shared.landed);
     }
+    if (table->shared.whole > 0) {
+        weft_log(WEFT_LOG_DEBUG, "window",
+                 "rank %" PRIu32 ": %" PRIu64 " runs of blocks were whole: no slots, no slices",
+                 self->rank, table->shared.whole);
+    }
     weft_os_free(table->shared.reach);
 }

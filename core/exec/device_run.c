@@ -83,9 +83,10 @@ static void device_run_image_copy_code(image_t *image, const weft_plan_t *plan)
 /* Returns one WEFT_STABLE_*, or 0, as devices know it. */
 static uint32_t device_run_stable_flag(uint32_t stable)
 {
-    return stable == WEFT_STABLE_APART      ? WEFT_LANES_STABLE
-           : stable == WEFT_STABLE_IN_PLACE ? WEFT_LANES_STABLE_IN_PLACE
-                                            : 0;
+    return stable == WEFT_STABLE_APART ? WEFT_LANES_STABLE
+           : (stable & (WEFT_STABLE_IN_PLACE | WEFT_STABLE_FOLDED)) != 0
+               ? WEFT_LANES_STABLE_IN_PLACE
+               : 0;
 }
 
 static void device_run_image_copy_moves(image_t *image, const weft_program_t *program)
@@ -94,8 +95,9 @@ static void device_run_image_copy_moves(image_t *image, const weft_program_t *pr
     for (uint32_t i = 0; i < plan->nmoves; i++) {
         const weft_plan_move_t *m = &plan->moves[i];
         uint8_t stable = program->stable[i];
-        uint8_t flags = (uint8_t)(m->flags | device_run_stable_flag(stable & WEFT_STABLE_APART) |
-                                  device_run_stable_flag(stable & WEFT_STABLE_IN_PLACE));
+        uint8_t flags =
+            (uint8_t)(m->flags | device_run_stable_flag(stable & WEFT_STABLE_APART) |
+                      device_run_stable_flag(stable & (WEFT_STABLE_IN_PLACE | WEFT_STABLE_FOLDED)));
         image->moves[i] = (weft_lanes_move_t){.operand = m->operand,
                                               .after = m->after,
                                               .cnt = m->cnt,
@@ -144,6 +146,7 @@ static void device_run_image_describe(image_t *image, const weft_program_t *prog
     p->pairs = program->pairs != WEFT_PAIRS_NONE;
     p->channels = program->channels;
     p->messages = program->signature.coll == WEFT_SEND_RECV ? program->in_chunks : 0;
+    p->meets = program->offload.meets;
 }
 
 static weft_status_t device_prepare(const weft_program_t *program, weft_lanes_handle_t **handle_p)
@@ -296,8 +299,10 @@ weft_status_t weft_device_run_look(weft_interpreter_t *run, uint64_t number,
     weft_status_t status = program->offload.ops->poll(run->device_run.handle, number, state);
     if (state->zero_copied > run->device_run.referred) {
         weft_zero_copy_count(program->ports, program->nports,
-                             state->zero_copied - run->device_run.referred);
+                             state->zero_copied - run->device_run.referred,
+                             state->whole - run->device_run.whole);
         run->device_run.referred = state->zero_copied;
+        run->device_run.whole = state->whole;
     }
     if (status != WEFT_ERR_MISMATCH && status != WEFT_ERR_PROTO) {
         return status;

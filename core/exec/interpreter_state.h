@@ -56,6 +56,7 @@ typedef struct weft_device_run {
     weft_status_t started;        /* what start() returned */
     uint64_t moved;               /* slices done at the last look */
     uint64_t referred;            /* zero-copy messages so far */
+    uint64_t whole;               /* whole runs of blocks so far */
     uint32_t launched;            /* runs in streams that are not complete */
     bool under_way;               /* the device has the run, and the ports with it */
     bool told;                    /* the log says why a run stayed on the host */

@@ -80,6 +80,17 @@ weft_status_t weft_mapped_port_settle(weft_mapped_port_t *mapped)
     return status;
 }
 
+bool weft_mapped_port_pass_greetings(weft_port_t *port)
+{
+    bool told = true;
+    /* A peer that lies may always have one more: no more than slots in one look. */
+    for (uint32_t n = 0; n < port->slots && told && weft_mapped_port_is_greeted(port); n++) {
+        weft_mapped_port_release(port);
+        told = weft_mapped_port_is_told(port);
+    }
+    return told && !weft_mapped_port_is_greeted(port);
+}
+
 void weft_mapped_port_describe(const weft_mapped_port_t *mapped, weft_lanes_port_t *port)
 {
     port->fifo = (uint8_t *)mapped->control;

@@ -62,6 +62,10 @@ void weft_mapped_port_sleep(weft_mapped_port_t *mapped, uint64_t timeout_ns);
 
 void weft_mapped_port_wake_peer(weft_mapped_port_t *mapped);
 
+/* Releases greetings of a device (weft/plugin/draft/lanes.h), which say nothing to a host. Returns
+ * whether the message behind them is there. */
+bool weft_mapped_port_pass_greetings(weft_port_t *port);
+
 /* Describes the port to a device. Headers are WEFT_FIFO_HEADER_BYTES apart where a rank has one. */
 void weft_mapped_port_describe(const weft_mapped_port_t *mapped, weft_lanes_port_t *port);
 
@@ -90,6 +94,12 @@ static inline weft_slot_header_t *weft_mapped_port_header(const weft_port_t *por
                                           weft_port_slot(port) * mapped->header_stride);
 }
 
+/* Returns whether what is there is a greeting. */
+static inline bool weft_mapped_port_is_greeted(const weft_port_t *port)
+{
+    return weft_mapped_port_header(port)->signature.greets != 0;
+}
+
 /* Returns where a payload of up to near_bytes is, or goes. */
 static inline uint8_t *weft_mapped_port_near(const weft_port_t *port)
 {
@@ -109,13 +119,20 @@ static inline bool weft_mapped_port_refresh(weft_port_t *port)
     return port->next < port->limit;
 }
 
-static inline bool weft_mapped_port_can_receive(weft_port_t *port)
+/* Returns whether a message or a greeting is there. */
+static inline bool weft_mapped_port_is_told(weft_port_t *port)
 {
     weft_mapped_port_t *mapped = weft_mapped_port(port);
     const weft_slot_header_t *header = weft_mapped_port_header(port);
     return atomic_load_explicit(&header->sequence, memory_order_acquire) == port->next + 1 ||
            (mapped->words.headers != NULL &&
             weft_device_words_receive(&mapped->words, port->next, weft_port_slot(port)));
+}
+
+static inline bool weft_mapped_port_can_receive(weft_port_t *port)
+{
+    return weft_mapped_port_is_told(port) &&
+           (!weft_mapped_port_is_greeted(port) || weft_mapped_port_pass_greetings(port));
 }
 
 /* Makes sure that a payload can be written to the next slot. ERR_RESOURCE, with the peer. */

@@ -43,6 +43,7 @@ typedef struct weft_peer_windows {
 typedef struct weft_windows {
     weft_peer_windows_t *reach; /* per rank; NULL: no window yet */
     uint64_t sent;              /* messages whose payload stayed in a window */
+    uint64_t whole;             /* whole runs of blocks of a device (weft/plugin/draft/lanes.h) */
     uint64_t landed;            /* messages written where the receiver wanted them: landing.h */
 } weft_windows_t;
 

@@ -21,6 +21,7 @@ typedef struct weft_offload {
     const weft_kernel_lanes_t *ops; /* NULL: the host runs the program */
     weft_kernel_t *kernel;
     weft_lanes_queue_t *queue; /* of the communicator */
+    bool meets;                /* the ranks can meet before a run: core/plan/meeting.h */
 } weft_offload_t;
 
 /* The caller's function in place of a kernel's. */
@@ -67,7 +68,7 @@ typedef struct weft_program {
     uint8_t *stable; /* per MOVE: WEFT_STABLE_* */
     weft_plan_landings_t landings;
     weft_aims_t aims; /* what runs keep of their MOVEs for the next run */
-    char reason[320]; /* for weft_comm_explain */
+    char reason[352]; /* for weft_comm_explain */
 } weft_program_t;
 
 /* Counts and displacements of this rank's blocks in a vector collective, in elements. */

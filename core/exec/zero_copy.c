@@ -167,11 +167,13 @@ void weft_zero_copy_abandon(weft_port_t *port)
     }
 }
 
-void weft_zero_copy_count(weft_port_t *const *ports, uint32_t nports, uint64_t messages)
+void weft_zero_copy_count(weft_port_t *const *ports, uint32_t nports, uint64_t messages,
+                          uint64_t whole)
 {
     for (uint32_t i = 0; i < nports; i++) {
         if (weft_port_is_mapped(ports[i]) && weft_mapped_port(ports[i])->windows != NULL) {
             weft_mapped_port(ports[i])->windows->sent += messages;
+            weft_mapped_port(ports[i])->windows->whole += whole;
             return;
         }
     }

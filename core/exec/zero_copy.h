@@ -43,7 +43,9 @@ void weft_zero_copy_withdraw(weft_port_t *port);
 /* Ends the read that weft_zero_copy_resolve() began, if any, without releasing the message. */
 void weft_zero_copy_abandon(weft_port_t *port);
 
-/* Counts `messages` zero-copy messages that a device has sent over one of the ports. */
-void weft_zero_copy_count(weft_port_t *const *ports, uint32_t nports, uint64_t messages);
+/* Counts `messages` zero-copy messages that a device has sent over one of the ports, and `whole`
+ * whole runs of its blocks. */
+void weft_zero_copy_count(weft_port_t *const *ports, uint32_t nports, uint64_t messages,
+                          uint64_t whole);
 
 #endif

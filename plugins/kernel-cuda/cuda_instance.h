@@ -20,6 +20,7 @@ typedef struct cuda_config {
     int64_t threads;
     int64_t channels;
     bool share;
+    bool whole;
 } cuda_config_t;
 
 typedef struct cuda_range cuda_range_t; /* cuda_memory.c */
@@ -61,6 +62,7 @@ struct weft_kernel {
     uint32_t job_ranks;       /* of the job, on this device; 0: not told */
     bool blocking;            /* launches return when their kernels have ended */
     bool share;               /* other ranks may write to memory of the device */
+    bool whole;               /* runs over windows may be whole */
     _Atomic bool told_turns;  /* that processes share the device without MPS */
     pthread_mutex_t lock;     /* of the lists below: communicators of a family share the instance */
     cuda_range_t *ranges;     /* registered host memory */

@@ -57,6 +57,15 @@ static const weft_option_t cuda_options[] = {
      .help = "slots between ranks of one host lie in the receiver's device where the sender's can "
              "write there; no: in memory of the host",
      .flags = WEFT_OPTION_LOCAL},
+    {.name = "whole",
+     .type = WEFT_OPT_BOOL,
+     .offset = offsetof(cuda_config_t, whole),
+     .value = "yes",
+     .help =
+         "plans in which each rank sends to each other one move a whole chunk at once where all "
+         "ranks' buffers lie in windows; no: slices, as through slots; one rank that says no "
+         "is enough",
+     .flags = WEFT_OPTION_LOCAL},
     {.name = NULL},
 };
 
@@ -71,6 +80,7 @@ static weft_status_t cuda_create(const weft_host_t *host, const void *config,
     kernel->host = host;
     kernel->threads = (uint32_t)settings->threads / 32 * 32;
     kernel->share = settings->share;
+    kernel->whole = settings->whole;
     weft_status_t status = cuda_device_open(kernel, settings);
     if (status != WEFT_OK) {
         host->free(host, kernel);

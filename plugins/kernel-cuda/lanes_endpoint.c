@@ -164,6 +164,7 @@ weft_status_t lanes_endpoint_windows(weft_lanes_endpoint_t *end, const weft_lane
     weft_status_t status = cuda_guard_enter(end->kernel, &guard);
     if (status == WEFT_OK) {
         status = cuda_device_write(end->kernel, end->table, &table, sizeof table);
+        end->windows = table;
         cuda_guard_leave(&guard);
     }
     return status;

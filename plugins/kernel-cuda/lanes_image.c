@@ -103,6 +103,9 @@ static const char *lanes_image_refuse_program(const weft_lanes_program_t *p)
         p->channels > LANES_BLOCKS_MAX / p->nlanes) {
         return "numbers of the program are out of range";
     }
+    if (p->meets != 0 && (p->nlanes != 1 || p->messages != 0 || p->pairs != 0 || p->pre != 0)) {
+        return "a program that meets has several lanes, counts of its own or factors";
+    }
     if (p->messages != 0 && (p->channels != 1 || p->pre != 0 || p->final != 0)) {
         return "a bundle computes or has channels";
     }
@@ -145,6 +148,25 @@ static size_t lanes_image_lay(size_t *end, uint64_t count, size_t each)
     return at;
 }
 
+/* What all MOVEs that send have in common. */
+static void lanes_image_find_sent(lanes_image_t *image, const weft_lanes_program_t *p)
+{
+    image->stable = WEFT_LANES_STABLE | WEFT_LANES_STABLE_IN_PLACE;
+    for (uint32_t m = 0; m < p->nmoves; m++) {
+        const weft_lanes_operand_t *o = &p->operands[p->moves[m].operand];
+        const uint32_t ndst = p->moves[m].ndst;
+        bool sends = false, out = o[ndst].kind == WEFT_OPERAND_OUT;
+        for (uint32_t i = 0; i < ndst; i++) {
+            sends = sends || o[i].kind == WEFT_OPERAND_PORT;
+            out = out || o[i].kind == WEFT_OPERAND_OUT;
+        }
+        if (sends) {
+            image->stable &= p->moves[m].flags;
+            image->sends_out = image->sends_out || out;
+        }
+    }
+}
+
 static void lanes_image_plan_fixed(lanes_image_t *image, const weft_lanes_program_t *p, size_t *end)
 {
     image->lane = lanes_image_lay(end, p->nlanes + 1, sizeof *p->lane);
@@ -174,6 +196,7 @@ bool lanes_image_plan(lanes_image_t *image, const weft_lanes_program_t *program,
             image->nmasks++;
         }
     }
+    lanes_image_find_sent(image, program);
     lanes_image_plan_fixed(image, program, &end);
     image->words = lanes_image_lay(&end, image->nblocks, sizeof(uint64_t));
     image->graph_runs = lanes_image_lay(&end, image->nblocks, sizeof(uint64_t));
@@ -344,7 +367,8 @@ bool lanes_image_port(lanes_port_t *to, const weft_lanes_port_t *from, uint64_t 
                          .mask = from->slots - 1,
                          .slots = from->slots,
                          .gpudirect = from->gpudirect,
-                         .apart = apart};
+                         .apart = apart,
+                         .sends = from->sends};
     if (apart) {
         to->headers = from->headers;
         to->released = from->released;
@@ -361,6 +385,7 @@ void lanes_image_reset(const lanes_image_t *image, uint8_t *visible)
                                    .completed = record->completed,
                                    .ended = record->ended,
                                    .zero_copied = record->zero_copied,
+                                   .whole = record->whole,
                                    .blocked = -1,
                                    .mismatch = -1};
     }
@@ -441,6 +466,7 @@ static void lanes_image_look_at_lane(lanes_record_t *record, uint64_t run,
         state->moved += __atomic_load_n(&record->moved, __ATOMIC_RELAXED);
     }
     state->zero_copied += __atomic_load_n(&record->zero_copied, __ATOMIC_RELAXED);
+    state->whole += __atomic_load_n(&record->whole, __ATOMIC_RELAXED);
     state->begun |= is_in || (run != 0 && __atomic_load_n(&record->begun, __ATOMIC_RELAXED) >= run);
 }
 

@@ -31,7 +31,9 @@ typedef struct lanes_image {
     size_t device_bytes;
     size_t records, abort;
     size_t visible_bytes;
-    uint32_t looks; /* polls so far; each begins at another lane, to see all blocked ports */
+    uint32_t looks;  /* polls so far; each begins at another lane, to see all blocked ports */
+    uint64_t stable; /* WEFT_LANES_STABLE*: flags of all MOVEs that send */
+    bool sends_out;  /* some of them send what is in OUT */
 } lanes_image_t;
 
 /* Returns the number of ports of all channels. */

@@ -10,6 +10,7 @@
 #include "cuda_memory.h"
 #include "cuda_pool.h"
 #include "lanes_types.h"
+#include "lanes_meeting.h"
 #include "lanes_order.h"
 #include "lanes_poll.h"
 #include "lanes_queue.h"
@@ -80,8 +81,10 @@ static weft_status_t lanes_start_scratch_check(weft_lanes_handle_t *handle,
                                                const weft_lanes_call_t *call)
 {
     const weft_lanes_program_t *program = &handle->image.program;
-    const uint64_t bytes = (uint64_t)program->channels * program->tmp_chunks *
-                           call->segmentation.chunk * program->elem;
+    const uint64_t whole = handle->run.meeting.may != 0 ? handle->run.meeting.whole.chunk : 0;
+    const uint64_t chunk = call->segmentation.chunk > whole ? call->segmentation.chunk : whole;
+    const uint64_t bytes =
+        (uint64_t)program->channels * program->tmp_chunks * chunk * program->elem;
     void *tmp = handle->run.tmp;
     if (bytes <= handle->tmp_bytes) {
         return WEFT_OK;
@@ -182,7 +185,10 @@ static weft_status_t lanes_start_job_prepare(weft_lanes_queue_t *queue, const we
         !lanes_image_fits(&handle->image, call, handle->slot_bytes, why, sizeof why)) {
         status = host->set_error(host, WEFT_ERR_ARG, 0, "%s", why);
     }
-    status = status == WEFT_OK ? lanes_start_scratch_check(handle, call) : status;
+    if (status == WEFT_OK) {
+        lanes_meeting_set(handle, call, recorded);
+        status = lanes_start_scratch_check(handle, call);
+    }
     if (status == WEFT_OK) {
         *run = handle->run;
         lanes_image_call(run, call);

@@ -40,6 +40,7 @@ struct weft_lanes_endpoint {
     uint64_t fifo_bytes, payload_bytes;  /* registered bytes; 0: none */
     ptrdiff_t fifo_shift, payload_shift; /* from these to where the device sees them */
     void *table;                         /* lanes_windows_t in memory of the device, or NULL */
+    lanes_windows_t windows;             /* what is in it */
 };
 
 /* The last work that a queue has enqueued. */

@@ -59,7 +59,7 @@ void *fake_memory_real(const void *at);
  * as large, and where it was done before it changes nothing. */
 void fake_memory_aim(void *words, size_t bytes);
 /* What a kernel does with a word, at the address that it uses: counted if fake_cuda.counts. */
-enum { FAKE_READ, FAKE_GLANCE, FAKE_NOTE };
+enum { FAKE_READ, FAKE_GLANCE, FAKE_NOTE, FAKE_FENCE, FAKE_TELL };
 void fake_memory_count(int what, const void *word);
 
 /* Threads (fake_crew.c) ---------------------------------------------------------------------------- */

@@ -214,7 +214,11 @@ void fake_memory_count(int what, const void *word)
         return;
     }
     if (what != FAKE_READ) {
-        atomic_fetch_add(what == FAKE_GLANCE ? &fake_cuda.glances : &fake_cuda.notes, 1);
+        atomic_fetch_add(what == FAKE_GLANCE  ? &fake_cuda.glances
+                         : what == FAKE_NOTE  ? &fake_cuda.notes
+                         : what == FAKE_FENCE ? &fake_cuda.fences
+                                              : &fake_cuda.tells,
+                         1);
         return;
     }
     pthread_mutex_lock(&lock);

@@ -224,7 +224,7 @@ static void interrupt(scene_t *s, uint8_t how)
         atomic_store(&s->receive.control->withdrawn, how >> 2 & 1);
         break;
     default:
-        weft_zero_copy_count(ports, 2, how);
+        weft_zero_copy_count(ports, 2, how, how);
         FUZZ_NEED(s->windows.sent == sent + how);
     }
 }

@@ -11,6 +11,7 @@
 #ifndef KERNEL_CUDA_DEVICE_DEVICE_INTERPRETER_H
 #define KERNEL_CUDA_DEVICE_DEVICE_INTERPRETER_H
 
+#include "device_meeting.h"
 #include "moves.h"
 
 #define LANES_TICKS 63u /* look at the stop words in one of 64 steps; see also LANES_WAITS */
@@ -66,6 +67,53 @@ static WEFT_DEVICE uint32_t lanes_wait(lanes_block_t *b, const lanes_run_t *run)
     lanes_note_moved(b);
     lanes_note_blocked(b, b->idle.blocked);
     return lanes_stop_requested(run);
+}
+
+/* Meetings
+ * ----------------------------------------------------------------------------------------- */
+
+static WEFT_DEVICE uint32_t lanes_meeting_wait(lanes_block_t *b, const lanes_run_t *run,
+                                               uint32_t sends)
+{
+    uint32_t status = LANES_RUNNING;
+    while (status == LANES_RUNNING &&
+           (b->idle.blocked = lanes_meeting_blocker(b, run, sends)) >= 0) {
+        status = lanes_wait(b, run);
+    }
+    if (b->idle.noted) {
+        lanes_note_blocked(b, -1);
+    }
+    return status;
+}
+
+/* Meets the peers, if any of them take part. If all agree, the run is whole from here on. */
+static WEFT_DEVICE_CALL uint32_t lanes_meet(lanes_block_t *b, lanes_run_t *run)
+{
+    uint32_t whole = 0;
+    if (!lanes_meeting_begin(b, run, &whole)) {
+        return LANES_RUNNING;
+    }
+    uint32_t status = lanes_meeting_wait(b, run, 1);
+    if (status == LANES_RUNNING) {
+        if (whole != 0) {
+            lanes_meeting_turn(run);
+        }
+        lanes_greet(b, run, whole);
+        status = lanes_meeting_wait(b, run, 0);
+    }
+    if (status != LANES_RUNNING) {
+        return status;
+    }
+    b->whole = lanes_meeting_agreed(b, run, whole);
+    if (b->whole != 0) {
+        b->inlined = 0;
+        return status;
+    }
+    if (whole != 0) {
+        lanes_meeting_turn(run);
+    }
+    lanes_meeting_part(b, run);
+    return status;
 }
 
 /* Instructions
@@ -247,6 +295,8 @@ static WEFT_DEVICE_CALL void lanes_begin(lanes_block_t *b, const lanes_run_t *ru
     b->members = 0;
     b->at_bar = 0;
     b->found = 0;
+    b->whole = 0;
+    b->inlined = WEFT_FIFO_INLINE;
     b->idle.ticks = 0;
     b->idle.rounds = 0;
     b->idle.noted = 0;
@@ -300,9 +350,12 @@ static WEFT_DEVICE uint32_t lanes_drain(lanes_block_t *b, const lanes_run_t *run
 }
 
 /* The loop of the leader. Returns how the lane ended. */
-static WEFT_DEVICE uint32_t lanes_lead(lanes_block_t *b, const lanes_run_t *run)
+static WEFT_DEVICE uint32_t lanes_lead(lanes_block_t *b, lanes_run_t *run)
 {
     uint32_t status = b->begin;
+    if (status == LANES_RUNNING && run->meeting.meets != 0) {
+        status = lanes_meet(b, run);
+    }
     while (status == LANES_RUNNING && b->at.pass < run->segmentation.passes) {
         status = lanes_instruction(b, run);
         if (status == LANES_BLOCKED) {
@@ -310,6 +363,9 @@ static WEFT_DEVICE uint32_t lanes_lead(lanes_block_t *b, const lanes_run_t *run)
         } else if (status == LANES_COMPLETED) {
             status = lanes_tick(b, run);
         }
+    }
+    if (status == LANES_RUNNING && b->whole != 0) {
+        lanes_meeting_release(b, run);
     }
     status = status == LANES_RUNNING ? lanes_drain(b, run) : status;
     b->go = 0;
@@ -349,6 +405,7 @@ static WEFT_DEVICE void lanes_open(lanes_block_t *b, const lanes_run_t *run, uin
             ports[p].found = 0;
             ports[p].zero_copied = 0;
             ports[p].count = ports[p].windows != NULL ? ports[p].windows->count : 0;
+            lanes_meeting_aim(run, &ports[p]);
         }
     }
     device_barrier();
@@ -374,6 +431,9 @@ static WEFT_DEVICE_CALL void lanes_report(lanes_block_t *b, const lanes_run_t *r
     if (b->zero_copied != 0) {
         device_note64(&record->zero_copied, record->zero_copied + b->zero_copied);
     }
+    if (b->whole != 0) {
+        device_note64(&record->whole, record->whole + 1);
+    }
     if (status == LANES_COMPLETED) {
         run->passed[b->at.block] = b->at.passed + run->segmentation.passes;
     } else {
@@ -394,7 +454,7 @@ static WEFT_DEVICE_CALL void lanes_report(lanes_block_t *b, const lanes_run_t *r
 }
 
 /* Runs the lane of a block; all its threads call this. `b` is memory of the block. */
-static WEFT_DEVICE void lanes_run_lane(lanes_block_t *b, const lanes_run_t *run, uint32_t block)
+static WEFT_DEVICE void lanes_run_lane(lanes_block_t *b, lanes_run_t *run, uint32_t block)
 {
     uint32_t status = LANES_COMPLETED;
     lanes_open(b, run, block);

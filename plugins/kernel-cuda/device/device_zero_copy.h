@@ -35,7 +35,7 @@ static WEFT_DEVICE const uint8_t *lanes_zero_copy_target(const lanes_port_t *por
                                                          uint64_t bytes, uint32_t elem)
 {
     const lanes_windows_t *windows = port->windows;
-    if (at->window > port->count) {
+    if (at->window - 1 >= port->count) {
         return NULL;
     }
     const weft_lanes_window_t *window = &windows->window[at->window - 1];

@@ -253,6 +253,9 @@ static WEFT_DEVICE int lanes_signatures_match(lanes_block_t *b, const lanes_run_
         const uint64_t *signature = lanes_port_signature(m->port[i]);
         for (uint32_t w = 0; w < WEFT_FIFO_SIGNATURE_WORDS; w++) {
             theirs[w] = device_read64(&signature[w]);
+            if (w == 0 && b->whole != 0) {
+                theirs[w] &= ~(WEFT_FIFO_GREETS | WEFT_FIFO_WHOLE);
+            }
             differ |= theirs[w] ^ lanes_signature(run, m, w);
         }
         if (differ == 0) {
@@ -278,13 +281,13 @@ static WEFT_DEVICE int lanes_zero_copy_sources(lanes_block_t *b, const lanes_run
     for (uint32_t i = 0; i < m->move->nsrc; i++) {
         lanes_port_t *port = m->port[ndst + i];
         b->source_at[i] = NULL;
-        if (port == NULL || port->lengths != NULL || bytes <= WEFT_FIFO_INLINE) {
+        if (port == NULL || port->lengths != NULL || bytes <= b->inlined) {
             continue;
         }
         /* Copies: the peer can write shared memory at any time. */
         const uint64_t *words = lanes_word(lanes_port_header(port), WEFT_FIFO_ZERO_COPY_WINDOW);
         const lanes_zero_copy_t at = {device_read64(&words[0]), device_read64(&words[1])};
-        if (at.window == 0) {
+        if (at.window == 0 && b->whole == 0) {
             continue;
         }
         b->source_at[i] = lanes_zero_copy_target(port, &at, bytes, run->program.elem);
@@ -309,7 +312,7 @@ static WEFT_DEVICE void lanes_zero_copy_slice(lanes_block_t *b, const lanes_run_
         lanes_port_t *port = m->port[i];
         b->zero_copy[i].window = b->zero_copy[i].offset = 0;
         if (port == NULL || port->lengths != NULL || m->stable_operand == LANES_NOT_STABLE ||
-            bytes <= WEFT_FIFO_INLINE) {
+            bytes <= b->inlined) {
             continue;
         }
         b->zero_copy[i] = lanes_zero_copy_make(port, m->base[m->stable_operand] + offset, bytes);
@@ -414,10 +417,11 @@ static WEFT_DEVICE void lanes_combine_inline(lanes_block_t *b, const lanes_run_t
 }
 
 /* Writes the signature of a slice. */
-static WEFT_DEVICE void lanes_sign(const lanes_run_t *run, const lanes_member_t *m,
-                                   const lanes_port_t *port, const lanes_zero_copy_t *at,
-                                   uint64_t bytes)
+static WEFT_DEVICE void lanes_sign(const lanes_block_t *b, const lanes_run_t *run,
+                                   const lanes_member_t *m, uint32_t i, uint64_t bytes)
 {
+    const lanes_port_t *port = m->port[i];
+    const lanes_zero_copy_t *at = &b->zero_copy[i];
     uint64_t *signature = lanes_port_signature(port);
     for (uint32_t w = 0; w < WEFT_FIFO_SIGNATURE_WORDS; w++) {
         signature[w] = lanes_signature(run, m, w);
@@ -427,28 +431,35 @@ static WEFT_DEVICE void lanes_sign(const lanes_run_t *run, const lanes_member_t 
     }
     if (port->lengths != NULL) {
         port->lengths[port->next & port->mask] = (uint32_t)bytes;
-    } else if (bytes > WEFT_FIFO_INLINE) {
+    } else if (bytes > b->inlined) {
         uint64_t *words = lanes_word(lanes_port_header(port), WEFT_FIFO_ZERO_COPY_WINDOW);
         words[0] = at->window;
         words[1] = at->offset;
     }
 }
 
+/* Returns whether the peer of port i is told that a slice is there or released. In a whole run the
+ * greeting has told the first slice, and all are released at the end. */
+static WEFT_DEVICE uint32_t lanes_tells(const lanes_block_t *b, const lanes_member_t *m, uint32_t i)
+{
+    const lanes_port_t *port = m->port[i];
+    return port != NULL && (b->whole == 0 || (port->sends != 0 && port->greets == 0));
+}
+
 /* Publishes and releases slots after the data is in place, behind one fence of the whole system. */
 static WEFT_DEVICE void lanes_publish(const lanes_block_t *b, const lanes_run_t *run,
                                       const lanes_member_t *m, uint64_t bytes)
 {
-    uint32_t ndst = m->move->ndst, all = ndst + m->move->nsrc, ports = 0;
+    uint32_t ndst = m->move->ndst, all = ndst + m->move->nsrc, told = 0;
     for (uint32_t i = 0; i < all; i++) {
-        ports += m->port[i] != NULL;
-        if (i < ndst && m->port[i] != NULL) {
-            lanes_sign(run, m, m->port[i], &b->zero_copy[i], bytes);
+        told |= lanes_tells(b, m, i) << i;
+        if (i < ndst && (told >> i & 1) != 0) {
+            lanes_sign(b, run, m, i, bytes);
         }
     }
-    if (ports == 0) {
-        return;
+    if (told != 0) {
+        device_publish_fence();
     }
-    device_publish_fence();
     for (uint32_t i = 0; i < all; i++) {
         lanes_port_t *port = m->port[i];
         if (port == NULL) {
@@ -456,7 +467,13 @@ static WEFT_DEVICE void lanes_publish(const lanes_block_t *b, const lanes_run_t 
         }
         uint64_t *word = i < ndst ? lanes_word(lanes_port_header(port), WEFT_FIFO_HEADER_SEQUENCE)
                                   : port->released;
-        device_publish64(word, ++port->next);
+        port->next++;
+        if (b->whole != 0) {
+            port->greets = 0;
+        }
+        if ((told >> i & 1) != 0) {
+            device_publish64(word, port->next);
+        }
     }
 }
 
@@ -479,7 +496,7 @@ static WEFT_DEVICE_CALL uint32_t lanes_slice(lanes_block_t *b, const lanes_run_t
     }
     lanes_zero_copy_slice(b, run, m, bytes);
     if (count > 0) {
-        if (bytes <= WEFT_FIFO_INLINE) {
+        if (bytes <= b->inlined) {
             lanes_combine_inline(b, run, m, count);
         } else {
             lanes_combine_slots(b, run, m, count);

@@ -157,7 +157,8 @@ static WEFT_DEVICE void device_pause(uint32_t round)
 #include <string.h>
 #include <time.h>
 
-/* Tests count what a lane reads of FIFOs, which glances go to the host, and what it notes for it. */
+/* Tests count what a lane reads of FIFOs, which glances go to the host, what it notes for it, its
+ * fences, and the words that it publishes. */
 #ifndef DEVICE_COUNT
 #define DEVICE_COUNT(what, word) ((void)0)
 #endif
@@ -176,6 +177,7 @@ static inline uint64_t device_poll64(const uint64_t *word)
 
 static inline void device_acquire_fence(void)
 {
+    DEVICE_COUNT(FENCE, NULL);
 }
 
 static inline uint64_t device_glance64(const uint64_t *word)
@@ -209,10 +211,12 @@ static inline uint64_t device_add64_near(uint64_t *word, uint64_t n)
  * fences. */
 static inline void device_publish_fence(void)
 {
+    DEVICE_COUNT(FENCE, NULL);
 }
 
 static inline void device_publish64(uint64_t *word, uint64_t value)
 {
+    DEVICE_COUNT(TELL, word);
     __atomic_store_n(word, value, __ATOMIC_RELEASE);
 }
 

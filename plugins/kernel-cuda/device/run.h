@@ -43,7 +43,10 @@ typedef struct lanes_port {
     uint32_t looks;     /* in vain, at the words of devices */
     uint32_t in_fifo;   /* receive: the header of the slice found last is behind `fifo` */
     uint32_t by_host;   /* the peer's host told last: look at its words each time */
+    uint32_t sends;     /* 1: this end sends */
+    uint32_t greets;    /* 1: the next slice is a greeting: sent, or found and not yet taken */
     uint32_t reserved;
+    lanes_zero_copy_t in_at; /* send: IN of a run that may be whole; window 0: it cannot be */
 } lanes_port_t;
 
 /* A MOVE that progresses: the addresses of its current chunk. */
@@ -71,7 +74,7 @@ enum {
     LANES_BLOCKED = 4
 };
 
-/* The words of a lane; the lane writes them, the host reads them. Two cache lines. Numbers of runs
+/* The words of a lane; the lane writes them, the host reads them. Three cache lines. Numbers of runs
  * only grow, so that the host can ask about a run when later runs have begun. Captured runs have no
  * number; the lane counts them. */
 typedef struct lanes_record {
@@ -87,6 +90,8 @@ typedef struct lanes_record {
     int32_t mismatch;       /* port of that signature, or -1 */
     uint32_t bad_zero_copy; /* 1: the signature was right, the descriptor was invalid */
     uint64_t zero_copied;   /* descriptors sent in all runs that have ended */
+    uint64_t whole;         /* whole runs that have ended */
+    uint64_t reserved[7];
 } lanes_record_t;
 
 /* The vectors of a run. */
@@ -95,6 +100,14 @@ typedef struct lanes_vectors {
     const uint64_t *at; /* all of them, one behind the other */
     uint64_t words;     /* their length; 0: there are none */
 } lanes_vectors_t;
+
+/* What a run needs to be whole (weft/plugin/draft/lanes.h). */
+typedef struct lanes_meeting {
+    weft_lanes_segmentation_t whole; /* the segmentation that it then has */
+    uint64_t in_bytes, out_bytes;    /* of IN and OUT, if they are sent */
+    uint32_t meets;                  /* 1: it begins with a meeting … */
+    uint32_t may;                    /* … and may be whole as far as this rank is concerned */
+} lanes_meeting_t;
 
 /* One run, as its blocks get it. All pointers are the device's. */
 typedef struct lanes_run {
@@ -108,6 +121,7 @@ typedef struct lanes_run {
     uint8_t *out;
     uint8_t *tmp;
     weft_lanes_segmentation_t segmentation;
+    lanes_meeting_t meeting;
     lanes_vectors_t vectors;
     const weft_lanes_message_t *messages; /* of a bundle */
     uint64_t signature[WEFT_FIFO_SIGNATURE_WORDS];
@@ -181,6 +195,8 @@ typedef struct lanes_block {
     uint32_t members; /* MOVEs that progress; 0: the instruction is not entered yet */
     uint32_t at_bar;  /* 1: the arrival at a barrier is published */
     uint32_t found;   /* 1: looks at ports found something since the last fence */
+    uint32_t whole;   /* 1: the run is whole */
+    uint32_t inlined; /* bytes of the largest payload that is in a header */
     lanes_idle_t idle;
     uint64_t moved; /* slices done in this run */
     const weft_lanes_code_t *code;

@@ -72,6 +72,21 @@ extern "C" {
 
 #define WEFT_LANES_WINDOWS 16 /* windows of a communicator */
 
+/* Meetings. In a program that `meets`, a device begins a run whose chunks have more than
+ * WEFT_FIFO_INLINE bytes with a greeting: a header with WEFT_FIFO_GREETS in the first word of its
+ * signature, to each peer that has a window of this rank open. It waits for the first header of
+ * each peer that it has a window of open. With WEFT_FIFO_WHOLE a device says that all it will send
+ * lies in windows which all its peers have open, and the greeting is then also the descriptor of
+ * the first message.
+ *
+ * If this device and all its peers say so, the run is *whole*: each channel does one pass, number c
+ * for channel c, in which a chunk is one slice, and every slice is a zero-copy descriptor or empty.
+ * No slice is released before the lane has done all its MOVEs. Otherwise greetings are released,
+ * and the run goes as if there had been none. A host that finds a greeting releases it and looks
+ * for the next slice. */
+#define WEFT_FIFO_GREETS (UINT64_C(1) << 24)
+#define WEFT_FIFO_WHOLE (UINT64_C(2) << 24)
+
 /* A window as this process accesses it. */
 typedef struct weft_lanes_window {
     uint8_t *base;
@@ -194,6 +209,11 @@ typedef struct weft_lanes_program {
      * and one empty chunk if there is nothing in it; its `cnt` is 1. Every slice has the signature
      * of its message. There is one pass, of one channel, whose chunks are slices. */
     uint32_t messages;
+    /* 1: the ranks can meet, which all of them know. The program then has one lane, and a port to
+     * and from each other rank. The first message to each is a chunk of IN, in the order of the
+     * lane, which waits for nothing before. A run that sends everything from stable memory may
+     * be whole. */
+    uint32_t meets;
 } weft_lanes_program_t;
 
 /* Segmentation of the blocks; lengths in elements of one block. Chunk c of IN or OUT is piece c mod
@@ -252,6 +272,7 @@ typedef struct weft_lanes_state {
     uint32_t begun;              /* 1: the device has begun the run */
     uint32_t reserved;
     uint64_t zero_copied; /* descriptors sent in all runs of the handle that have ended */
+    uint64_t whole;       /* blocks that have ended whole runs of the handle */
 } weft_lanes_state_t;
 
 typedef struct weft_lanes_handle weft_lanes_handle_t; /* a prepared program */

@@ -102,6 +102,21 @@ static void messages_of_devices_and_hosts_come_in_order(void **state)
     close_port();
 }
 
+static void greetings_of_devices_are_passed(void **state)
+{
+    (void)state;
+    open_port(false);
+    device.headers[0].signature.greets = 1;
+    device_sends(0);
+    assert_false(weft_port_can_receive(&port.port));
+    assert_int_equal(atomic_load(&port.control->released), 1);
+    device_sends(1);
+    assert_true(comes());
+    assert_int_equal(weft_port_signature(&port.port)->count, 1001);
+    device.headers[0].signature.greets = 0;
+    close_port();
+}
+
 /* A header is read when its sequence says that it is whole, and not before. */
 static void a_header_is_read_behind_its_sequence(void **state)
 {
@@ -183,6 +198,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(messages_of_devices_and_hosts_come_in_order),
+        cmocka_unit_test(greetings_of_devices_are_passed),
         cmocka_unit_test(a_header_is_read_behind_its_sequence),
         cmocka_unit_test(what_is_released_is_what_device_or_host_says),
         cmocka_unit_test(looks_in_vain_become_rare),

@@ -293,10 +293,11 @@ static void messages_of_a_device_are_counted_where_there_are_windows(void **stat
     weft_mapped_port_t mapped = {.port.kind = WEFT_PORT_MAPPED, .windows = &windows};
     weft_port_t *ports[] = {&message, &alone.port, &mapped.port};
     (void)state;
-    weft_zero_copy_count(ports, 2, 5);
+    weft_zero_copy_count(ports, 2, 5, 2);
     assert_int_equal(windows.sent, 1);
-    weft_zero_copy_count(ports, 3, 5);
+    weft_zero_copy_count(ports, 3, 5, 2);
     assert_int_equal(windows.sent, 6);
+    assert_int_equal(windows.whole, 2);
 }
 
 int main(void)

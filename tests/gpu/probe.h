@@ -10,6 +10,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include "plugins/kernel-cuda/device/device_multicast.h"
+
 enum { PROBE_NOTES = 256, PROBE_APART = 16 /* words from one cache line to the next but one */ };
 
 /* Memory of the host that kernels see. */
@@ -62,6 +64,8 @@ cudaError_t probe_launch(const probe_job_t *job, uint32_t blocks, uint32_t threa
 /* Of the second kernel. */
 cudaError_t probe_launch_late(cudaStream_t stream);
 cudaError_t probe_load_late(void);
+/* On the current device. */
+cudaError_t probe_launch_multicast(const multicast_job_t *job, uint32_t blocks, uint32_t threads);
 #if defined(__cplusplus)
 }
 #endif
@@ -76,6 +80,7 @@ void probe_processes(int unused);
 void probe_launches(int unused);
 void probe_steps(int unused);
 void probe_slices(int unused);
+void probe_multicast(int unused);
 
 /* Ends the process with a line when a call fails that is not the question. */
 #define PROBE_OK(call) probe_must((call), #call)

@@ -31,6 +31,15 @@ cudaError_t probe_launch(const probe_job_t *job, uint32_t blocks, uint32_t threa
     return fake_launch(stream, grid_run, &grid, sizeof grid);
 }
 
+/* The runtime of threads has no multicast. */
+cudaError_t probe_launch_multicast(const multicast_job_t *job, uint32_t blocks, uint32_t threads)
+{
+    (void)job;
+    (void)blocks;
+    (void)threads;
+    return cudaErrorNotSupported;
+}
+
 static void late_run(const void *arg)
 {
     (void)arg;

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The table of docs/gpu.md is what the machine code of the plugin says.
 
-    test_compiler.py NVCC PLUGIN    reads the plugin with cuobjdump and nvdisasm
-    test_compiler.py                says that it is skipped: no CUDA Toolkit
+    test_compiler.py NVCC PLUGIN PROBE    reads the plugin, and the kernels of the program `probe`,
+                                          with cuobjdump and nvdisasm
+    test_compiler.py                      says that it is skipped: no CUDA Toolkit
 
 A kernel that spills, copies in narrow words or calls a division is seen here at the latest: nothing
 else on a machine without a GPU notices.
@@ -103,6 +104,18 @@ class MachineCode(unittest.TestCase):
                                      f"{architecture}, {name}")
 
 
+class Multicast(unittest.TestCase):
+    """The draft of an all-reduce in the switch, which nothing has run."""
+
+    def test_the_switch_sums(self):
+        for architecture, (_, found) in machine_code.read(PROBE, PROGRAMS).items():
+            lines = [one for function in found.values() for one in function]
+            sums = [machine_code.count(lines, "^LDGMC.*" + kind)
+                    for kind in (r"\.F32x4", r"\.F16x8", r"\.BF16x8")]
+            self.assertEqual(sums, [0, 0, 0] if architecture == "sm_80" else [1, 1, 1],
+                             architecture)
+
+
 class Reader(unittest.TestCase):
     """What is read is what the tools print."""
 
@@ -150,10 +163,10 @@ class Reader(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 3:
+    if len(sys.argv) < 4:
         print("SKIPPED: no nvcc: the table of docs/gpu.md is not compared with the machine code")
         sys.exit(77)
-    NVCC, PLUGIN = sys.argv[1], pathlib.Path(sys.argv[2]).resolve()
+    NVCC, PLUGIN, PROBE = sys.argv[1], *(pathlib.Path(name).resolve() for name in sys.argv[2:4])
     PROGRAMS = machine_code.tools(NVCC)
     if set(PROGRAMS) != set(machine_code.TOOLS):
         print(f"SKIPPED: no {' and '.join(sorted(set(machine_code.TOOLS) - set(PROGRAMS)))} "

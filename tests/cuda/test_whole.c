@@ -20,11 +20,12 @@ enum { RANKS_MAX = 8, BYTES = 256 << 10, CHANNELS = 3 };
 
 #define COMMON                                                                                     \
     "core.net=net-shm", "core.kernel=kernel-cuda", ("kernel-cuda.path=" WEFT_KERNEL_CUDA_FILE),    \
-        "exec.wait=sleep", "exec.slots=8", "exec.slot_bytes=4K", "plan.channel_bytes=64",          \
-        "exec.op_timeout=20s"
-enum { ONE_SHOT, TWO_SHOT };
-static const char *const settings[2][10] = {{COMMON, "plan.channels=3", "core.algo=algo-flat"},
-                                            {COMMON, "plan.channels=3", "core.algo=algo-direct"}};
+        "exec.wait=sleep", "exec.slots=8", "plan.channel_bytes=64", "exec.op_timeout=20s"
+enum { ONE_SHOT, TWO_SHOT, LONG };
+static const char *const settings[3][10] = {
+    {COMMON, "exec.slot_bytes=4K", "plan.channels=3", "core.algo=algo-flat"},
+    {COMMON, "exec.slot_bytes=4K", "plan.channels=3", "core.algo=algo-direct"},
+    {COMMON, "exec.slot_bytes=1M", "plan.channels=1", "core.algo=algo-direct"}};
 
 static pthread_barrier_t barrier;
 
@@ -308,6 +309,44 @@ static void one_rank_can_switch_it_off(void **state)
     fake_cuda.counts = false;
 }
 
+/* Tells of all ranks, in an all-reduce of two halves of `half` bytes in a window. */
+static uint32_t count_long(weft_comm_t *comm, size_t half)
+{
+    weft_window_t *window = NULL;
+    void *memory = NULL;
+    bool good = weft_mem_alloc_device(comm, 2 * half, &memory) == WEFT_OK &&
+                weft_window_register(comm, memory, 2 * half, &window) == WEFT_OK;
+    pthread_barrier_wait(&barrier);
+    const uint32_t before = atomic_load(&fake_cuda.tells);
+    pthread_barrier_wait(&barrier);
+    good = good &&
+           weft_all_reduce(memory, memory, 2 * half, WEFT_UINT8, WEFT_SUM, comm, NULL) == WEFT_OK;
+    pthread_barrier_wait(&barrier);
+    const uint32_t tells = atomic_load(&fake_cuda.tells) - before;
+    pthread_barrier_wait(&barrier);
+    good = good && weft_window_deregister(comm, window) == WEFT_OK;
+    return good && weft_mem_free(comm, memory) == WEFT_OK ? tells : 0;
+}
+
+static int count_limit(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    const size_t limit = (size_t)64 << 20;
+    int wrong = 0;
+    (void)arg;
+    NEED(count_long(comm, limit) == n * 4);
+    NEED(count_long(comm, limit + 64) > n * 4);
+    return wrong;
+}
+
+/* A run has to look whether it should stop. */
+static void chunks_that_would_take_long_are_cut(void **state)
+{
+    (void)state;
+    fake_cuda.counts = true;
+    assert_int_equal(run_with(LONG, 2, NULL, count_limit, NULL), 0);
+    fake_cuda.counts = false;
+}
+
 /* Who runs a call, and where its buffers are, each rank draws for itself. */
 static int take_turns(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
@@ -489,6 +528,7 @@ int main(void)
         cmocka_unit_test(what_a_call_takes_does_not_depend_on_its_length),
         cmocka_unit_test(all_run_in_slices_if_one_has_to),
         cmocka_unit_test(one_rank_can_switch_it_off),
+        cmocka_unit_test(chunks_that_would_take_long_are_cut),
         cmocka_unit_test(hosts_and_devices_and_places_take_turns),
         cmocka_unit_test(nobody_reads_too_early_or_is_read_too_late),
         cmocka_unit_test(a_graph_is_whole_whenever_there_are_windows),

@@ -129,13 +129,18 @@ static void draw_lanes_put_bar(const lanes_t *lanes, const timeline_event_t *e)
                          .stroke = e->final ? SVG_INK : NULL,
                          .width = 1.8,
                          .opacity = local ? 0.45 : 0};
-    svg_begin(svg, "rank %u lane %u instruction %u%s: chunk %u, %s%s%s", e->rank, e->lane, e->pc,
-              e->members > 1 ? " (par)" : "", e->chunk, e->receives != 0 ? "receives " : "",
+    char packed[24] = "";
+    if (e->chunks > 1) {
+        snprintf(packed, sizeof packed, " and %u more", e->chunks - 1);
+    }
+    svg_begin(svg, "rank %u lane %u instruction %u%s: chunk %u%s, %s%s%s", e->rank, e->lane, e->pc,
+              e->members > 1 ? " (par)" : "", e->chunk, packed, e->receives != 0 ? "receives " : "",
               e->combines != 0 ? "and combines " : "", e->sends != 0 ? "and sends" : "");
     svg_rect(svg, box, &paint);
     draw_lanes_mark_bar(lanes, e, box);
     char text[24];
-    snprintf(text, sizeof text, "%u%s", e->chunk, e->combines != 0 ? "+" : "");
+    snprintf(text, sizeof text, "%u%s%s", e->chunk, e->chunks > 1 ? "…" : "",
+             e->combines != 0 ? "+" : "");
     double size = fmin(11, 0.72 * box.h);
     if (svg_width(text, size) > box.w - 2) {
         snprintf(text, sizeof text, "%u", e->chunk);

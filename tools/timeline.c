@@ -97,14 +97,14 @@ static uint32_t timeline_chunk_of(const lane_t *lane, const weft_plan_view_t *mo
     bool wide_out = !wide_in && weft_coll_has_blocks(plan->coll, WEFT_OPERAND_OUT);
     const weft_plan_operand_t *wide = wide_in ? in : wide_out ? out : in != NULL ? in : out;
     if (wide != NULL) {
-        return weft_plan_chunk_at(wide, weft_plan_chunks(plan, wide->kind), lane->cursor.iteration,
-                                  step);
+        return weft_plan_chunk_of(move, wide, weft_plan_chunks(plan, wide->kind),
+                                  lane->cursor.iteration, step);
     }
     const weft_plan_operand_t *narrow = in != NULL ? in : out;
     if (narrow == NULL) {
         return 0;
     }
-    uint32_t chunk = weft_plan_chunk_at(narrow, weft_plan_chunks(plan, narrow->kind),
+    uint32_t chunk = weft_plan_chunk_of(move, narrow, weft_plan_chunks(plan, narrow->kind),
                                         lane->cursor.iteration, step);
     return plan->rank * plan->k + chunk % plan->k;
 }
@@ -145,6 +145,7 @@ static uint32_t timeline_record_event(run_t *run, const lane_t *lane, const memb
                            .pc = member->pc,
                            .iteration = lane->cursor.iteration,
                            .chunk = timeline_chunk_of(lane, &member->move, step),
+                           .chunks = weft_plan_packs(&member->move) ? member->move.cnt : 1,
                            .member = lane->par ? member->pc - lane->cursor.pc - 1 : 0,
                            .members = lane->par ? lane->nmembers : 1,
                            .combines = member->move.nsrc > 1 ? member->move.nsrc : 0,
@@ -292,8 +293,10 @@ static void timeline_begin_group(const run_t *run, lane_t *lane, const weft_code
     for (uint32_t i = 0; i < lane->nmembers; i++) {
         uint32_t pc = lane->cursor.pc + lane->par + i;
         weft_plan_view_t move = weft_plan_view(lane->plan, lane->cursor.code[pc].n);
-        lane->members[i] = (member_t){
-            .move = move, .pc = pc, .steps = move.cnt * run->input->slices, .at = lane->at};
+        lane->members[i] = (member_t){.move = move,
+                                      .pc = pc,
+                                      .steps = weft_plan_messages(&move) * run->input->slices,
+                                      .at = lane->at};
     }
 }
 

@@ -14,6 +14,7 @@
 typedef struct timeline_event {
     uint32_t rank, lane, pc, iteration;
     uint32_t chunk;           /* number that tells chunks of the job apart; see timeline_chunks() */
+    uint32_t chunks;          /* that the MOVE packs, of which that is the first; else 1 */
     uint32_t member, members; /* place in its PAR; 1 member outside of one */
     uint32_t sends, receives; /* ports used */
     uint32_t combines;        /* sources, if more than one */

@@ -119,12 +119,16 @@ static void select_describe(const weft_comm_state_t *state, const weft_args_t *a
                             const char *algo, weft_program_t *program)
 {
     bool runs_plans = state->self.family->kernel.lanes != NULL;
+    char packed[40] = "";
+    if (entry->cost.packed > 1) {
+        snprintf(packed, sizeof packed, ", up to %u chunks in a message", entry->cost.packed);
+    }
     snprintf(program->reason, sizeof program->reason,
              "%s by %s on %u channel%s, %" PRIu64 " passes of %u chunks of %u slices of %" PRIu64
-             " bytes%s, kernel %s%s; %s; proved in %.1f ms%s",
+             " bytes%s%s, kernel %s%s; %s; proved in %.1f ms%s",
              weft_coll_name(args->coll), algo, program->channels, program->channels == 1 ? "" : "s",
              program->segmentation.passes, program->segmentation.k, choice->slices,
-             program->segmentation.slice * program->elem,
+             program->segmentation.slice * program->elem, packed,
              runs_plans && program->offload.meets ? ", whole between windows" : "",
              state->self.family->kernel.props.variant, runs_plans ? " running plans" : "",
              choice->reason, entry->verify_seconds * 1e3,
@@ -155,7 +159,7 @@ static void select_fill_program(const weft_comm_state_t *state, const weft_args_
     weft_segmentation_params_t cut = {
         .k = entry->plan->k,
         .slices = choice->slices,
-        .slice_bytes = choice->slice_bytes,
+        .slice_bytes = weft_price_slice(&entry->cost, choice->slice_bytes),
         .channels = program->pairs == WEFT_PAIRS_LEARNED ? 1 : choice->channels};
     program->channels = cut.channels;
     if (weft_coll_has_vectors(args->coll)) {

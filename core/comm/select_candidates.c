@@ -8,10 +8,15 @@
 
 #include "core/base/coll.h"
 #include "core/base/log.h"
+#include "core/os/call_note.h"
 #include "core/comm/algo_variants.h"
 #include "core/comm/failure.h"
 #include "core/comm/vectors.h"
 #include "core/plan/hash.h"
+
+/* A longer message is not worth packing: what its chunks save is little beside the time of their
+ * bytes, and the receiver has none of them before the last one is there. */
+#define PACK_BYTES (UINT64_C(64) << 10)
 
 /* True if the choice depends on properties that only the verifier finds. */
 static bool candidates_needs_proof(const weft_comm_state_t *state, const weft_args_t *args)
@@ -52,6 +57,37 @@ static uint64_t candidates_hash_options(const weft_comm_state_t *state)
     return sum.hash;
 }
 
+/* Returns the bytes of a message that packs chunks, at most. 0: the slots are those of devices, too,
+ * or too small to be worth it. */
+static uint64_t candidates_pack_bytes(const weft_family_t *family)
+{
+    return family->small_bytes == 0          ? 0
+           : family->slot_bytes < PACK_BYTES ? family->slot_bytes
+                                             : PACK_BYTES;
+}
+
+/* Returns how many chunks the MOVEs of the call may pack. A power of two if not all that the algorithm
+ * asks for: plans are proved for few numbers. */
+static uint32_t candidates_pack(const weft_comm_state_t *state, const weft_algo_loaded_t *algo,
+                                const weft_args_t *args, const weft_algo_call_t *call)
+{
+    uint64_t bytes = args->count * weft_dtype_size(args->dtype), pack = 1;
+    uint64_t lines = bytes / WEFT_LINE + (bytes % WEFT_LINE != 0 || bytes == 0);
+    uint64_t fit = candidates_pack_bytes(state->self.family) / WEFT_LINE / lines;
+    if (fit < 2 || weft_coll_has_vectors(args->coll) ||
+        !WEFT_HAS(algo->ops, weft_algo_ops_t, pack) || algo->ops->pack == NULL) {
+        return 1;
+    }
+    weft_call_note_t before = weft_call_enter(algo->loaded->plugin->name, "pack");
+    uint32_t wanted = algo->ops->pack(algo->algo, call);
+    weft_call_leave(before);
+    fit = fit < WEFT_PACK_MAX ? fit : WEFT_PACK_MAX;
+    while (pack < wanted && 2 * pack <= fit) {
+        pack *= 2;
+    }
+    return wanted < pack ? wanted : (uint32_t)pack;
+}
+
 void weft_candidates_query(const weft_comm_state_t *state, const weft_algo_variant_t *variant,
                            const weft_args_t *args, uint32_t slices, weft_plan_query_t *query)
 {
@@ -77,6 +113,7 @@ void weft_candidates_query(const weft_comm_state_t *state, const weft_algo_varia
                                  .limit = state->self.family->settings.plan.verify_limit,
                                  .config = candidates_hash_options(state)};
     memcpy(query->call.params, variant->params, sizeof query->call.params);
+    query->call.pack = candidates_pack(state, algo, args, &query->call);
 }
 
 /* True if the user's choice rules the algorithm out. The choice does not apply to barriers and to
@@ -176,6 +213,10 @@ static bool candidates_has_properties(const weft_comm_state_t *state, const weft
     weft_vector_t need = weft_vectors_need(args->coll);
     if (candidates_needs_proof(state, args) && entry->report.verdict != WEFT_VERDICT_OK) {
         *why_p = "too large to be proved, raise plan.verify_limit";
+        return false;
+    }
+    if (entry->cost.packed > state->self.family->slot_bytes / WEFT_LINE) {
+        *why_p = "it packs more chunks than a slot has room for";
         return false;
     }
     if (need != WEFT_VECTOR_NONE && !candidates_serves_vectors(state, need, entry->report.vector)) {

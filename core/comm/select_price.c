@@ -14,6 +14,12 @@
 /* Smaller slices than a page save no memory. */
 #define SLICE_LEAST 4096u
 
+uint64_t weft_price_slice(const weft_cost_t *cost, uint64_t bytes)
+{
+    uint64_t lines = cost->packed > 1 ? bytes / cost->packed / WEFT_LINE : 0;
+    return cost->packed <= 1 ? bytes : lines > 0 ? lines * WEFT_LINE : WEFT_LINE;
+}
+
 /* Each channel carries its part at the speed that the device or the wire gives to one alone. */
 double weft_price_call(const weft_tuner_call_t *call, const weft_tuner_candidate_t *candidate,
                        uint32_t slices, uint64_t slice_bytes)
@@ -24,6 +30,7 @@ double weft_price_call(const weft_tuner_call_t *call, const weft_tuner_candidate
     if (slice_bytes > p->slice_most || slices > p->slices_most) {
         return INFINITY;
     }
+    slice_bytes = weft_price_slice(&p->cost, slice_bytes);
     weft_cost_model_t model = p->model;
     model.gamma = weft_cost_gamma(&p->cost, &p->model, &p->crowd, call->bytes, p->k);
     double alone = weft_cost_time(&p->cost, &model, part, p->k, slices, slice_bytes);

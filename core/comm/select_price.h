@@ -31,6 +31,10 @@ void weft_price_make(const weft_comm_state_t *state, const weft_args_t *args,
 double weft_price_call(const weft_tuner_call_t *call, const weft_tuner_candidate_t *candidate,
                        uint32_t slices, uint64_t slice_bytes);
 
+/* Returns the bytes of a slice of a plan whose messages have at most `bytes`: the chunks that a
+ * MOVE packs share them. */
+uint64_t weft_price_slice(const weft_cost_t *cost, uint64_t bytes);
+
 /* Returns the seconds of a message to rank `peer`. */
 double weft_price_message(const weft_comm_state_t *state, uint32_t peer, uint64_t bytes);
 

@@ -19,10 +19,18 @@ typedef struct weft_shape {
     uint8_t sends;    /* mask of operands: destinations that are ports */
     uint8_t receives; /* sources that are ports */
     uint8_t pre_mask; /* sources that are pre-multiplied, from bit 0 */
-    bool copies;      /* one source, no arithmetic */
+    bool copies; /* one source, no arithmetic; not of a packed MOVE, which has several places */
     uint8_t holder,
-        stable; /* operand that holds what is sent, if WEFT_STABLE_* of the run says so */
+        stable;    /* operand that holds what is sent, if WEFT_STABLE_* of the run says so */
+    uint8_t packs; /* weft_shape_packs_t */
 } weft_shape_t;
+
+/* Whether a MOVE is packed (packed.h). */
+typedef enum weft_shape_packs {
+    WEFT_PACKS_NOTHING = 0,
+    WEFT_PACKS,       /* … */
+    WEFT_PACKS_COPIES /* … and has one source, no arithmetic */
+} weft_shape_packs_t;
 
 /* One MOVE of one channel. */
 typedef struct weft_aim {

@@ -166,13 +166,26 @@ static weft_status_t device_prepare(const weft_program_t *program, weft_lanes_ha
     return status;
 }
 
+/* Devices know no packed MOVEs. Only plans that somebody wrote by hand have any there. */
+static bool device_run_packs(const weft_plan_t *plan)
+{
+    for (uint32_t i = 0; i < plan->nmoves; i++) {
+        if ((plan->moves[i].flags & WEFT_MOVE_PACKED) != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 weft_status_t weft_device_run_init(weft_device_run_t *device, const weft_program_t *program)
 {
     *device = (weft_device_run_t){.handle = NULL};
     if (program->offload.ops == NULL) {
         return WEFT_OK;
     }
-    weft_status_t status = device_prepare(program, &device->handle);
+    weft_status_t status = device_run_packs(program->plan)
+                               ? weft_fail(WEFT_ERR_UNSUPPORTED, 0, "it packs chunks into messages")
+                               : device_prepare(program, &device->handle);
     if (status == WEFT_ERR_UNSUPPORTED) {
         weft_log(WEFT_LOG_INFO, "exec", "a plan stays on the host: %s", weft_error_record()->text);
         return WEFT_OK;

@@ -45,6 +45,23 @@ static inline uint64_t weft_measure_start(const weft_interpreter_t *run, uint32_
                                      : v->out_displs[block];
 }
 
+/* Returns where a chunk of IN, OUT or TMP begins. */
+static inline uintptr_t weft_measure_address(const weft_interpreter_t *run,
+                                             const weft_plan_operand_t *o, uint32_t chunk,
+                                             const weft_lane_run_t *lane)
+{
+    const weft_program_t *program = run->program;
+    const weft_segmentation_t *g = &run->segmentation;
+    if (o->kind == WEFT_OPERAND_TMP) {
+        uint64_t before = (uint64_t)lane->channel * program->tmp_chunks + chunk;
+        return run->buffers[WEFT_OPERAND_TMP] + before * g->chunk * program->elem;
+    }
+    uint32_t part, block = weft_measure_block(run, chunk, &part);
+    uint64_t element =
+        weft_measure_start(run, o->kind, block) + lane->pass * g->pass + part * g->chunk;
+    return run->buffers[o->kind] + element * program->elem;
+}
+
 /* Returns the operand whose chunk says how long the MOVE is. */
 static inline const weft_plan_operand_t *weft_measure_operand(const weft_member_t *m)
 {

@@ -7,31 +7,16 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/exec/combination.h"
 #include "core/exec/landing.h"
 #include "core/exec/measure.h"
 #include "core/exec/nt_tuner.h"
+#include "core/exec/packed.h"
 #include "core/exec/zero_copy.h"
 
 #define NO_HOLDER UINT32_MAX
-/* Up to here a copy costs less than the way to the kernel. */
-#define SMALL_COPY 512u
 
 /* Operands ------------------------------------------------------------------------------------- */
-
-static uintptr_t member_operand_address(const weft_interpreter_t *run, const weft_plan_operand_t *o,
-                                        uint32_t chunk, const weft_lane_run_t *lane)
-{
-    const weft_program_t *program = run->program;
-    const weft_segmentation_t *g = &run->segmentation;
-    if (o->kind == WEFT_OPERAND_TMP) {
-        uint64_t before = (uint64_t)lane->channel * program->tmp_chunks + chunk;
-        return run->buffers[WEFT_OPERAND_TMP] + before * g->chunk * program->elem;
-    }
-    uint32_t part, block = weft_measure_block(run, chunk, &part);
-    uint64_t element =
-        weft_measure_start(run, o->kind, block) + lane->pass * g->pass + part * g->chunk;
-    return run->buffers[o->kind] + element * program->elem;
-}
 
 /* Sets what needs no addresses: which operands are ports, what the MOVE does with sources, and
  * which operand holds what it sends, in memory that does not change until the run ends
@@ -53,8 +38,11 @@ static void member_classify(const weft_interpreter_t *run, weft_member_t *m)
     shape->sends = (uint8_t)(ports & ((1u << ndst) - 1));
     shape->receives = (uint8_t)(ports ^ shape->sends);
     shape->pre_mask = (uint8_t)(pre >> ndst);
-    shape->copies = move->nsrc == 1 && pre == 0 &&
-                    !((move->flags & WEFT_MOVE_FINAL) != 0 && program->flags != 0);
+    bool copies = move->nsrc == 1 && pre == 0 &&
+                  !((move->flags & WEFT_MOVE_FINAL) != 0 && program->flags != 0);
+    bool packs = (move->flags & WEFT_MOVE_PACKED) != 0;
+    shape->copies = copies && !packs;
+    shape->packs = !packs ? WEFT_PACKS_NOTHING : copies ? WEFT_PACKS_COPIES : WEFT_PACKS;
     shape->holder = (uint8_t)holder;
     shape->stable = program->stable[move - program->plan->moves];
 }
@@ -79,7 +67,7 @@ static void member_aim(const weft_interpreter_t *run, const weft_lane_run_t *lan
         }
         uint32_t chunk =
             weft_plan_chunk_at(o, weft_measure_chunks(program, o->kind), lane->iteration, m->done);
-        m->at[i].address = member_operand_address(run, o, chunk, lane);
+        m->at[i].address = weft_measure_address(run, o, chunk, lane);
     }
     m->slice = 0;
     m->holder = member_holder(run, &m->shape);
@@ -164,7 +152,7 @@ void weft_member_offer_landings(const weft_interpreter_t *run, const weft_lane_r
         (void)weft_measure_block(run, landing->chunk, &part);
         weft_landing_chunk_t chunk = {
             .ahead = (uint64_t)landing->ahead * g->slices,
-            .to = (void *)member_operand_address(run, &out, landing->chunk, lane),
+            .to = (void *)weft_measure_address(run, &out, landing->chunk, lane),
             .bytes = weft_segmentation_chunk(g, g->count, lane->pass, part) * program->elem,
             .slice = g->slice * program->elem};
         weft_landing_offer(program->ports[lane->channel * plan->nports + landing->port], &chunk);
@@ -403,29 +391,15 @@ static void member_combine_destinations(const weft_interpreter_t *run, const wef
 
 static void member_combine(const weft_interpreter_t *run, const weft_member_t *m, uint64_t count)
 {
-    const weft_program_t *program = run->program;
-    const weft_plan_move_t *move = m->move;
     weft_combine_t c;
     c.count = count;
+    c.pre_mask = m->shape.pre_mask;
     member_combine_sources(run, m, &c);
     member_combine_destinations(run, m, &c);
     if (c.ndst == 0) {
         return;
     }
-    if (m->shape.copies && c.ndst == 1 && program->memory.on_host &&
-        count * program->elem <= SMALL_COPY) {
-        memcpy(c.dst[0], c.src[0], count * program->elem);
-        return;
-    }
-    c.pre_mask = m->shape.pre_mask;
-    c.flags = (move->flags & WEFT_MOVE_FINAL) != 0 ? program->flags : 0;
-    c.nranks = program->plan->nranks;
-    c.scalar = run->scalar;
-    if (program->user.fn != NULL && c.nsrc > 1) {
-        weft_user_combine(&program->user, program->dtype, &c);
-    } else {
-        program->combine(&c);
-    }
+    weft_combination_run(run, m->move, &c, m->shape.copies);
 }
 
 /* Returns whether a peer has taken back memory that the slice was read from. */
@@ -486,6 +460,19 @@ static void member_place(const weft_interpreter_t *run, const weft_member_t *m)
     }
 }
 
+/* A slice of all chunks. Their messages go through slots: they are in several places. */
+static weft_status_t member_packed_slice(weft_interpreter_t *run, const weft_lane_run_t *lane,
+                                         weft_member_t *m, uint64_t count)
+{
+    m->sends_there = false;
+    weft_status_t status = weft_packed_combine(run, lane, m, count);
+    if (status == WEFT_OK) {
+        status = member_publish(run, m, m->cnt * count * run->program->elem);
+        m->finished = ++m->slice == run->segmentation.slices;
+    }
+    return status;
+}
+
 weft_status_t weft_member_slice(weft_interpreter_t *run, const weft_lane_run_t *lane,
                                 weft_member_t *m)
 {
@@ -503,6 +490,9 @@ weft_status_t weft_member_slice(weft_interpreter_t *run, const weft_lane_run_t *
         return WEFT_ERR_MISMATCH;
     }
     uint64_t count = weft_segmentation_slice(g, m->shape.chunk, m->slice);
+    if (m->shape.packs != WEFT_PACKS_NOTHING) {
+        return member_packed_slice(run, lane, m, count);
+    }
     uint64_t bytes = count * run->program->elem;
     weft_status_t status = member_locate(run, m, bytes);
     if (status != WEFT_OK) {

@@ -30,7 +30,8 @@ static double cost_seconds(const weft_cost_work_t *work, const weft_cost_model_t
     double seconds = work->touched * bytes * model->gamma;
     for (uint32_t l = 0; l < WEFT_LEVELS; l++) {
         const weft_cost_edge_t *edge = &model->level[l];
-        seconds += work->hops[l] * edge->alpha + (work->edges[l] - work->hops[l]) * edge->overhead +
+        seconds += work->hops[l] * edge->alpha +
+                   (work->messages[l] - work->hops[l]) * edge->overhead +
                    work->edges[l] * bytes * edge->beta;
     }
     return seconds;
@@ -65,7 +66,8 @@ double weft_cost_crowd_time(const weft_cost_t *cost, const weft_cost_model_t *mo
     for (uint32_t l = 0; l < WEFT_LEVELS; l++) {
         const weft_cost_busy_t *busy = &model->busy[l];
         turns += cost->fill.hops[l] * crowd->ranks * ((double)passes * busy->turn + refill);
-        work += (double)cost->total_chunks[l] * (busy->slice + each * busy->beta);
+        work += (double)cost->total_messages[l] * busy->slice +
+                (double)cost->total_chunks[l] * each * busy->beta;
     }
     return (turns + count * crowd->part * work) / crowd->cores;
 }

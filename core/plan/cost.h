@@ -45,9 +45,10 @@ typedef struct weft_cost_model {
 /* Work in the units of the model. A transfer counts half at each end, so a rank that sends and
  * receives at once pays for one; a MOVE touches its sources and destinations, a copy counts one. */
 typedef struct weft_cost_work {
-    double hops[WEFT_LEVELS];  /* edges whose slice is waited for: each costs α; the others o */
-    double edges[WEFT_LEVELS]; /* slice transfers: each costs β per byte */
-    double touched;            /* slices combined or copied: each costs γ per byte */
+    double hops[WEFT_LEVELS];     /* messages that are waited for: each costs α; the others o */
+    double messages[WEFT_LEVELS]; /* transfers of a message, which may hold several slices */
+    double edges[WEFT_LEVELS];    /* slice transfers: each costs β per byte */
+    double touched;               /* slices combined or copied: each costs γ per byte */
 } weft_cost_work_t;
 
 /* The figures of a plan, per chunk of one slice. The price is linear in α, β, γ, o and the slice
@@ -59,11 +60,13 @@ typedef struct weft_cost {
     uint32_t lanes;           /* of the rank that has most */
     uint64_t link_chunks;     /* chunks per pass over the busiest edge */
     uint64_t link_chunks_min; /* … and over the idlest that is used at all */
-    uint64_t total_chunks[WEFT_LEVELS]; /* … and over all edges together */
+    uint64_t total_chunks[WEFT_LEVELS];   /* … and over all edges together */
+    uint64_t total_messages[WEFT_LEVELS]; /* … with one slice per chunk */
     uint64_t wire_chunks; /* … that leave, or enter, the host which sends or receives most */
     double total_touched; /* chunks that the MOVEs of all ranks read and write, per pass */
     uint64_t links;       /* edges: pairs of ranks in one direction with at least one queue */
     uint32_t fan;         /* ranks that one rank sends to, or receives from, at most */
+    uint32_t packed;      /* chunks that a message holds, at most; 1: none is packed */
 } weft_cost_t;
 
 /* What the ranks of one host share. */

@@ -9,12 +9,12 @@
 #include "core/os/os.h"
 #include "core/plan/plan_print.h"
 
-/* Walks the MOVEs of a lane, loops unrolled, that use one port; once per chunk. */
+/* Walks the MOVEs of a lane, loops unrolled, that use one port; once per message of a slice. */
 typedef struct dot_walk {
     const weft_plan_t *plan;
     const weft_plan_lane_t *lane;
     uint32_t port, sends;
-    uint32_t pc, iteration, chunk;
+    uint32_t pc, iteration, message;
 } dot_walk_t;
 
 static bool dot_uses_port(const weft_plan_view_t *move, uint32_t port, uint32_t sends)
@@ -53,11 +53,12 @@ static int64_t dot_walk_next(dot_walk_t *walk)
         if (code->opcode == WEFT_CODE_MOVE) {
             move = weft_plan_view(walk->plan, code->n);
         }
-        if (dot_uses_port(&move, walk->port, walk->sends) && walk->chunk < move.cnt) {
-            walk->chunk++;
+        if (dot_uses_port(&move, walk->port, walk->sends) &&
+            walk->message < weft_plan_messages(&move)) {
+            walk->message++;
             return walk->pc;
         }
-        walk->chunk = 0;
+        walk->message = 0;
         dot_walk_control(walk, code);
     }
 }

@@ -202,7 +202,7 @@ static bool draft_fits(weft_plan_draft_t *draft, uint32_t lane, const weft_move_
                           lane, pc, move->nsrc, move->ndst, WEFT_MOVE_MAX);
         return false;
     }
-    if ((move->flags & ~WEFT_MOVE_FINAL) != 0) {
+    if ((move->flags & ~(WEFT_MOVE_FINAL | WEFT_MOVE_PACKED)) != 0) {
         weft_plan_mistake(draft, WEFT_ERR_PLAN, "lane %u pc %u: unknown flags 0x%x", lane, pc,
                           move->flags);
     }
@@ -263,13 +263,14 @@ bool weft_plan_keep_move(weft_plan_draft_t *draft, uint32_t lane, const weft_mov
         return false;
     }
     uint32_t like = move->like.kind != WEFT_OPERAND_NONE ? WEFT_PLAN_LIKE : 0;
+    uint32_t flags = move->cnt > 1 ? move->flags : move->flags & ~WEFT_MOVE_PACKED;
     weft_plan_move_t kept = {.operand = plan->noperands,
                              .after = plan->nafters,
                              .cnt = move->cnt == 0 ? 1 : move->cnt,
                              .ndst = (uint8_t)move->ndst,
                              .nsrc = (uint8_t)move->nsrc,
                              .nafter = (uint8_t)move->nafter,
-                             .flags = (uint8_t)(move->flags | like)};
+                             .flags = (uint8_t)(flags | like)};
     draft_keep_all(draft, move);
     void *moves = weft_plan_grown(draft, plan->moves, plan->nmoves, sizeof *plan->moves);
     if (moves != NULL) {

@@ -29,13 +29,16 @@ static bool facts_passes_on(const weft_plan_view_t *move, uint64_t times)
 }
 
 static void facts_add_move(weft_plan_facts_t *facts, const weft_plan_view_t *move, uint64_t times,
-                           uint64_t *chunks)
+                           uint64_t *chunks, uint64_t *messages)
 {
     uint64_t moved = times * move->cnt, ends = 0;
     for (uint32_t i = 0; i < move->ndst + move->nsrc; i++) {
         const weft_plan_operand_t *operand = &move->dst[i];
         if (operand->kind == WEFT_OPERAND_PORT) {
             chunks[operand->index] += moved;
+            if (messages != NULL) {
+                messages[operand->index] += times * weft_plan_messages(move);
+            }
             ends++;
         }
     }
@@ -45,21 +48,22 @@ static void facts_add_move(weft_plan_facts_t *facts, const weft_plan_view_t *mov
     facts->hops += (double)times * (double)ends;
     facts->touched += (double)moved * (move->nsrc + move->ndst);
     facts->waits |= move->nafter != 0;
+    facts->packed = weft_plan_packs(move) && move->cnt > facts->packed ? move->cnt : facts->packed;
     bool direct = facts_is_direct(move);
     facts->direct = facts->direct && direct;
     facts->passes_on = facts->passes_on && (direct || facts_passes_on(move, times));
 }
 
-weft_plan_facts_t weft_plan_facts(const weft_plan_t *plan, uint64_t *chunks)
+weft_plan_facts_t weft_plan_facts(const weft_plan_t *plan, uint64_t *chunks, uint64_t *messages)
 {
-    weft_plan_facts_t facts = {.direct = true, .passes_on = plan->k == 1};
+    weft_plan_facts_t facts = {.packed = 1, .direct = true, .passes_on = plan->k == 1};
     for (uint32_t lane = 0; lane < plan->nlanes; lane++) {
         uint64_t times = 1;
         for (uint32_t pc = 0; pc < plan->lanes[lane].ncode; pc++) {
             const weft_code_t *code = &plan->lanes[lane].code[pc];
             if (code->opcode == WEFT_CODE_MOVE) {
                 weft_plan_view_t move = weft_plan_view(plan, code->n);
-                facts_add_move(&facts, &move, times, chunks);
+                facts_add_move(&facts, &move, times, chunks, messages);
             } else if (code->opcode == WEFT_CODE_LOOP || code->opcode == WEFT_CODE_END) {
                 times = code->opcode == WEFT_CODE_LOOP ? code->n : 1;
             }

@@ -13,14 +13,16 @@ typedef struct weft_plan_facts {
     double ends;    /* … from and into ports */
     double hops;    /* … counting each MOVE once, however many chunks it moves */
     double touched; /* … in sources and destinations */
-    bool waits;     /* some MOVE has `after` */
-    bool direct;    /* each MOVE goes from IN to ports or OUT, or from a port to OUT */
+    uint32_t packed; /* most chunks of a packed MOVE; 1: there is none */
+    bool waits;      /* some MOVE has `after` */
+    bool direct;     /* each MOVE goes from IN to ports or OUT, or from a port to OUT */
     /* As `direct`, or from a port to ports: one chunk, once in a pass, in a plan of one chunk a
      * block without waits and BARs. */
     bool passes_on;
 } weft_plan_facts_t;
 
-/* Also adds the chunks that each port passes on in one pass to chunks[port]. */
-weft_plan_facts_t weft_plan_facts(const weft_plan_t *plan, uint64_t *chunks);
+/* Also adds the chunks that each port passes on in one pass to chunks[port], and the messages that
+ * carry a slice of them to messages[port]; NULL: nobody asks. */
+weft_plan_facts_t weft_plan_facts(const weft_plan_t *plan, uint64_t *chunks, uint64_t *messages);
 
 #endif

@@ -93,8 +93,9 @@ static uint64_t network_hash_move(const weft_plan_t *plan, const weft_code_t *co
 {
     const weft_plan_view_t view = weft_plan_view(plan, code->n), *move = &view;
     uint64_t hash = WEFT_HASH_START;
-    hash = weft_hash_add(hash, (uint64_t)move->ndst << 48 | (uint64_t)move->nsrc << 40 |
-                                   (uint64_t)move->nafter << 32 | move->cnt);
+    hash = weft_hash_add(hash, (uint64_t)weft_plan_packs(move) << 56 | (uint64_t)move->ndst << 48 |
+                                   (uint64_t)move->nsrc << 40 | (uint64_t)move->nafter << 32 |
+                                   move->cnt);
     hash = weft_hash_mix(hash ^ network_hash_operands(move->dst, move->ndst));
     hash = weft_hash_mix(hash ^ network_hash_operands(move->src, move->nsrc));
     for (uint32_t i = 0; i < move->nafter; i++) {
@@ -178,7 +179,8 @@ static weft_status_t network_add_shape(weft_network_t *net, weft_plan_t *plan, u
 {
     void *shapes = net->shapes;
     uint64_t room = net->shapes_room;
-    uint64_t *chunks = weft_os_alloc(((size_t)plan->nports + 1) * sizeof *chunks, 0);
+    size_t nports = (size_t)plan->nports + 1;
+    uint64_t *chunks = weft_os_alloc(2 * nports * sizeof *chunks, 0), *messages = chunks + nports;
     if (chunks == NULL || !network_grow(&shapes, &room, net->nshapes, (uint64_t)net->nshapes + 1,
                                         sizeof *net->shapes)) {
         weft_os_free(chunks);
@@ -186,11 +188,13 @@ static weft_status_t network_add_shape(weft_network_t *net, weft_plan_t *plan, u
     }
     net->shapes = shapes;
     net->shapes_room = (uint32_t)room;
-    net->shapes[net->nshapes++] = (weft_network_shape_t){.hash = hash,
-                                                         .plan = plan,
-                                                         .owned = owned,
-                                                         .facts = weft_plan_facts(plan, chunks),
-                                                         .chunks = chunks};
+    net->shapes[net->nshapes++] =
+        (weft_network_shape_t){.hash = hash,
+                               .plan = plan,
+                               .owned = owned,
+                               .facts = weft_plan_facts(plan, chunks, messages),
+                               .chunks = chunks,
+                               .messages = messages};
     return WEFT_OK;
 }
 

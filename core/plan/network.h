@@ -27,7 +27,8 @@ typedef struct weft_network_shape {
     weft_plan_t *plan; /* of the first rank with it */
     bool owned;        /* destroyed with the network */
     weft_plan_facts_t facts;
-    uint64_t *chunks; /* by port, per pass */
+    uint64_t *chunks;   /* by port, per pass */
+    uint64_t *messages; /* … that carry a slice of them; behind the chunks */
 } weft_network_shape_t;
 
 typedef struct weft_network {

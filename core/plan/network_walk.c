@@ -34,18 +34,19 @@ static const weft_network_shape_t *network_walk_shape_of(const weft_network_t *n
 typedef struct load {
     uint32_t name;
     uint8_t level;
-    uint64_t chunks;
+    uint64_t chunks, messages;
 } load_t;
 
-static void network_walk_add_link(weft_cost_t *cost, const load_t *load, uint64_t chunks,
-                                  uint32_t times)
+static void network_walk_add_link(weft_cost_t *cost, const load_t *load, uint32_t times)
 {
+    uint64_t chunks = load->chunks;
     cost->link_chunks = chunks > cost->link_chunks ? chunks : cost->link_chunks;
     if (cost->links == 0 || chunks < cost->link_chunks_min) {
         cost->link_chunks_min = chunks;
     }
     cost->links += times;
     cost->total_chunks[load->level] += chunks * times;
+    cost->total_messages[load->level] += load->messages * times;
 }
 
 static int network_walk_compare_loads(const void *a, const void *b)
@@ -63,7 +64,10 @@ static uint32_t network_walk_sort_ports(const weft_network_t *net, uint32_t id, 
     uint32_t count = 0;
     for (uint32_t i = 0; i < shape->plan->nports; i++) {
         if (((ports[i].key & 1) != 0) == receives) {
-            loads[count++] = (load_t){ports[i].name, ports[i].level, shape->chunks[i]};
+            loads[count++] = (load_t){.name = ports[i].name,
+                                      .level = ports[i].level,
+                                      .chunks = shape->chunks[i],
+                                      .messages = shape->messages[i]};
         }
     }
     qsort(loads, count, sizeof *loads, network_walk_compare_loads);
@@ -77,13 +81,13 @@ static void network_walk_add_links(const weft_network_t *net, uint32_t id, bool 
 {
     uint32_t count = network_walk_sort_ports(net, id, receives, loads), fan = 0;
     for (uint32_t i = 0, next; i < count; i = next) {
-        uint64_t chunks = 0;
-        for (next = i; next < count && loads[next].name == loads[i].name; next++) {
-            chunks += loads[next].chunks;
+        for (next = i + 1; next < count && loads[next].name == loads[i].name; next++) {
+            loads[i].chunks += loads[next].chunks;
+            loads[i].messages += loads[next].messages;
         }
         fan++;
         if (!receives) {
-            network_walk_add_link(cost, &loads[i], chunks, net->size[id]);
+            network_walk_add_link(cost, &loads[i], net->size[id]);
         }
     }
     cost->fan = fan > cost->fan ? fan : cost->fan;
@@ -102,7 +106,9 @@ static weft_status_t network_walk_count_links(const weft_network_t *net, weft_co
     for (uint32_t id = 0; id < net->nclasses; id++) {
         network_walk_add_links(net, id, false, loads, cost);
         network_walk_add_links(net, id, true, loads, cost);
-        cost->total_touched += net->size[id] * network_walk_shape_of(net, id)->facts.touched;
+        const weft_plan_facts_t *facts = &network_walk_shape_of(net, id)->facts;
+        cost->total_touched += net->size[id] * facts->touched;
+        cost->packed = facts->packed > cost->packed ? facts->packed : cost->packed;
     }
     weft_os_free(loads);
     return WEFT_OK;
@@ -152,6 +158,7 @@ static weft_cost_work_t network_walk_busiest_rank(const weft_network_t *net)
         weft_cost_work_t work = {.touched = shape->facts.touched / 2};
         for (uint32_t i = 0; i < shape->plan->nports; i++) {
             work.edges[ports[i].level] += (double)shape->chunks[i] / 2;
+            work.messages[ports[i].level] += (double)shape->messages[i] / 2;
         }
         double edges = weft_cost_sum(work.edges);
         for (uint32_t l = 0; l < WEFT_LEVELS && edges > 0; l++) {
@@ -257,6 +264,7 @@ static void network_walk_keep(const weft_run_t *run, const weft_verify_report_t 
     for (uint32_t l = 0; l < WEFT_LEVELS; l++) {
         fill->hops[l] = run->chain.hops[l];
         fill->edges[l] = (double)run->chain.ends[l] / 2;
+        fill->messages[l] = (double)run->chain.messages[l] / 2;
     }
     result->cost.chain = run->chain.moves;
     for (uint32_t i = 0; i < run->queues.count; i++) {

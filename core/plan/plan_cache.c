@@ -26,12 +26,12 @@ typedef struct plan_key {
     weft_coll_t coll;
     uint32_t nranks, root, slots;
     int64_t params[WEFT_ALGO_PARAMS_MAX];
-    uint32_t slices, verify;
+    uint32_t slices, verify, pack, zero;
     uint64_t view, hosts, config, stamp, limit;
 } plan_key_t;
 
 /* Keys are compared as bytes. */
-_Static_assert(sizeof(plan_key_t) == 128 + 16 + 8 * WEFT_ALGO_PARAMS_MAX + 8 + 40, "no padding");
+_Static_assert(sizeof(plan_key_t) == 128 + 16 + 8 * WEFT_ALGO_PARAMS_MAX + 16 + 40, "no padding");
 
 /* A proof that another process makes is waited for so long; then this process proves, too. */
 #define CACHE_WAIT_SECONDS 60.0
@@ -78,6 +78,7 @@ static void plan_key_init(plan_key_t *key, const weft_plan_query_t *query)
     memcpy(key->params, query->call.params, sizeof key->params);
     key->slots = query->slots;
     key->slices = query->slices;
+    key->pack = weft_algo_call_pack(&query->call);
     key->view = weft_topo_view_hash(&query->view, query->call.nranks);
     key->hosts = plan_cache_hash_hosts(query->host, query->call.nranks);
     key->config = query->config;

@@ -118,6 +118,27 @@ static inline uint32_t weft_plan_chunk_at(const weft_plan_operand_t *o, uint32_t
     return (uint32_t)(c < 0 ? c + chunks : c);
 }
 
+/* Returns whether the chunks of the MOVE share messages. */
+static inline bool weft_plan_packs(const weft_plan_view_t *move)
+{
+    return (move->flags & WEFT_MOVE_PACKED) != 0;
+}
+
+/* Returns the messages that a port of the MOVE passes for each slice. */
+static inline uint32_t weft_plan_messages(const weft_plan_view_t *move)
+{
+    return weft_plan_packs(move) ? 1 : move->cnt;
+}
+
+/* Returns chunk `j` of an operand of the MOVE in an iteration of its LOOP. */
+static inline uint32_t weft_plan_chunk_of(const weft_plan_view_t *move,
+                                          const weft_plan_operand_t *o, uint32_t chunks,
+                                          uint32_t iteration, uint32_t j)
+{
+    return weft_plan_packs(move) ? weft_plan_chunk_at(o, chunks, iteration * move->cnt + j, 0)
+                                 : weft_plan_chunk_at(o, chunks, iteration, j);
+}
+
 /* Convert between the compact form and the builder's. */
 weft_move_t weft_plan_expand(const weft_plan_view_t *view);
 weft_operand_t weft_plan_expand_operand(const weft_plan_operand_t *operand);

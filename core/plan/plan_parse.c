@@ -28,9 +28,10 @@ typedef struct parser {
 } parser_t;
 
 static const char *const keywords[] = {
-    "plan",   "port",  "lane", "move",  "par",     "loop",    "end",   "bar",  "in",    "out",
-    "tmp",    "count", "like", "final", "after",   "ranks",   "rank",  "root", "lanes", "send",
-    "chunks", "to",    "from", "stop",  "receive", "channel", "along", "back", "ring",  "chain",
+    "plan",    "port",    "lane",  "move",  "par",    "loop",  "end",    "bar",
+    "in",      "out",     "tmp",   "count", "like",   "final", "after",  "ranks",
+    "rank",    "root",    "lanes", "send",  "chunks", "to",    "from",   "stop",
+    "receive", "channel", "along", "back",  "ring",   "chain", "packed",
 };
 
 static void plan_parse_complain(parser_t *parser, const char *format, ...) WEFT_PRINTF(2, 3);
@@ -322,6 +323,8 @@ static void parse_move(parser_t *parser)
     while (parser->status == WEFT_OK && parser->length != 0) {
         if (plan_parse_accept(parser, "count")) {
             move.cnt = plan_parse_expect_number(parser);
+        } else if (plan_parse_accept(parser, "packed")) {
+            move.flags |= WEFT_MOVE_PACKED;
         } else if (plan_parse_accept(parser, "like")) {
             move.like = parse_operand(parser);
         } else if (plan_parse_accept(parser, "final")) {
@@ -329,7 +332,7 @@ static void parse_move(parser_t *parser)
         } else if (plan_parse_accept(parser, "after")) {
             parse_after(parser, &move);
         } else {
-            plan_parse_unknown(parser, "count, like, final or after");
+            plan_parse_unknown(parser, "count, packed, like, final or after");
         }
     }
     if (parser->status == WEFT_OK) {

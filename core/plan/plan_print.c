@@ -36,7 +36,7 @@ static void print_move(const weft_plan_view_t *move, FILE *out)
     fputs(" <- ", out);
     print_operands(move->src, move->nsrc, out);
     if (move->cnt > 1) {
-        fprintf(out, " count %" PRIu32, move->cnt);
+        fprintf(out, " count %" PRIu32 "%s", move->cnt, weft_plan_packs(move) ? " packed" : "");
     }
     if (move->like->kind != WEFT_OPERAND_NONE) {
         fputs(" like ", out);

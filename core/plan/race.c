@@ -201,7 +201,7 @@ static uint64_t race_choose_ranks(weft_run_t *run, uint64_t rows, uint8_t mark, 
 
 weft_status_t weft_race_init_exact(weft_run_t *run, uint8_t mark, uint32_t *next_p)
 {
-    uint64_t rows = run->memory.nslots;
+    uint64_t rows = run->memory.nmessages;
     for (uint32_t i = 0; i < run->n; i++) {
         rows += race_rank_rows(run, i);
     }
@@ -215,7 +215,7 @@ weft_status_t weft_race_init_exact(weft_run_t *run, uint8_t mark, uint32_t *next
     }
     run->race.through_queues = true;
     run->race.slots_at = clocks;
-    return race_allocate(run, clocks + run->memory.nslots * dims, accesses);
+    return race_allocate(run, clocks + run->memory.nmessages * dims, accesses);
 }
 
 void weft_race_fini(weft_run_t *run)

@@ -49,15 +49,17 @@ static void race_par_use_operand(weft_run_t *run, const weft_run_lane_t *lane, u
     const weft_run_rank_t *rank = &run->ranks[lane->rank];
     bool writes = i < of->move.ndst;
     uint32_t s = writes ? i : i - of->move.ndst;
-    uint32_t kind = writes ? of->move.dst[s].kind : of->move.src[s].kind;
+    const weft_plan_operand_t *operand = writes ? &of->move.dst[s] : &of->move.src[s];
+    uint32_t kind = operand->kind;
     uint32_t base = writes ? of->dst[s] : of->src[s];
     if (kind == WEFT_OPERAND_PORT ||
         (kind == WEFT_OPERAND_IN && run->both == NULL && !run->input->in_place)) {
         return;
     }
     for (uint32_t j = 0; j < of->move.cnt; j++) {
-        uint32_t chunks = rank->chunks[kind];
-        uint32_t chunk = base + j >= chunks ? base + j - chunks : base + j;
+        weft_plan_operand_t first = {.index = base & WEFT_PLAN_INDEX_MAX,
+                                     .stride = operand->stride};
+        uint32_t chunk = weft_plan_chunk_of(&of->move, &first, rank->chunks[kind], 0, j);
         if (kind == WEFT_OPERAND_IN) {
             chunk = weft_run_alias(run, lane->rank, chunk);
         } else if (kind == WEFT_OPERAND_TMP) {

@@ -12,13 +12,14 @@
 #include "core/plan/run_step.h"
 
 static uint32_t run_engine_resolve(const weft_run_t *run, const weft_run_lane_t *lane,
-                                   const weft_plan_operand_t *operand)
+                                   const weft_plan_view_t *move, const weft_plan_operand_t *operand)
 {
     const weft_run_rank_t *rank = &run->ranks[lane->rank];
     if (operand->kind == WEFT_OPERAND_PORT) {
         return run->queues.of_port[rank->first_port + operand->index];
     }
-    return weft_plan_chunk_at(operand, rank->chunks[operand->kind], lane->cursor.iteration, 0);
+    return weft_plan_chunk_of(move, operand, rank->chunks[operand->kind], lane->cursor.iteration,
+                              0);
 }
 
 static bool run_engine_names_piece(const weft_plan_operand_t *operand)
@@ -36,14 +37,14 @@ static void run_engine_begin_member(const weft_run_t *run, const weft_run_lane_t
     member->chunk = member->slice = 0;
     member->ready = move->nafter == 0;
     if (move->like->kind != WEFT_OPERAND_NONE) {
-        piece = member->like = run_engine_resolve(run, lane, move->like);
+        piece = member->like = run_engine_resolve(run, lane, move, move->like);
     }
     for (uint32_t i = 0; i < move->nsrc; i++) {
-        member->src[i] = run_engine_resolve(run, lane, &move->src[i]);
+        member->src[i] = run_engine_resolve(run, lane, move, &move->src[i]);
         piece = run_engine_names_piece(&move->src[i]) ? member->src[i] : piece;
     }
     for (uint32_t i = 0; i < move->ndst; i++) {
-        member->dst[i] = run_engine_resolve(run, lane, &move->dst[i]);
+        member->dst[i] = run_engine_resolve(run, lane, move, &move->dst[i]);
         piece = run_engine_names_piece(&move->dst[i]) ? member->dst[i] : piece;
     }
     member->piece = piece < k ? piece : k == 1 ? 0 : piece % k;

@@ -54,12 +54,14 @@ uint32_t weft_run_connect(weft_run_t *run, const weft_run_way_t *way, uint32_t s
     uint64_t slices = chunks * run->slices * run->passes;
     uint32_t queue = run->queues.count++,
              room = slices < run->slots ? (uint32_t)slices : run->slots;
-    run->queues.list[queue] = (weft_run_queue_t){.ring_at = (uint32_t)run->memory.nslots,
+    run->queues.list[queue] = (weft_run_queue_t){.ring_at = (uint32_t)run->memory.nmessages,
                                                  .room = room,
                                                  .sender = sender,
                                                  .receiver = receiver};
     run->queues.ways[queue] = *way;
-    run->memory.nslots += room;
+    run->memory.nmessages += room;
+    uint64_t most = (uint64_t)room * run->memory.packed;
+    run->memory.nslots += slices < most ? slices : most;
     return queue;
 }
 

@@ -28,6 +28,8 @@ static void run_setup_measure_rank(weft_run_t *run, uint32_t index)
     rank->cells[WEFT_OPERAND_TMP] = run->memory.ncells;
     run->memory.ncells += (uint64_t)plan->tmp_chunks * run->slices;
     rank->leaf = weft_run_leaf(index);
+    run->memory.packed = run->facts[index].packed > run->memory.packed ? run->facts[index].packed
+                                                                       : run->memory.packed;
     run->nlanes += plan->nlanes;
     run->memory.nports += plan->nports;
     for (uint32_t i = 0; i < plan->nlanes; i++) {

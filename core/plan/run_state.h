@@ -27,32 +27,34 @@ typedef struct weft_run_cell {
     uint32_t tag, pc;
 } weft_run_cell_t;
 
-/* The longest chain of MOVEs up to a point: MOVEs, slices waited for, ends of edges, and operands
- * touched. */
+/* The longest chain of MOVEs up to a point: MOVEs, messages waited for, ends of edges that chunks
+ * and messages pass, and operands touched. */
 typedef struct weft_run_chain {
     uint32_t moves, touched;
-    uint32_t hops[WEFT_LEVELS], ends[WEFT_LEVELS];
+    uint32_t hops[WEFT_LEVELS], ends[WEFT_LEVELS], messages[WEFT_LEVELS];
 } weft_run_chain_t;
 
 /* An edge between hosts weighs as much as so many inside, where the longest chain is sought before
  * figures are known. */
 #define WEFT_RUN_BETWEEN 8u
 
+/* A value on its way. A message is a slot, or as many in a row as it packs chunks. */
 typedef struct weft_run_slot {
     uint64_t value, tree;
     weft_run_chain_t chain;
     uint32_t pass, piece, slice;
-    uint32_t extent; /* block of the job, for vector collectives */
-    uint32_t next;   /* next slot of its queue, or of the free list */
+    uint32_t extent;      /* block of the job, for vector collectives */
+    uint32_t next;        /* next slot of its queue, or of the free list */
+    uint32_t part, parts; /* number of the value in its message, values there */
 } weft_run_slot_t;
 
 /* A list of slots, taken from one stock that all queues share, so that no more memory is touched
- * than is in use at the same time. The clocks of a queue form a ring of `room` positions: S, or
- * fewer if fewer slices are ever pushed. */
+ * than is in use at the same time. The clocks of a queue form a ring of `room` positions, one for a
+ * message: S, or fewer if fewer are ever pushed. */
 typedef struct weft_run_queue {
     uint32_t ring_at, room;               /* clocks: first position, positions */
-    uint32_t head, used, peak;            /* oldest slice, number of slices, most of them */
-    uint32_t first, last;                 /* slots in use, if used is not 0 */
+    uint32_t head, used, peak;            /* oldest message, number of messages, most of them */
+    uint32_t first, last, values;         /* slots in use, and their number */
     uint32_t sender, receiver;            /* lanes of the run */
     uint8_t sender_waits, receiver_waits; /* member, plus one, that sleeps until this changes */
 } weft_run_queue_t;
@@ -71,7 +73,7 @@ typedef struct weft_run_member {
     uint32_t like;                                   /* chunk of move.like */
     uint32_t piece;
     uint32_t extent;       /* of the chunk in progress */
-    uint32_t chunk, slice; /* next to move */
+    uint32_t chunk, slice; /* next to move; of a packed MOVE chunk 0, and `cnt` in the end */
     bool ready;            /* its waits are over */
     weft_run_chain_t chain;
 } weft_run_member_t;
@@ -187,6 +189,8 @@ typedef struct weft_run_memory {
     weft_run_chain_t *ends;
     uint32_t *finished;
     uint64_t nports, nmembers, nends, ncells, nslots;
+    uint64_t nmessages; /* positions of the clocks of all queues */
+    uint32_t packed;    /* most chunks of a message */
 } weft_run_memory_t;
 
 typedef struct weft_run_trail weft_run_trail_t;
@@ -278,12 +282,17 @@ static inline uint32_t weft_run_back_index(const weft_run_queue_t *queue)
     return at >= queue->room ? at - queue->room : at;
 }
 
-/* The chunk that the operand starting at chunk `base` has reached. */
+/* The chunk that an operand of the MOVE, starting at chunk `base`, has reached. */
 static inline uint32_t weft_run_chunk_now(const weft_run_t *run, const weft_run_lane_t *lane,
-                                          const weft_run_member_t *member, uint32_t kind,
-                                          uint32_t base)
+                                          const weft_run_member_t *member,
+                                          const weft_plan_operand_t *operand, uint32_t base)
 {
-    uint32_t chunk = base + member->chunk, chunks = run->ranks[lane->rank].chunks[kind];
+    uint32_t chunk = base + member->chunk, chunks = run->ranks[lane->rank].chunks[operand->kind];
+    if (weft_plan_packs(&member->move)) {
+        weft_plan_operand_t first = {.index = base & WEFT_PLAN_INDEX_MAX,
+                                     .stride = operand->stride};
+        return weft_plan_chunk_of(&member->move, &first, chunks, 0, member->chunk);
+    }
     return chunk >= chunks ? chunk - chunks : chunk;
 }
 

@@ -107,7 +107,12 @@ static void run_step_check_slot(weft_run_t *run, const weft_run_lane_t *lane,
                                 const weft_run_member_t *member, const weft_run_way_t *way,
                                 const weft_run_slot_t *slot)
 {
-    if (slot->pass != lane->cursor.pass) {
+    uint32_t parts = weft_plan_packs(&member->move) ? member->move.cnt : 1;
+    if (slot->parts != parts) {
+        weft_run_finding(run, WEFT_VERDICT_MALFORMED, lane, member->pc,
+                         "expects %u chunks in a message from rank %u channel %u, which packed %u",
+                         parts, way->from, way->channel, slot->parts);
+    } else if (slot->pass != lane->cursor.pass) {
         weft_run_finding(run, WEFT_VERDICT_UNMATCHED, lane, member->pc,
                          "takes a slice of pass %u in pass %u from rank %u channel %u", slot->pass,
                          lane->cursor.pass, way->from, way->channel);
@@ -147,7 +152,7 @@ static void run_step_see_extent(weft_run_t *run, const weft_run_lane_t *lane,
             continue;
         }
         uint32_t base = is_src ? member->src[at] : is_dst ? member->dst[at] : member->like;
-        uint32_t chunk = weft_run_chunk_now(run, lane, member, operand->kind, base);
+        uint32_t chunk = weft_run_chunk_now(run, lane, member, operand, base);
         uint32_t one = weft_run_extent(lane->plan, operand->kind, chunk);
         if (extent != WEFT_RUN_NONE && one != extent) {
             run->vector = WEFT_VECTOR_NONE;
@@ -185,6 +190,8 @@ static void run_step_chain_begin(weft_run_t *run, const weft_run_lane_t *lane,
     member->chain.moves++;
     member->chain.ends[0] += ends[0] * move->cnt;
     member->chain.ends[1] += ends[1] * move->cnt;
+    member->chain.messages[0] += ends[0] * weft_plan_messages(move);
+    member->chain.messages[1] += ends[1] * weft_plan_messages(move);
     member->chain.touched += (move->nsrc + move->ndst) * move->cnt;
 }
 
@@ -198,13 +205,17 @@ static result_t run_step_pop(weft_run_t *run, const weft_run_lane_t *lane,
         run->vector = WEFT_VECTOR_NONE;
     }
     result_t result = {slot->value, slot->tree};
+    bool taken = slot->part == 0;
     uint32_t freed = queue->first;
     queue->first = slot->next;
     run->queues.slot[freed].next = run->queues.free_slot;
     run->queues.free_slot = freed + 1;
-    queue->head = queue->head + 1 == queue->room ? 0 : queue->head + 1;
-    queue->used--;
-    run_step_wake_member(run, queue->sender, &queue->sender_waits);
+    queue->values--;
+    if (taken) {
+        queue->head = queue->head + 1 == queue->room ? 0 : queue->head + 1;
+        queue->used--;
+        run_step_wake_member(run, queue->sender, &queue->sender_waits);
+    }
     return result;
 }
 
@@ -223,18 +234,23 @@ static void run_step_push(weft_run_t *run, const weft_run_lane_t *lane,
 {
     weft_run_queue_t *queue = &run->queues.list[index];
     uint32_t at = run_step_take_slot(run);
+    bool packs = weft_plan_packs(&member->move);
+    uint32_t part = packs ? member->chunk : 0;
     run->queues.slot[at] = (weft_run_slot_t){.value = result.value,
                                              .tree = result.tree,
                                              .chain = member->chain,
                                              .pass = lane->cursor.pass,
                                              .piece = member->piece,
                                              .slice = member->slice,
-                                             .extent = member->extent};
-    if (queue->used++ == 0) {
+                                             .extent = member->extent,
+                                             .part = part,
+                                             .parts = packs ? member->move.cnt : 1};
+    if (queue->values++ == 0) {
         queue->first = at;
     } else {
         run->queues.slot[queue->last].next = at;
     }
+    queue->used += part == 0;
     queue->last = at;
     if (queue->used > queue->peak) {
         queue->peak = queue->used;
@@ -253,7 +269,7 @@ static result_t run_step_fold(weft_run_t *run, const weft_run_lane_t *lane,
         if (kind == WEFT_OPERAND_PORT) {
             one = run_step_pop(run, lane, member, member->src[i]);
         } else if (run->values) {
-            uint32_t chunk = weft_run_chunk_now(run, lane, member, kind, member->src[i]);
+            uint32_t chunk = weft_run_chunk_now(run, lane, member, &move->src[i], member->src[i]);
             one = kind == WEFT_OPERAND_IN ? run_step_read_input(run, lane, member, chunk)
                                           : run_step_read_memory(run, lane, member, kind, chunk);
         }
@@ -272,10 +288,10 @@ static result_t run_step_fold(weft_run_t *run, const weft_run_lane_t *lane,
 }
 
 static void run_step_store(weft_run_t *run, const weft_run_lane_t *lane,
-                           const weft_run_member_t *member, uint32_t kind, uint32_t chunk,
-                           result_t result)
+                           const weft_run_member_t *member, uint32_t i, result_t result)
 {
-    chunk = weft_run_chunk_now(run, lane, member, kind, chunk);
+    const weft_plan_operand_t *to = &member->move.dst[i];
+    uint32_t kind = to->kind, chunk = weft_run_chunk_now(run, lane, member, to, member->dst[i]);
     uint64_t at = weft_run_cell_of(run, lane, member, kind, chunk);
     if (lane->clocked) {
         weft_race_write(run, lane, member, at, result.value);
@@ -284,10 +300,54 @@ static void run_step_store(weft_run_t *run, const weft_run_lane_t *lane,
         .value = result.value, .tree = result.tree, .tag = lane->cursor.pass + 1, .pc = member->pc};
 }
 
+/* One value of the message: the slice in progress of the chunk in progress. */
+static void run_step_move_value(weft_run_t *run, const weft_run_lane_t *lane,
+                                const weft_run_member_t *member)
+{
+    const weft_plan_view_t *move = &member->move;
+    if (run->trail != NULL) {
+        weft_trail_read(run, lane, member);
+    }
+    result_t result = run_step_fold(run, lane, member);
+    for (uint32_t i = 0; i < move->ndst; i++) {
+        if (move->dst[i].kind == WEFT_OPERAND_PORT) {
+            run_step_push(run, lane, member, member->dst[i], result);
+        } else if (run->values) {
+            run_step_store(run, lane, member, i, result);
+        }
+    }
+    if (run->trail != NULL) {
+        weft_trail_write(run, lane, member);
+    }
+    run->steps++;
+}
+
+/* A packed MOVE: the same slice of all chunks. After the last slice it is through with them. */
+static void run_step_move_packed(weft_run_t *run, const weft_run_lane_t *lane,
+                                 weft_run_member_t *member)
+{
+    for (; member->chunk < member->move.cnt && run->report->verdict == WEFT_VERDICT_OK;
+         member->chunk++) {
+        run_step_move_value(run, lane, member);
+    }
+    if (++member->slice < run->slices) {
+        member->chunk = 0;
+    }
+}
+
 static void run_step_move_slice(weft_run_t *run, const weft_run_lane_t *lane,
                                 weft_run_member_t *member)
 {
-    const weft_plan_view_t *move = &member->move;
+    run_step_move_value(run, lane, member);
+    if (++member->slice == run->slices) {
+        member->slice = 0;
+        member->chunk++;
+        member->piece = member->piece + 1 == lane->plan->k ? 0 : member->piece + 1;
+    }
+}
+
+static void run_step_move(weft_run_t *run, const weft_run_lane_t *lane, weft_run_member_t *member)
+{
     if (member->chunk == 0 && member->slice == 0) {
         run_step_chain_begin(run, lane, member);
     }
@@ -297,35 +357,20 @@ static void run_step_move_slice(weft_run_t *run, const weft_run_lane_t *lane,
     if (lane->clocked) {
         weft_race_begin_step(run, lane, member);
     }
-    result_t result = run_step_fold(run, lane, member);
-    for (uint32_t i = 0; i < move->ndst; i++) {
-        if (move->dst[i].kind == WEFT_OPERAND_PORT) {
-            run_step_push(run, lane, member, member->dst[i], result);
-        } else if (run->values) {
-            run_step_store(run, lane, member, move->dst[i].kind, member->dst[i], result);
-        }
+    if (weft_plan_packs(&member->move)) {
+        run_step_move_packed(run, lane, member);
+    } else {
+        run_step_move_slice(run, lane, member);
     }
     if (lane->clocked) {
         weft_race_end_step(run, lane, member);
     }
-    run->steps++;
 }
 
 void weft_run_advance(weft_run_t *run, weft_run_lane_t *lane, weft_run_member_t *member)
 {
     while (member->chunk < member->move.cnt && run->report->verdict == WEFT_VERDICT_OK &&
            !run_step_blocked(run, lane, member)) {
-        if (run->trail != NULL) {
-            weft_trail_read(run, lane, member);
-        }
-        run_step_move_slice(run, lane, member);
-        if (run->trail != NULL) {
-            weft_trail_write(run, lane, member);
-        }
-        if (++member->slice == run->slices) {
-            member->slice = 0;
-            member->chunk++;
-            member->piece = member->piece + 1 == lane->plan->k ? 0 : member->piece + 1;
-        }
+        run_step_move(run, lane, member);
     }
 }

@@ -55,6 +55,9 @@ static weft_vector_t run_vector_of_pairs(const weft_run_t *run)
 
 weft_vector_t weft_run_vector(const weft_run_t *run)
 {
+    if (run->memory.packed > 1) {
+        return WEFT_VECTOR_NONE; /* chunks of a message are equally long */
+    }
     switch (run->input->plans[0]->coll) {
     case WEFT_REDUCE_SCATTER:
     case WEFT_ALL_GATHER:

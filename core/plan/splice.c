@@ -139,6 +139,9 @@ static spliced_t splice_spliced_of(const splice_t *splice, const weft_code_t *co
 {
     spliced_t spliced = {.move = weft_plan_view(splice->plan, code->n)};
     const weft_plan_view_t *move = &spliced.move;
+    if (weft_plan_packs(move)) {
+        splice_mistake(splice, "a plan that is a part of another must not pack");
+    }
     bool has_piece = false;
     for (uint32_t i = 0; i < move->ndst + move->nsrc; i++) {
         const weft_plan_operand_t *o = &move->dst[i];

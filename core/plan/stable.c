@@ -85,11 +85,12 @@ static void stable_count_writes(chunks_t *c, uint32_t index, uint32_t iteration,
     (void)arg;
     for (uint32_t d = 0; d < move.ndst; d++) {
         for (uint32_t j = 0; move.dst[d].kind == WEFT_OPERAND_OUT && j < move.cnt; j++) {
-            uint32_t chunk = weft_plan_chunk_at(&move.dst[d], c->out, iteration, j);
+            uint32_t chunk = weft_plan_chunk_of(&move, &move.dst[d], c->out, iteration, j);
             uint32_t from = WEFT_PLAN_NO_CHUNK;
             if (from_in) {
-                from = weft_plan_alias(c->plan, c->plan->rank,
-                                       weft_plan_chunk_at(&move.src[0], c->in, iteration, j));
+                from =
+                    weft_plan_alias(c->plan, c->plan->rank,
+                                    weft_plan_chunk_of(&move, &move.src[0], c->in, iteration, j));
             }
             stable_count(&c->written[chunk]);
             if (from != chunk) {
@@ -111,10 +112,10 @@ static bool stable_sends(const weft_plan_view_t *move)
     return found;
 }
 
-/* What holds the payload, or NULL. */
+/* What holds the payload, or NULL; that of a packed MOVE lies in several places. */
 static const weft_plan_operand_t *stable_holder(const chunks_t *c, const weft_plan_view_t *move)
 {
-    if (!stable_sends(move)) {
+    if (!stable_sends(move) || weft_plan_packs(move)) {
         return NULL;
     }
     for (uint32_t d = 0; d < move->ndst; d++) {
@@ -203,7 +204,7 @@ weft_status_t weft_plan_stable(const weft_plan_t *plan, const weft_stable_arithm
 typedef struct stable_search {
     weft_plan_landing_t *list;
     uint32_t count;
-    uint32_t *came; /* by port: chunks so far */
+    uint32_t *came; /* by port: messages of a slice so far */
 } stable_search_t;
 
 /* Returns the chunk of OUT that the MOVE copies as it came, first of all its chunks, or
@@ -214,7 +215,8 @@ static uint32_t stable_lands_at(const chunks_t *c, const weft_plan_view_t *move)
     while (d < move->ndst && move->dst[d].kind != WEFT_OPERAND_OUT) {
         d++;
     }
-    if (move->src[0].kind != WEFT_OPERAND_PORT || !stable_copies(c, move) || d == move->ndst) {
+    if (move->src[0].kind != WEFT_OPERAND_PORT || !stable_copies(c, move) || d == move->ndst ||
+        weft_plan_packs(move)) {
         return WEFT_PLAN_NO_CHUNK;
     }
     uint32_t chunk = weft_plan_chunk_at(&move->dst[d], c->out, 0, 0);
@@ -242,7 +244,7 @@ static void stable_search_move(const chunks_t *c, uint32_t index, uint32_t times
     }
     for (uint32_t s = 0; s < move.nsrc; s++) {
         if (move.src[s].kind == WEFT_OPERAND_PORT) {
-            search->came[move.src[s].index] += move.cnt * (times == 0 ? 1 : times);
+            search->came[move.src[s].index] += weft_plan_messages(&move) * (times == 0 ? 1 : times);
         }
     }
 }

@@ -28,7 +28,7 @@ weft_status_t weft_plan_stable(const weft_plan_t *plan, const weft_stable_arithm
  * as the pass has begun, if IN and OUT are two buffers. */
 typedef struct weft_plan_landing {
     uint32_t port;  /* of the plan */
-    uint32_t ahead; /* chunks that come over the port before it in a pass */
+    uint32_t ahead; /* messages of each slice that come over the port before it in a pass */
     uint32_t chunk; /* of OUT */
 } weft_plan_landing_t;
 

@@ -114,7 +114,7 @@ static void trail_add_source(weft_run_t *run, const weft_run_lane_t *lane,
         trail_add(run->trail, run->memory.ncells + run->queues.list[member->src[i]].first);
         return;
     }
-    uint32_t chunk = weft_run_chunk_now(run, lane, member, kind, member->src[i]);
+    uint32_t chunk = weft_run_chunk_now(run, lane, member, &member->move.src[i], member->src[i]);
     if (kind != WEFT_OPERAND_IN) {
         trail_add(run->trail, weft_run_cell_of(run, lane, member, kind, chunk));
         return;
@@ -166,7 +166,7 @@ void weft_trail_write(weft_run_t *run, const weft_run_lane_t *lane, const weft_r
         if (kind == WEFT_OPERAND_PORT) {
             trail_copy_now(run->trail, run->memory.ncells + run->queues.list[member->dst[i]].last);
         } else {
-            uint32_t chunk = weft_run_chunk_now(run, lane, member, kind, member->dst[i]);
+            uint32_t chunk = weft_run_chunk_now(run, lane, member, &move->dst[i], member->dst[i]);
             trail_copy_now(run->trail, weft_run_cell_of(run, lane, member, kind, chunk));
         }
     }

@@ -106,7 +106,7 @@ static weft_status_t verify_check_shape(verify_proof_t *proof, weft_verify_repor
             return status;
         }
         const weft_plan_t *plan = proof->input.plans[rank];
-        proof->facts[rank] = weft_plan_facts(plan, proof->port_chunks + first_port);
+        proof->facts[rank] = weft_plan_facts(plan, proof->port_chunks + first_port, NULL);
         first_port += plan->nports;
     }
     return WEFT_OK;

@@ -15,7 +15,7 @@
 typedef struct check {
     const weft_plan_t *plan;
     uint32_t lane, pc;
-    bool in_loop;
+    uint32_t times;      /* of the LOOP around pc; 0 outside of one */
     uint64_t *port_user; /* by port: lane and pc of the last member of a PAR that uses it */
 } check_t;
 
@@ -162,7 +162,7 @@ static weft_status_t well_formed_check_pieces(const check_t *at, const weft_plan
             continue;
         }
         if (operand->index % k != first->index % k ||
-            (at->in_loop &&
+            (at->times != 0 &&
              well_formed_modulo(operand->stride, k) != well_formed_modulo(first->stride, k))) {
             return well_formed_refuse(at, "%s[%u%+d] and %s[%u%+d] are different pieces of %u",
                                       well_formed_buffer_name(first->kind), first->index,
@@ -209,6 +209,34 @@ static weft_status_t well_formed_check_like(const check_t *at, const weft_plan_v
     return well_formed_check_chunk(at, move->like, 1);
 }
 
+/* All chunks of a message have one length, so they are one piece of their blocks. */
+static weft_status_t well_formed_check_packed(const check_t *at, const weft_plan_view_t *move)
+{
+    uint32_t k = at->plan->k;
+    if (!weft_plan_packs(move)) {
+        return WEFT_OK;
+    }
+    if (move->cnt > WEFT_PACK_MAX) {
+        return well_formed_refuse(at, "packs %u chunks, at most %u are allowed", move->cnt,
+                                  WEFT_PACK_MAX);
+    }
+    if ((uint64_t)at->times * move->cnt > UINT32_MAX) {
+        return well_formed_refuse(at, "packs %u chunks in a LOOP of %u iterations", move->cnt,
+                                  at->times);
+    }
+    for (uint32_t i = 0; i < move->ndst + move->nsrc + 1; i++) {
+        const weft_plan_operand_t *operand =
+            i < move->ndst + move->nsrc ? &move->dst[i] : move->like;
+        if ((operand->kind == WEFT_OPERAND_IN || operand->kind == WEFT_OPERAND_OUT) &&
+            well_formed_modulo(operand->stride, k) != 0) {
+            return well_formed_refuse(at, "packs %s[%u%+d]: different pieces of %u",
+                                      well_formed_buffer_name(operand->kind), operand->index,
+                                      operand->stride, k);
+        }
+    }
+    return WEFT_OK;
+}
+
 static weft_status_t well_formed_check_move(const check_t *at, const weft_plan_view_t *move)
 {
     if ((move->flags & WEFT_MOVE_FINAL) != 0 && !weft_coll_reduces(at->plan->coll)) {
@@ -226,6 +254,9 @@ static weft_status_t well_formed_check_move(const check_t *at, const weft_plan_v
     }
     if (status == WEFT_OK) {
         status = well_formed_check_pieces(at, move);
+    }
+    if (status == WEFT_OK) {
+        status = well_formed_check_packed(at, move);
     }
     return status == WEFT_OK ? well_formed_check_after(at, move) : status;
 }
@@ -287,10 +318,10 @@ static weft_status_t well_formed_check_bar(const check_t *at)
 static weft_status_t well_formed_check_loop(check_t *at, const weft_code_t *code)
 {
     if (code->opcode == WEFT_CODE_END) {
-        at->in_loop = false;
+        at->times = 0;
         return WEFT_OK;
     }
-    if (at->in_loop) {
+    if (at->times != 0) {
         return well_formed_refuse(at, "LOOP inside a LOOP");
     }
     if (code->n < 1) {
@@ -299,7 +330,7 @@ static weft_status_t well_formed_check_loop(check_t *at, const weft_code_t *code
     if (code->mate <= at->pc) {
         return well_formed_refuse(at, "LOOP without END");
     }
-    at->in_loop = true;
+    at->times = code->n;
     return WEFT_OK;
 }
 

@@ -225,13 +225,14 @@ FIELD(weft_algo_param_t, min, 16);
 FIELD(weft_algo_param_t, max, 24);
 FIELD(weft_algo_param_t, value, 32);
 
-SIZE(weft_algo_call_t, 88);
+SIZE(weft_algo_call_t, 96);
 FIELD(weft_algo_call_t, size, 0);
 FIELD(weft_algo_call_t, coll, 8);
 FIELD(weft_algo_call_t, nranks, 12);
 FIELD(weft_algo_call_t, rank, 16);
 FIELD(weft_algo_call_t, root, 20);
 FIELD(weft_algo_call_t, params, 24);
+FIELD(weft_algo_call_t, pack, 88);
 
 SIZE(weft_algo_topo_t, 136);
 FIELD(weft_algo_topo_t, size, 0);
@@ -265,7 +266,7 @@ FIELD(weft_algo_kind_t, paths, 8);
 FIELD(weft_algo_kind_t, ngpus, 16);
 FIELD(weft_algo_kind_t, ndevices, 20);
 
-SIZE(weft_algo_ops_t, 72);
+SIZE(weft_algo_ops_t, 80);
 FIELD(weft_algo_ops_t, size, 0);
 FIELD(weft_algo_ops_t, create, 8);
 FIELD(weft_algo_ops_t, destroy, 16);
@@ -275,6 +276,7 @@ FIELD(weft_algo_ops_t, params, 40);
 FIELD(weft_algo_ops_t, get_extension, 48);
 FIELD(weft_algo_ops_t, stamp, 56);
 FIELD(weft_algo_ops_t, depth, 64);
+FIELD(weft_algo_ops_t, pack, 72);
 
 SIZE(weft_operand_t, 12);
 FIELD(weft_operand_t, kind, 0);

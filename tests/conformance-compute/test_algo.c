@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Conformance of algo plugins: for 2 to 17 ranks and some up to 64, on one host and on several, every
- * collective, some roots, and the ends of every parameter's range, a plugin either refuses with a reason or emits plans that are
- * well formed, the same every time, proved by the verifier at several depths, out of place and in
+ * collective, some roots, several numbers of chunks in a message, and the ends of every parameter's
+ * range, a plugin either refuses with a reason or emits plans that are well formed, the same every time, proved by the verifier at several depths, out of place and in
  * place, and run to the right result by the reference executor, which shares no code with it. What
  * each plugin claims is printed at the end.
  *   test-conformance-compute-algo [NAME…]     plugins of the build, all if none is named */
@@ -102,9 +102,10 @@ static bool is_supported(instance_t *instance, const weft_algo_call_t *call)
 
 static void describe(const weft_algo_call_t *call, char *text, size_t size)
 {
-    snprintf(text, size, "%s, %u ranks, rank %u, root %u, first parameters %lld %lld",
+    snprintf(text, size,
+             "%s, %u ranks, rank %u, root %u, %u chunks in a message, first parameters %lld %lld",
              weft_coll_name(call->coll), call->nranks, call->rank, call->root,
-             (long long)call->params[0], (long long)call->params[1]);
+             weft_algo_call_pack(call), (long long)call->params[0], (long long)call->params[1]);
 }
 
 static weft_status_t find_instance(void *arg, const char *name, const weft_algo_ops_t **ops_p,
@@ -119,6 +120,22 @@ static weft_status_t find_instance(void *arg, const char *name, const weft_algo_
         }
     }
     return WEFT_ERR_UNSUPPORTED;
+}
+
+/* Returns the most chunks that MOVEs of the call may pack, at least 1. */
+static uint32_t packs_at_most(const instance_t *instance, const weft_algo_call_t *call)
+{
+    const weft_algo_ops_t *ops = instance->ops;
+    uint32_t most = WEFT_HAS(ops, weft_algo_ops_t, pack) && ops->pack != NULL
+                        ? ops->pack(instance->algo, call)
+                        : 1;
+    return most == 0 ? 1 : most < WEFT_PACK_MAX ? most : WEFT_PACK_MAX;
+}
+
+/* Powers of two, and at last `most`. */
+static uint32_t next_pack(uint32_t pack, uint32_t most)
+{
+    return pack < most && 2 * pack > most ? most : 2 * pack;
 }
 
 /* NULL: the algorithm refuses what the view says, which may be all that speaks against it. */
@@ -166,7 +183,7 @@ static void check_proof(instance_t *instance, weft_plan_t *const *plans,
             claim->staged = true;
             continue;
         }
-        claim->vector = in_place ? claim->vector : report.vector;
+        claim->vector = in_place || call->pack > 1 ? claim->vector : report.vector;
         if (report.verdict != WEFT_VERDICT_OK) {
             describe(call, text, sizeof text);
             fail_msg("%s, %u slots, %u slices, in place %d: %s: %s", text, slots, slices, in_place,
@@ -244,7 +261,12 @@ static void check_roots(instance_t *instance, weft_algo_call_t call, spread_t sp
                             : call.nranks > 6       ? call.nranks - 1
                                                     : 1;
     for (call.root = 0; call.root < roots; call.root += stride) {
+        call.pack = 0;
         check_call(instance, call, &view.topo);
+        uint32_t most = is_supported(instance, &call) ? packs_at_most(instance, &call) : 1;
+        for (call.pack = 2; call.pack <= most; call.pack = next_pack(call.pack, most)) {
+            check_call(instance, call, &view.topo);
+        }
     }
     weft_topo_view_fini(&view);
 }

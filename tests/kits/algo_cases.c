@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * weft-conformance-algo: for 2 to 17 ranks and some up to 64, on one host and on several, every
- * collective, some roots and the ends of every parameter's range, an algorithm either refuses with a
+ * collective, some roots, several numbers of chunks in a message and the ends of every parameter's
+ * range, an algorithm either refuses with a
  * reason or emits plans that are well formed, the same every time, proved by the verifier at several
  * depths, and run to the right result by an executor that shares no code with it. */
 #include <pthread.h>
@@ -73,6 +74,10 @@ static const char *algo_call_text(const weft_algo_call_t *call)
                         call->nranks);
     if (weft_coll_is_rooted(call->coll)) {
         used += snprintf(text + used, sizeof text - (size_t)used, ", root %u", call->root);
+    }
+    if (weft_algo_call_pack(call) > 1) {
+        used += snprintf(text + used, sizeof text - (size_t)used, ", %u chunks in a message",
+                         call->pack);
     }
     if (call->params[0] != 0 || call->params[1] != 0) {
         snprintf(text + used, sizeof text - (size_t)used, ", parameters %lld %lld",
@@ -172,6 +177,24 @@ static bool algo_call_check(const kit_instance_t *instance, weft_algo_call_t cal
     return written > 0;
 }
 
+/* Returns the most chunks that MOVEs of the call may pack, at least 1. */
+static uint32_t algo_packs(const kit_instance_t *instance, const weft_algo_call_t *call)
+{
+    const weft_algo_ops_t *ops = algo_ops(instance);
+    if (!WEFT_HAS(ops, weft_algo_ops_t, pack) || ops->pack == NULL ||
+        !algo_supports(instance, call)) {
+        return 1;
+    }
+    uint32_t most = ops->pack(instance->object, call);
+    return most == 0 ? 1 : most < WEFT_PACK_MAX ? most : WEFT_PACK_MAX;
+}
+
+/* Powers of two, and at last `most`. */
+static uint32_t algo_next_pack(uint32_t pack, uint32_t most)
+{
+    return pack < most && 2 * pack > most ? most : 2 * pack;
+}
+
 static bool algo_roots_check(const kit_instance_t *instance, weft_algo_call_t call, spread_t spread)
 {
     weft_topo_view_t view;
@@ -180,7 +203,12 @@ static bool algo_roots_check(const kit_instance_t *instance, weft_algo_call_t ca
     uint32_t stride = call.nranks > RANKS_ALL ? call.nranks : call.nranks > 6 ? call.nranks - 1 : 1;
     algo_view_init(&view, call.nranks, spread);
     for (call.root = 0; call.root < roots; call.root += stride) {
+        call.pack = 0;
         any = algo_call_check(instance, call, &view.topo) || any;
+        uint32_t most = algo_packs(instance, &call);
+        for (call.pack = 2; call.pack <= most; call.pack = algo_next_pack(call.pack, most)) {
+            any = algo_call_check(instance, call, &view.topo) || any;
+        }
     }
     weft_topo_view_fini(&view);
     return any;

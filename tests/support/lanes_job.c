@@ -44,6 +44,17 @@ static void bind_ports(lanes_job_t *job, lanes_rank_t *r)
     }
 }
 
+/* A slot has room for a slice of each chunk that a MOVE packs. */
+static uint64_t slice_bytes(const weft_plan_t *plan)
+{
+    uint32_t most = 1;
+    for (uint32_t i = 0; i < plan->nmoves; i++) {
+        weft_plan_view_t move = weft_plan_view(plan, i);
+        most = weft_plan_packs(&move) && move.cnt > most ? move.cnt : most;
+    }
+    return LANES_SLOT_BYTES / most / WEFT_LINE * WEFT_LINE;
+}
+
 void lanes_job_init(lanes_job_t *job, lanes_emit_t emit, uint32_t nranks, uint64_t count,
                     uint32_t slices, uint32_t channels)
 {
@@ -65,7 +76,7 @@ void lanes_job_init(lanes_job_t *job, lanes_emit_t emit, uint32_t nranks, uint64
                                       .memory.near_bytes = WEFT_SLOT_INLINE,
                                       .in_chunks = r->plan->k,
                                       .out_chunks = r->plan->k};
-        weft_segmentation_params_t cut = {r->plan->k, slices, LANES_SLOT_BYTES, channels};
+        weft_segmentation_params_t cut = {r->plan->k, slices, slice_bytes(r->plan), channels};
         weft_segmentation_set(&r->program.segmentation, count, 4, &cut);
         assert_int_equal(weft_program_allocate(&r->program), WEFT_OK);
         bind_ports(job, r);

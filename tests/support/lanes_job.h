@@ -10,7 +10,7 @@
 enum {
     LANES_SLOTS = 4,
     LANES_SLOT_BYTES = 256,
-    LANES_RANKS_MAX = 5,
+    LANES_RANKS_MAX = 8,
     LANES_CHANNELS_MAX = 3,
     LANES_PORTS_MAX = 16
 };

@@ -208,7 +208,7 @@ static int drop_final(const plan_place_t *at)
     if (!is_move(at) || (move.flags & WEFT_MOVE_FINAL) == 0) {
         return 0;
     }
-    move.flags = 0;
+    move.flags &= ~WEFT_MOVE_FINAL;
     return put(at, &move);
 }
 
@@ -218,7 +218,7 @@ static int add_final(const plan_place_t *at)
     if (!is_move(at) || (move.flags & WEFT_MOVE_FINAL) != 0) {
         return 0;
     }
-    move.flags = WEFT_MOVE_FINAL;
+    move.flags |= WEFT_MOVE_FINAL;
     return put(at, &move);
 }
 
@@ -246,18 +246,45 @@ static uint32_t iterations(const plan_place_t *at)
     return 0;
 }
 
-/* A stride counts from the second iteration on. */
+/* A stride counts from the second iteration on, or from the second chunk of a message. */
 static int change_stride(const plan_place_t *at)
 {
     weft_move_t move = take(at);
     for (uint32_t i = 0; i < move.ndst + move.nsrc; i++) {
         weft_operand_t *operand = operand_of(&move, i);
-        if (operand->stride != 0 && iterations(at) > 1) {
+        int counts = iterations(at) > 1 || (move.flags & WEFT_MOVE_PACKED) != 0;
+        if (operand->stride != 0 && counts) {
             operand->stride += plan_dice(2) == 0 ? 1 : -1;
             return put(at, &move);
         }
     }
     return 0;
+}
+
+static int is_packed(const plan_place_t *at, const weft_move_t *move)
+{
+    return is_move(at) && (move->flags & WEFT_MOVE_PACKED) != 0;
+}
+
+static int change_packed(const plan_place_t *at)
+{
+    weft_move_t move = take(at);
+    if (!is_packed(at, &move)) {
+        return 0;
+    }
+    move.cnt += plan_dice(2) == 0 ? 1u : UINT32_MAX;
+    return put(at, &move);
+}
+
+/* The same chunks or their neighbours, in a message each. */
+static int unpack(const plan_place_t *at)
+{
+    weft_move_t move = take(at);
+    if (!is_packed(at, &move)) {
+        return 0;
+    }
+    move.flags &= ~WEFT_MOVE_PACKED;
+    return put(at, &move);
 }
 
 const plan_fault_t plan_faults[PLAN_FAULTS] = {
@@ -276,4 +303,6 @@ const plan_fault_t plan_faults[PLAN_FAULTS] = {
     {"add FINAL", add_final},
     {"loop count +-1", change_loop},
     {"change stride", change_stride},
+    {"packed count +-1", change_packed},
+    {"drop PACKED", unpack},
 };

@@ -19,7 +19,7 @@ typedef struct plan_fault {
     int (*damage)(const plan_place_t *at);
 } plan_fault_t;
 
-#define PLAN_FAULTS 15
+#define PLAN_FAULTS 17
 extern const plan_fault_t plan_faults[PLAN_FAULTS];
 
 /* 0 to sides − 1; the same sequence in every run. */

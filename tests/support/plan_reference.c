@@ -9,7 +9,7 @@
 #define PATIENCE 2000u /* fruitless choices of a lane in a row, per lane */
 
 typedef struct queue {
-    uint64_t *slot;
+    uint64_t *slot; /* WEFT_PACK_MAX values each */
     uint32_t first, used;
 } queue_t;
 
@@ -56,12 +56,17 @@ static queue_t *queue_of(reference_t *ref, uint32_t rank, uint32_t index)
     return NULL;
 }
 
-static uint64_t *memory_of(reference_t *ref, const lane_t *lane, const weft_plan_operand_t *operand,
-                           uint32_t step)
+/* Chunk `part` of a packed MOVE is that many strides further on, an iteration `cnt` strides. */
+static uint64_t *memory_of(reference_t *ref, const lane_t *lane, const weft_plan_view_t *move,
+                           const weft_plan_operand_t *operand, uint32_t step, uint32_t part)
 {
+    int64_t strides = lane->iteration;
+    if ((move->flags & WEFT_MOVE_PACKED) != 0) {
+        strides = strides * move->cnt + part;
+    }
     const weft_plan_t *plan = ref->plans[lane->rank];
     int64_t chunks = weft_plan_chunks(plan, operand->kind);
-    int64_t chunk = (int64_t)operand->index + (int64_t)lane->iteration * operand->stride;
+    int64_t chunk = (int64_t)operand->index + strides * operand->stride;
     chunk = ((chunk + step / ref->slices) % chunks + chunks) % chunks;
     uint64_t **buffer = operand->kind == WEFT_OPERAND_IN    ? ref->in
                         : operand->kind == WEFT_OPERAND_OUT ? ref->out
@@ -99,28 +104,54 @@ static uint64_t factor_of(const reference_t *ref)
     return weft_coll_reduces(ref->plans[0]->coll) ? 5 : 1;
 }
 
-static void move_slice(reference_t *ref, const lane_t *lane, const weft_plan_view_t *move,
-                       uint32_t step)
+static void move_value(reference_t *ref, const lane_t *lane, const weft_plan_view_t *move,
+                       uint32_t step, uint32_t part)
 {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < move->nsrc; i++) {
         if (move->src[i].kind == WEFT_OPERAND_PORT) {
             queue_t *queue = queue_of(ref, lane->rank, move->src[i].index);
-            sum += queue->slot[queue->first];
-            queue->first = (queue->first + 1) % ref->slots;
-            queue->used--;
+            sum += queue->slot[queue->first * WEFT_PACK_MAX + part];
         } else {
             int is_input = move->src[i].kind == WEFT_OPERAND_IN;
-            sum += *memory_of(ref, lane, &move->src[i], step) * (is_input ? factor_of(ref) : 1);
+            sum += *memory_of(ref, lane, move, &move->src[i], step, part) *
+                   (is_input ? factor_of(ref) : 1);
         }
     }
     sum *= (move->flags & WEFT_MOVE_FINAL) != 0 ? 3 : 1;
     for (uint32_t i = 0; i < move->ndst; i++) {
         if (move->dst[i].kind == WEFT_OPERAND_PORT) {
             queue_t *queue = queue_of(ref, lane->rank, move->dst[i].index);
-            queue->slot[(queue->first + queue->used++) % ref->slots] = sum;
+            uint32_t slot = (queue->first + queue->used) % ref->slots;
+            queue->slot[slot * WEFT_PACK_MAX + part] = sum;
         } else {
-            *memory_of(ref, lane, &move->dst[i], step) = sum;
+            *memory_of(ref, lane, move, &move->dst[i], step, part) = sum;
+        }
+    }
+}
+
+/* Values that the MOVE puts into one message. */
+static uint32_t parts_of(const weft_plan_view_t *move)
+{
+    return (move->flags & WEFT_MOVE_PACKED) != 0 ? move->cnt : 1;
+}
+
+static void move_slice(reference_t *ref, const lane_t *lane, const weft_plan_view_t *move,
+                       uint32_t step)
+{
+    for (uint32_t part = 0; part < parts_of(move); part++) {
+        move_value(ref, lane, move, step, part);
+    }
+    for (uint32_t i = 0; i < move->nsrc; i++) {
+        if (move->src[i].kind == WEFT_OPERAND_PORT) {
+            queue_t *queue = queue_of(ref, lane->rank, move->src[i].index);
+            queue->first = (queue->first + 1) % ref->slots;
+            queue->used--;
+        }
+    }
+    for (uint32_t i = 0; i < move->ndst; i++) {
+        if (move->dst[i].kind == WEFT_OPERAND_PORT) {
+            queue_of(ref, lane->rank, move->dst[i].index)->used++;
         }
     }
 }
@@ -166,11 +197,12 @@ static int step_group(reference_t *ref, lane_t *lane, const weft_plan_lane_t *te
     for (uint32_t i = 0; i < members; i++) {
         weft_plan_view_t move =
             weft_plan_view(ref->plans[lane->rank], text->code[lane->pc + par + i].n);
-        if (lane->progress[i] < move.cnt * ref->slices && can_move(ref, lane, &move)) {
+        uint32_t steps = move.cnt / parts_of(&move) * ref->slices;
+        if (lane->progress[i] < steps && can_move(ref, lane, &move)) {
             move_slice(ref, lane, &move, lane->progress[i]++);
             moved = 1;
         }
-        over += lane->progress[i] == move.cnt * ref->slices;
+        over += lane->progress[i] == steps;
     }
     if (over == members) {
         uint32_t last = (uint32_t)is_last_time(lane, text);
@@ -323,7 +355,7 @@ static void fill(reference_t *ref, uint32_t rank)
     ref->tmp[rank] = garbage(ref, plan->tmp_chunks);
     ref->queues[rank] = calloc(plan->nports + 1, sizeof **ref->queues);
     for (uint32_t i = 0; i < plan->nports; i++) {
-        ref->queues[rank][i].slot = calloc(ref->slots, sizeof(uint64_t));
+        ref->queues[rank][i].slot = calloc(ref->slots, WEFT_PACK_MAX * sizeof(uint64_t));
     }
     for (uint32_t i = 0; i < plan->nlanes; i++) {
         ref->lanes[ref->nlanes].rank = rank;

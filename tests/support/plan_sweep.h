@@ -9,6 +9,7 @@
 typedef struct plan_sweep {
     plan_fixture_fn_t write;
     weft_coll_t coll;
+    bool packs; /* it serves no vector collective then */
 } plan_sweep_t;
 
 /* Proves n ranks at that depth and slicing, out of place and in place: right, the same bits on all

@@ -25,7 +25,8 @@ static void simgrid_plan_claim_mailboxes(const job_lane_t *lane)
 
 static void simgrid_plan_move_slice(const job_lane_t *lane, const weft_plan_view_t *move)
 {
-    double bytes = lane->job->options->slice_bytes, overhead = 0;
+    double overhead = 0;
+    double bytes = lane->job->options->slice_bytes * (weft_plan_packs(move) ? move->cnt : 1);
     for (uint32_t i = 0; i < move->nsrc; i++) {
         if (move->src[i].kind == WEFT_OPERAND_PORT) {
             sg_mailbox_get(simgrid_plan_queue_of(lane, &move->src[i])->mailbox);
@@ -81,7 +82,7 @@ static void simgrid_plan_finish(job_lane_t *lane, uint32_t pc)
 
 static void simgrid_plan_run_move(job_lane_t *lane, const weft_plan_view_t *move, uint32_t pc)
 {
-    uint64_t steps = (uint64_t)move->cnt * lane->job->options->slices;
+    uint64_t steps = (uint64_t)weft_plan_messages(move) * lane->job->options->slices;
     simgrid_plan_wait_for(lane, move);
     for (uint64_t i = 0; i < steps; i++) {
         simgrid_plan_move_slice(lane, move);

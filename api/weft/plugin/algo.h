@@ -34,7 +34,19 @@ typedef struct weft_algo_call {
     uint32_t rank;                        /* rank whose plan emit() writes */
     uint32_t root;                        /* root of a rooted collective; else 0 */
     int64_t params[WEFT_ALGO_PARAMS_MAX]; /* in the order of the table, within the ranges */
+
+    /* Since ABI 1.6: most chunks that a MOVE may pack: as many as blocks of the call fit into a
+     * message, but no more than weft_algo_ops_t.pack asked for. 0, 1: the plan must not pack. */
+    uint32_t pack;
 } weft_algo_call_t;
+
+/* Returns the most chunks that a MOVE of the plan may pack, at least 1. */
+static inline uint32_t weft_algo_call_pack(const weft_algo_call_t *call)
+{
+    return call->size >= offsetof(weft_algo_call_t, pack) + sizeof call->pack && call->pack > 1
+               ? call->pack
+               : 1;
+}
 
 /* Returns the name of a collective for error texts, or "unknown" for other numbers. The string is
  * a constant. */
@@ -275,6 +287,14 @@ typedef struct weft_algo_ops {
      * job starts. All ranks go by the greatest answer.
      * Blocking: no. Thread: [any]. */
     uint32_t (*depth)(weft_algo_t *algo);
+
+    /* Optional, since ABI 1.6: returns the most chunks that a MOVE of the call's plan would pack if
+     * they fit into a message; 1 without it. The core then asks emit() for plans that pack as many
+     * as fit (weft_algo_call_t.pack), and for some that do not: where blocks are long or have
+     * lengths of their own, and on devices that run plans. The answer depends on the call except
+     * its `rank` and `pack`, and on the plugin's options.
+     * Blocking: no. Thread: [any]. */
+    uint32_t (*pack)(weft_algo_t *algo, const weft_algo_call_t *call);
 } weft_algo_ops_t;
 
 #ifdef __cplusplus

@@ -38,6 +38,15 @@
  * two ends of a port, must have the same i. If a MOVE has only TMP and port operands,
  * weft_move_t.like gives its i.
  *
+ * Packed MOVEs. A MOVE of `cnt` chunks sends one message for each slice of each chunk. With
+ * WEFT_MOVE_PACKED it sends one message for each slice of all its chunks together: a slot holds
+ * the same slice of chunk 0, 1 ... cnt-1, one behind the other. The chunks need not be neighbours:
+ * chunk j of an operand is its number plus j strides, and in a LOOP each iteration goes on where
+ * the one before has ended. So a LOOP of n MOVEs of one chunk and one packed MOVE of n chunks with
+ * the same operands do the same. Both ends of a port must pack alike. Since a slot holds cnt
+ * slices, slices of all chunks of the plan are shorter in turn. A plan with a packed MOVE serves no
+ * vector collective and is no part of another plan, and devices do not run it.
+ *
  * Vector collectives. A vector collective gives every block its own count and displacement and
  * runs the same plan. A plan does not declare whether it can serve vector collectives; the
  * verifier finds out. A plan serves all_gather_v and reduce_scatter_v if the IN, OUT and `like`
@@ -70,7 +79,11 @@ extern "C" {
 #define WEFT_PAR_MAX 64   /* most members of one PAR */
 #define WEFT_LANE_MAX 64  /* most lanes of one rank */
 
-#define WEFT_MOVE_FINAL 1u /* flag: the MOVE completes the reduction */
+#define WEFT_PACK_MAX 256u /* most chunks of a packed MOVE */
+
+/* Flags of a MOVE. */
+#define WEFT_MOVE_FINAL 1u  /* it completes the reduction */
+#define WEFT_MOVE_PACKED 2u /* since ABI 1.6: its chunks share messages; see above */
 
 /* Source or destination of data. */
 typedef enum weft_operand_kind {
@@ -87,7 +100,8 @@ typedef struct weft_operand {
     /* Chunk number, or port number returned by weft_plan_builder_t.port(). */
     uint32_t index;
     /* Added to the chunk number at each iteration of the enclosing LOOP, modulo the number of
-     * chunks of the buffer. 0 for ports. */
+     * chunks of the buffer; in a packed MOVE from chunk to chunk. There it is a multiple of k,
+     * except in TMP, since all chunks of a message have the same length. 0 for ports. */
     int32_t stride;
 } weft_operand_t;
 
@@ -103,9 +117,10 @@ typedef struct weft_move {
     weft_operand_t src[WEFT_MOVE_MAX];
     /* 1 to WEFT_MOVE_MAX. */
     uint32_t ndst, nsrc;
-    /* Consecutive chunks to move; 0 means 1. Chunk numbers wrap as with strides. */
+    /* Chunks to move; 0 means 1. They are consecutive, or a stride apart if the MOVE is packed.
+     * Chunk numbers wrap as with strides. Packed: at most WEFT_PACK_MAX. */
     uint32_t cnt;
-    /* WEFT_MOVE_FINAL or 0. */
+    /* WEFT_MOVE_*. */
     uint32_t flags;
     /* IN or OUT and a chunk that has the length of this MOVE. Needed only if no other operand is
      * IN or OUT. */

@@ -237,6 +237,17 @@ static void what_the_device_does_not_support_the_host_runs(void **state)
     assert_int_equal(recording.starts, 0);
 }
 
+static void plans_that_pack_stay_on_the_host(void **state)
+{
+    job_t *job = *state;
+    bool moved = false;
+    job->plan->moves[0].flags |= WEFT_MOVE_PACKED;
+    begin(job);
+    assert_int_equal(weft_interpreter_step(&job->run, &moved), WEFT_IN_PROGRESS);
+    assert_true(moved);
+    assert_int_equal(recording.starts, 0);
+}
+
 /* A transport that takes every post. */
 static weft_status_t fake_post(weft_net_conn_t *conn, const weft_net_op_t *ops, uint32_t count,
                                uint32_t *posted_p)
@@ -480,6 +491,7 @@ int main(void)
         CASE(a_run_is_lent_the_ports_and_gives_them_back),
         CASE(the_host_goes_on_where_the_device_has_ended),
         CASE(what_the_device_does_not_support_the_host_runs),
+        CASE(plans_that_pack_stay_on_the_host),
         CASE(a_port_of_messages_is_exported_with_the_slots_of_the_transport),
         CASE(what_a_run_has_sent_is_drained_before_it_is_done),
         CASE(a_link_that_broke_ends_the_step_of_a_device_that_waits_for_it),

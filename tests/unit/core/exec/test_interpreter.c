@@ -187,6 +187,98 @@ static void a_barrier_in_a_loop_waits_for_its_own_lanes(void **state)
     all_reduce_by(emit_bars, 2);
 }
 
+static uint32_t packed; /* chunks of a message in emit_packed() */
+
+/* All inputs go to all ranks, into TMP, by the rounds of algo-pat: first the far hop, in each round
+ * every second distance, `packed` of them in a message and the rest in another. Then they are summed. */
+static weft_status_t emit_packed(weft_algo_t *algo, const weft_algo_call_t *call,
+                                 const weft_algo_topo_t *view, weft_plan_builder_t *b)
+{
+    uint32_t n = call->nranks, r = call->rank, d = 1;
+    (void)algo;
+    (void)view;
+    b->grid(b, 1, n);
+    uint32_t lane = b->lane(b);
+    weft_move_t own = {.dst = {weft_tmp(r, 0)}, .src = {weft_in(0, 0)}, .ndst = 1, .nsrc = 1};
+    b->move(b, lane, &own);
+    while (2 * d < n) {
+        d *= 2;
+    }
+    for (uint32_t channel = 0; d > 0; d /= 2, channel++) {
+        uint32_t blocks = 1 + (n - 1 - d) / d / 2, pack = blocks < packed ? blocks : packed;
+        weft_operand_t to = weft_port(b->port(b, lane, (r + d) % n, channel, 1));
+        weft_operand_t from = weft_port(b->port(b, lane, (r + n - d) % n, channel, 0));
+        for (uint32_t done = 0; done < blocks; done += done == 0 ? blocks / pack * pack : blocks) {
+            uint32_t at = (r + 2 * n * d - 2 * d * done) % n, rest = blocks - done;
+            int32_t stride = blocks > 1 ? -2 * (int32_t)d : 0;
+            weft_move_t send = {.dst = {to},
+                                .src = {weft_tmp(at, stride)},
+                                .ndst = 1,
+                                .nsrc = 1,
+                                .cnt = done == 0 ? pack : rest,
+                                .flags = WEFT_MOVE_PACKED,
+                                .like = weft_in(0, 0)};
+            weft_move_t take = send;
+            take.dst[0] = weft_tmp((at + n - d) % n, stride);
+            take.src[0] = from;
+            b->loop(b, lane, done == 0 ? blocks / pack : 1);
+            b->par(b, lane, 2);
+            b->move(b, lane, &send);
+            b->move(b, lane, &take);
+            b->end(b, lane);
+        }
+    }
+    for (uint32_t i = 1; i < n; i++) {
+        weft_operand_t first = i == 1 ? weft_tmp(0, 0) : weft_out(0, 0);
+        weft_move_t sum = {.dst = {weft_out(0, 0)},
+                           .src = {first, weft_tmp(i, 0)},
+                           .ndst = 1,
+                           .nsrc = 2,
+                           .flags = i + 1 == n ? WEFT_MOVE_FINAL : 0};
+        b->move(b, lane, &sum);
+    }
+    return WEFT_OK;
+}
+
+static void packed_moves_send_a_message_for_several_chunks(void **state)
+{
+    static const uint64_t counts[] = {0, 1, 5, 16, 64, 300};
+    (void)state;
+    for (uint32_t n = 2; n <= LANES_RANKS_MAX; n++) {
+        for (packed = 1; packed <= 4; packed++) {
+            for (uint32_t i = 0; i < 6 * (LANES_SLOTS - 1); i++) {
+                lanes_job_t job;
+                lanes_job_init(&job, emit_packed, n, counts[i / (LANES_SLOTS - 1)],
+                               1 + i % (LANES_SLOTS - 1), 1 + i % 2);
+                lanes_job_run(&job, 1);
+                assert_true(lanes_job_is_right(&job));
+                lanes_job_run(&job, 2);
+                assert_true(lanes_job_is_right(&job));
+                lanes_job_fini(&job);
+            }
+        }
+    }
+}
+
+/* Eight ranks have rounds of one, two and four chunks. */
+static void packed_moves_use_a_slot_for_a_message(void **state)
+{
+    static const uint32_t messages[] = {0, 1 + 2 + 4, 1 + 1 + 2, 1 + 1 + 2, 1 + 1 + 1};
+    (void)state;
+    for (packed = 1; packed <= 4; packed++) {
+        lanes_job_t job;
+        uint64_t sent = 0;
+        lanes_job_init(&job, emit_packed, 8, 10, 1, 1);
+        lanes_job_run(&job, 1);
+        for (uint32_t p = 0; p < job.rank[3].program.nports; p++) {
+            weft_port_t *port = job.rank[3].program.ports[p];
+            sent += port->sends ? port->next : 0;
+        }
+        assert_int_equal(sent, messages[packed]);
+        lanes_job_fini(&job);
+    }
+}
+
 static void a_slice_of_another_operation_is_a_mismatch(void **state)
 {
     lanes_job_t job;
@@ -338,6 +430,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_ring_with_loops_sums),
         cmocka_unit_test(a_run_keeps_addresses_for_runs_on_other_buffers),
+        cmocka_unit_test(packed_moves_send_a_message_for_several_chunks),
+        cmocka_unit_test(packed_moves_use_a_slot_for_a_message),
         cmocka_unit_test(lanes_wait_for_each_other),
         cmocka_unit_test(lanes_meet_different_lanes_at_different_barriers),
         cmocka_unit_test(a_barrier_in_a_loop_waits_for_its_own_lanes),

@@ -42,7 +42,7 @@ typedef struct sound {
     weft_plan_t **plans;
     uint32_t n;
     weft_verify_report_t reports[2];
-    char where[80];
+    char where[112];
 } sound_t;
 
 static void prove(weft_plan_t *const *plans, uint32_t n, weft_verify_report_t reports[2])
@@ -178,8 +178,8 @@ static void damage_shape(tally_t *tally, algo_t *algo, const weft_algo_call_t *c
     }
     const weft_plan_finder_t finder = {.find = plan_fixture_find, .arg = fixtures};
     sound_t sound = {.n = call->nranks};
-    snprintf(sound.where, sizeof sound.where, "%s %s of %u, %u hosts", algo->name,
-             weft_coll_name(call->coll), call->nranks, view.nhosts);
+    snprintf(sound.where, sizeof sound.where, "%s %s of %u, %u hosts, %u in a message", algo->name,
+             weft_coll_name(call->coll), call->nranks, view.nhosts, weft_algo_call_pack(call));
     sound.plans = plan_fixture_emit_view(&algo->fixture, call, &view, &finder);
     if (sound.plans == NULL && weft_error_record()->status == WEFT_ERR_UNSUPPORTED) {
         return;
@@ -195,6 +195,14 @@ static void damage_shape(tally_t *tally, algo_t *algo, const weft_algo_call_t *c
         try_fault(tally, round % PLAN_FAULTS, &sound);
     }
     plan_fixture_free(sound.plans, sound.n);
+}
+
+static uint32_t packs_at_most(const algo_t *algo, const weft_algo_call_t *call)
+{
+    const weft_algo_ops_t *ops = algo->fixture.ops;
+    return WEFT_HAS(ops, weft_algo_ops_t, pack) && ops->pack != NULL
+               ? ops->pack(algo->fixture.algo, call)
+               : 1;
 }
 
 static uint32_t damage_algo(tally_t *tally, algo_t *algo)
@@ -213,9 +221,13 @@ static uint32_t damage_algo(tally_t *tally, algo_t *algo)
                 continue;
             }
             call.root = weft_coll_is_rooted(coll) ? sizes[s] - 1 : 0;
+            uint32_t most = packs_at_most(algo, &call);
             damage_shape(tally, algo, &call, sizes[s]);
             damage_shape(tally, algo, &call, 2);
             shapes += 2;
+            for (call.pack = 2; call.pack <= most; call.pack++, shapes++) {
+                damage_shape(tally, algo, &call, sizes[s]);
+            }
         }
     }
     return shapes;

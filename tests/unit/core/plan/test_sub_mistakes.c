@@ -124,6 +124,43 @@ static const mistake_t cases[] = {
      2},
 };
 
+static weft_status_t packs(weft_algo_t *algo, const weft_algo_call_t *call,
+                           const weft_algo_topo_t *view, weft_plan_builder_t *b)
+{
+    (void)algo, (void)view;
+    b->grid(b, 1, 2);
+    uint32_t lane = b->lane(b);
+    weft_move_t move = {.src = {weft_tmp(0, 1)},
+                        .ndst = 1,
+                        .nsrc = 1,
+                        .cnt = 2,
+                        .flags = WEFT_MOVE_PACKED,
+                        .like = weft_in(0, 0)};
+    move.dst[0] = weft_port(b->port(b, lane, 1 - call->rank, 0, 1));
+    b->move(b, lane, &move);
+    return WEFT_OK;
+}
+
+static void a_part_must_not_pack(void **state)
+{
+    static const mistake_t part = {"call of own: a plan that is a part of another must not pack",
+                                   WEFT_ERR_PLAN,
+                                   {.n = 2, .algo = "own"},
+                                   {0, 1},
+                                   IN0,
+                                   OUT0,
+                                   0,
+                                   0};
+    (void)state;
+    plan_subs_own = (weft_algo_ops_t){
+        .size = sizeof plan_subs_own, .supports = plan_subs_serves, .emit = packs};
+    current = &part;
+    assert_null(plan_subs_emit(mistaken, WEFT_ALL_REDUCE, 3));
+    if (strstr(weft_error_record()->text, part.words) == NULL) {
+        fail_msg("expected \"%s\", got \"%s\"", part.words, weft_error_record()->text);
+    }
+}
+
 static void mistakes_are_named(void **state)
 {
     (void)state;
@@ -139,6 +176,7 @@ static void mistakes_are_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_part_must_not_pack),
         cmocka_unit_test(mistakes_are_named),
     };
     return cmocka_run_group_tests(tests, plan_subs_open, plan_subs_close);

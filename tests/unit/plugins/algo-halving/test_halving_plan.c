@@ -82,9 +82,9 @@ static void far_ends_at_the_own_place_and_near_at_its_mirror(void **state)
 }
 
 static const plan_sweep_t sweeps[] = {
-    {halving_all_reduce, WEFT_ALL_REDUCE},
-    {halving_reduce_scatter, WEFT_REDUCE_SCATTER},
-    {halving_all_gather, WEFT_ALL_GATHER},
+    {.write = halving_all_reduce, .coll = WEFT_ALL_REDUCE},
+    {.write = halving_reduce_scatter, .coll = WEFT_REDUCE_SCATTER},
+    {.write = halving_all_gather, .coll = WEFT_ALL_GATHER},
 };
 
 static void every_plan_is_proved_for_2_to_40_ranks(void **state)

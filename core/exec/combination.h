@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The arithmetic of a MOVE: by a copy here, by the kernel, or by the caller's own operator. */
+#ifndef WEFT_EXEC_COMBINATION_H
+#define WEFT_EXEC_COMBINATION_H
+
+#include <string.h>
+
+#include "core/exec/interpreter_state.h"
+
+/* Up to here a copy costs less than the way to the kernel. */
+#define WEFT_SMALL_COPY 512u
+
+/* Combines c->count elements, from sources to destinations. The caller has set these, with pre_mask
+ * and nt_mask. `copies`: one source, no arithmetic. */
+static inline void weft_combination_run(const weft_interpreter_t *run, const weft_plan_move_t *move,
+                                        weft_combine_t *c, bool copies)
+{
+    const weft_program_t *program = run->program;
+    size_t bytes = c->count * program->elem;
+    if (copies && c->ndst == 1 && program->memory.on_host && bytes <= WEFT_SMALL_COPY) {
+        memcpy(c->dst[0], c->src[0], bytes);
+        return;
+    }
+    c->flags = (move->flags & WEFT_MOVE_FINAL) != 0 ? program->flags : 0;
+    c->nranks = program->plan->nranks;
+    c->scalar = run->scalar;
+    if (program->user.fn != NULL && c->nsrc > 1) {
+        weft_user_combine(&program->user, program->dtype, c);
+    } else {
+        program->combine(c);
+    }
+}
+
+#endif

@@ -177,6 +177,7 @@ static int run(plan_request_t *request, const tool_session_t *session)
     if (code != TOOL_OK) {
         return code;
     }
+    source.pack = (uint32_t)request->pack;
     code = plan_refuse(request, &source);
     code = code == TOOL_OK ? plan_depth_take(request, &source) : code;
     code = code == TOOL_OK ? plan_show(request, &source) : code;

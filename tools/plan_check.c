@@ -123,14 +123,18 @@ static void plan_check_print_figures(const plan_request_t *request, const plan_s
            "a block\n",
            (unsigned long long)f->links, (unsigned long long)f->chunks,
            (unsigned long long)f->chunks_most, f->from, f->to, f->k);
+    if (f->packed > 1) {
+        printf("messages  %llu for each slice, of up to %u chunks\n",
+               (unsigned long long)f->messages, f->packed);
+    }
     printf("memory    %llu chunks read and written by all ranks\n", (unsigned long long)f->touched);
     printf("steps     %u moves on the longest chain: %.4g transfers, %.4g of them waited for, %.4g "
            "slices "
            "combined or copied\n"
            "          each further slice: %.4g transfers, %.4g combined or copied at the busiest "
            "rank\n",
-           c->chain, weft_cost_sum(c->fill.edges), weft_cost_sum(c->fill.hops), c->fill.touched,
-           weft_cost_sum(c->steady.edges), c->steady.touched);
+           c->chain, weft_cost_sum(c->fill.messages), weft_cost_sum(c->fill.hops), c->fill.touched,
+           weft_cost_sum(c->steady.messages), c->steady.touched);
     printf("size      %llu words a rank at most (%llu in all), %u ports, %u lanes, %llu moves, %u "
            "scratch chunks\n",
            (unsigned long long)f->words_most, (unsigned long long)f->words, f->ports_most,
@@ -173,8 +177,10 @@ static void plan_check_put_figures(json_t *json, const plan_study_t *study)
     json_open(json, "cost", '{');
     json_unsigned(json, "chain", cost->chain);
     json_real(json, "fill_hops", weft_cost_sum(cost->fill.hops));
+    json_real(json, "fill_messages", weft_cost_sum(cost->fill.messages));
     json_real(json, "fill_edges", weft_cost_sum(cost->fill.edges));
     json_real(json, "fill_touched", cost->fill.touched);
+    json_real(json, "steady_messages", weft_cost_sum(cost->steady.messages));
     json_real(json, "steady_edges", weft_cost_sum(cost->steady.edges));
     json_real(json, "steady_touched", cost->steady.touched);
     json_unsigned(json, "link_chunks", cost->link_chunks);
@@ -184,6 +190,8 @@ static void plan_check_put_figures(json_t *json, const plan_study_t *study)
     json_unsigned(json, "links", f->links);
     json_unsigned(json, "chunks", f->chunks);
     json_unsigned(json, "chunks_busiest", f->chunks_most);
+    json_unsigned(json, "messages", f->messages);
+    json_unsigned(json, "packed", f->packed);
     json_unsigned(json, "chunks_touched", f->touched);
     json_unsigned(json, "busiest_from", f->from);
     json_unsigned(json, "busiest_to", f->to);

@@ -264,6 +264,7 @@ int plan_compare(plan_request_t *request)
     }
     code = plan_source_open(&pair.source[1], &request->settings, request->compare[1],
                             request->params, request->nparams);
+    pair.source[0].pack = pair.source[1].pack = (uint32_t)request->pack;
     if (code == TOOL_OK) {
         code = plan_compare_take_depth(&pair, request);
         code = code == TOOL_OK ? plan_compare_study_both(&pair) : code;

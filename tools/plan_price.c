@@ -243,9 +243,10 @@ price_time_t price_time(const weft_cost_t *cost, const price_model_t *model, wef
     price_time_t best = {.seconds = INFINITY};
     uint64_t block = price_block(coll, nranks, size);
     const weft_cost_model_t figures = price_model_figures(model);
+    double most = (double)model->slot_bytes / (cost->packed > 1 ? cost->packed : 1);
     for (uint32_t slices = 1; slices < slots || slices == 1; slices *= 2) {
         /* Multiples of a cache line, about 19 % apart. */
-        for (double at = SLOT_BYTES_LEAST; at <= (double)model->slot_bytes; at *= 1.189207115) {
+        for (double at = SLOT_BYTES_LEAST; at <= most; at *= 1.189207115) {
             uint64_t bytes = (uint64_t)(at + 0.5) / SLOT_BYTES_LEAST * SLOT_BYTES_LEAST;
             double t = weft_cost_time(cost, &figures, block, k, slices, bytes);
             if (t < best.seconds) {
@@ -288,9 +289,12 @@ static void plan_price_add_port_chunks(const weft_plan_t *plan, uint64_t *chunks
             uint64_t count = times * move.cnt;
             moves += times;
             facts->touched += count * (move.ndst + move.nsrc);
+            facts->packed =
+                weft_plan_packs(&move) && move.cnt > facts->packed ? move.cnt : facts->packed;
             for (uint32_t i = 0; i < move.ndst; i++) {
                 if (move.dst[i].kind == WEFT_OPERAND_PORT) {
                     chunks[move.dst[i].index] += count;
+                    facts->messages += times * weft_plan_messages(&move);
                 }
             }
         }
@@ -347,7 +351,7 @@ static void plan_price_add_memory(const weft_plan_t *plan, price_facts_t *facts)
 
 weft_status_t price_facts(weft_plan_t *const *plans, uint32_t nranks, price_facts_t *facts)
 {
-    *facts = (price_facts_t){.k = plans[0]->k};
+    *facts = (price_facts_t){.k = plans[0]->k, .packed = 1};
     for (uint32_t r = 0; r < nranks; r++) {
         const weft_plan_t *plan = plans[r];
         uint64_t *chunks = calloc(plan->nports + 1, sizeof *chunks);

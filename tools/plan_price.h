@@ -34,11 +34,13 @@ typedef struct price_time {
 typedef struct price_facts {
     uint64_t links;               /* pairs of ranks with a queue from one to the other */
     uint64_t chunks, chunks_most; /* sent over all links, over the busiest */
+    uint64_t messages;            /* that carry a slice of them */
     uint64_t touched;             /* read and written in memory, by all ranks */
     uint32_t from, to;            /* of the busiest link */
     uint64_t words, words_most;   /* of 8 bytes, that the plans of all ranks, of one, take */
     uint64_t moves, moves_most;   /* executed */
     uint32_t ports_most, lanes_most, tmp_most, k;
+    uint32_t packed; /* chunks in a message, at most */
 } price_facts_t;
 
 #define PRICE_REQUEST_DEFAULT                                                                      \

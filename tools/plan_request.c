@@ -20,6 +20,7 @@ static const tool_option_t options_table[] = {
     {0, "param", "NAME=VALUE", "parameter or option of the algorithm; may be repeated", 'p'},
     {'S', "slots", "N", "depth of the queues [what a job would choose]", 'S'},
     {'L', "slices", "N", "slices per chunk, fewer than slots [half of the slots]", 'L'},
+    {0, "pack", "N", "chunks that a message may hold, where the algorithm packs [1]", 'K'},
     {0, "list", NULL, "list the algorithms, what they serve and their options", PLAN_LIST},
     {0, "check", NULL, "print verdict, figures and prices, without instructions", PLAN_CHECK},
     {0, "text", NULL, "print the instructions only", PLAN_TEXT},
@@ -59,6 +60,8 @@ static bool plan_request_take_number(plan_request_t *request, int id, const char
         return tool_parse_integer("--root", text, 0, PLAN_RANKS_MAX - 1, &request->root);
     case 'S':
         return tool_parse_integer("--slots", text, 2, 1024, &request->slots);
+    case 'K':
+        return tool_parse_integer("--pack", text, 1, WEFT_PACK_MAX, &request->pack);
     default:
         return tool_parse_integer("--slices", text, 1, 1023, &request->slices);
     }
@@ -121,6 +124,7 @@ static int plan_request_take(plan_request_t *request, int id, const char *text)
     case 'r':
     case 'S':
     case 'L':
+    case 'K':
         return plan_request_take_number(request, id, text) ? TOOL_OK : TOOL_USAGE;
     default:
         if (id > PLAN_ALL && id <= PLAN_COMPARE) {

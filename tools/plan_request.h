@@ -14,6 +14,7 @@ typedef struct plan_request {
     weft_coll_t coll; /* WEFT_COLL_COUNT: not given */
     int64_t nranks, rank, root;
     int64_t slots, slices; /* 0: not given */
+    int64_t pack;          /* most chunks of a message */
     bool ranks_given;
     plan_hosts_t hosts;
     const char *algo;

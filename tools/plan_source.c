@@ -138,6 +138,11 @@ weft_algo_call_t plan_source_call(const plan_source_t *source, weft_coll_t coll,
 {
     weft_algo_call_t call = {.size = sizeof call, .coll = coll, .nranks = nranks, .root = root};
     memcpy(call.params, source->params, sizeof call.params);
+    const weft_algo_ops_t *ops = plan_source_ops(source);
+    if (source->pack > 1 && WEFT_HAS(ops, weft_algo_ops_t, pack) && ops->pack != NULL) {
+        uint32_t wanted = ops->pack(source->algo, &call);
+        call.pack = wanted < source->pack ? wanted : source->pack;
+    }
     return call;
 }
 

@@ -29,6 +29,7 @@ typedef struct plan_source {
     const weft_loaded_t *loaded;
     weft_algo_t *algo;
     int64_t params[WEFT_ALGO_PARAMS_MAX];
+    uint32_t pack; /* most chunks of a message; 0 after open: none is packed */
     char label[128];
     bool is_open;
     plan_finder_t others; /* for plans made of plans; points at itself */

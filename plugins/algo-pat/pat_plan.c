@@ -3,17 +3,21 @@
  * The two plans. Each has a lane that sends and a lane that receives, tied together by waits: so a
  * rank never waits for the answer to one block before it sends the next, and a round takes one hop of
  * latency however many blocks move in it. The blocks of a round are a LOOP with a stride of 2d blocks,
- * so a plan has O(log n) instructions.
+ * of MOVEs that pack as many of them as fit into a message, and a MOVE of the rest: so a plan has
+ * O(log n) instructions.
  *
  * The sending lane waits for the receives of the round before only, and the receiving lane for its
  * ports; round by round each rank gets on, so the plans do not hang whatever the depth of the queues. */
 #include "pat_plan.h"
+
+#include <stdbool.h>
 
 #define ROUNDS_MAX 32
 
 typedef struct pat {
     weft_plan_builder_t *builder;
     uint32_t n, rank, rounds;
+    uint32_t pack;          /* blocks of a message */
     uint32_t send, receive; /* lanes */
     weft_operand_t to[ROUNDS_MAX], from[ROUNDS_MAX];
 } pat_t;
@@ -42,10 +46,19 @@ uint32_t pat_after(uint32_t rank, uint32_t distance, uint32_t n)
     return pat_before(rank, n - distance, n);
 }
 
+uint32_t pat_wanted(const weft_algo_call_t *call)
+{
+    uint32_t most = pat_blocks(call->nranks, 1);
+    int64_t limit = call->params[PAT_AGGREGATE];
+    return limit > 0 && limit < most ? (uint32_t)limit : most;
+}
+
 static void pat_init(pat_t *pat, const weft_algo_call_t *call, weft_plan_builder_t *builder)
 {
     *pat = (pat_t){.builder = builder, .n = call->nranks, .rank = call->rank};
     pat->rounds = pat_rounds(pat->n);
+    uint32_t wanted = pat_wanted(call), fit = weft_algo_call_pack(call);
+    pat->pack = wanted < fit ? wanted : fit;
     pat->send = builder->lane(builder);
     pat->receive = builder->lane(builder);
     for (uint32_t i = 0; i < pat->rounds; i++) {
@@ -57,7 +70,7 @@ static void pat_init(pat_t *pat, const weft_algo_call_t *call, weft_plan_builder
 }
 
 /* `times` times the MOVE; returns its pc. */
-static uint32_t pat_repeat(const pat_t *pat, uint32_t lane, uint32_t times, const weft_move_t *move)
+static uint32_t pat_loop(const pat_t *pat, uint32_t lane, uint32_t times, const weft_move_t *move)
 {
     if (times > 1) {
         pat->builder->loop(pat->builder, lane, times);
@@ -65,6 +78,42 @@ static uint32_t pat_repeat(const pat_t *pat, uint32_t lane, uint32_t times, cons
     uint32_t pc = pat->builder->move(pat->builder, lane, move);
     if (times > 1) {
         pat->builder->end(pat->builder, lane);
+    }
+    return pc;
+}
+
+/* The operand `blocks` strides further on. IN and OUT have a block for each rank where that goes round,
+ * and TMP is long enough. */
+static void pat_skip_operand(const pat_t *pat, weft_operand_t *operand, uint32_t blocks)
+{
+    int64_t n = pat->n, at = operand->index + (int64_t)operand->stride * blocks;
+    operand->index = (uint32_t)(operand->stride == 0 ? at : (at % n + n) % n);
+}
+
+static void pat_skip(const pat_t *pat, weft_move_t *move, uint32_t blocks)
+{
+    for (uint32_t i = 0; i < move->ndst; i++) {
+        pat_skip_operand(pat, &move->dst[i], blocks);
+    }
+    for (uint32_t i = 0; i < move->nsrc; i++) {
+        pat_skip_operand(pat, &move->src[i], blocks);
+    }
+    pat_skip_operand(pat, &move->like, blocks);
+}
+
+/* The MOVE for each of `blocks` blocks, as many in a message as fit; returns the pc of the last. */
+static uint32_t pat_repeat(const pat_t *pat, uint32_t lane, uint32_t blocks,
+                           const weft_move_t *first)
+{
+    weft_move_t move = *first;
+    uint32_t pack = blocks < pat->pack ? blocks : pat->pack, rest = blocks % pack;
+    move.cnt = pack;
+    move.flags |= pack > 1 ? WEFT_MOVE_PACKED : 0;
+    uint32_t pc = pat_loop(pat, lane, blocks / pack, &move);
+    if (rest > 0) {
+        pat_skip(pat, &move, blocks - rest);
+        move.cnt = rest;
+        pc = pat->builder->move(pat->builder, lane, &move);
     }
     return pc;
 }
@@ -101,26 +150,32 @@ void pat_all_gather(const weft_algo_call_t *call, weft_plan_builder_t *builder)
     }
 }
 
-/* Sends of round i: partial sums at the distances d, 3d … ahead. TMP chunk s/2 belongs to distance s.
- * The last distance of an odd n has nothing to receive: it leaves from IN. */
+/* Returns whether the last distance of round i has nothing to receive, so that it leaves from IN: the
+ * distance n−1 of an odd n. Where blocks are packed it has a message of its own. */
+static bool pat_leaves_input(const pat_t *pat, uint32_t i)
+{
+    uint32_t d = UINT32_C(1) << i, last = d + 2 * d * (pat_blocks(pat->n, d) - 1);
+    return i > 0 && last == pat->n - 1 && pat->n % 2 == 1;
+}
+
+/* Sends of round i: partial sums at the distances d, 3d … ahead. TMP chunk s/2 belongs to distance s. */
 static void pat_plan_scatter_send(const pat_t *pat, uint32_t i, uint32_t received)
 {
     uint32_t d = UINT32_C(1) << i, blocks = pat_blocks(pat->n, d);
-    uint32_t last = d + 2 * d * (blocks - 1);
     int32_t stride = (int32_t)d;
     weft_operand_t raw = weft_in(pat_after(pat->rank, d, pat->n), blocks > 1 ? 2 * stride : 0);
     weft_move_t move = {.dst = {pat->to[i]}, .src = {raw}, .ndst = 1, .nsrc = 1, .like = raw};
-    int peel = i > 0 && last == pat->n - 1 && pat->n % 2 == 1;
+    uint32_t sums = blocks - pat_leaves_input(pat, i);
     if (i > 0) {
         move.src[0] = weft_tmp(d / 2, blocks > 1 ? stride : 0);
         pat_wait(pat, &move, received);
     }
-    if (blocks > (peel ? 1u : 0u)) {
-        pat_repeat(pat, pat->send, blocks - (peel ? 1 : 0), &move);
+    if (sums > 0) {
+        pat_repeat(pat, pat->send, sums, &move);
     }
-    if (peel) {
+    if (sums < blocks) {
         weft_move_t tail = {.dst = {pat->to[i]}, .ndst = 1, .nsrc = 1};
-        tail.src[0] = weft_in(pat_after(pat->rank, last, pat->n), 0);
+        tail.src[0] = weft_in(pat_after(pat->rank, pat->n - 1, pat->n), 0);
         pat->builder->move(pat->builder, pat->send, &tail);
     }
 }
@@ -137,7 +192,13 @@ static uint32_t pat_plan_scatter_receive(const pat_t *pat, uint32_t i)
     move.src[0] = i == 0 ? raw : sum;
     move.src[1] = pat->from[i];
     move.flags = last ? WEFT_MOVE_FINAL : 0;
-    return pat_repeat(pat, pat->receive, blocks, &move);
+    bool apart = pat->pack > 1 && blocks > 1 && pat_leaves_input(pat, i);
+    uint32_t received = pat_repeat(pat, pat->receive, blocks - apart, &move);
+    if (apart) {
+        pat_skip(pat, &move, blocks - 1);
+        received = pat->builder->move(pat->builder, pat->receive, &move);
+    }
+    return received;
 }
 
 /* Invariant: after the round of hop d the partial sum for the owner s ahead, s a multiple of 2d, is

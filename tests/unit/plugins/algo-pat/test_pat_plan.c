@@ -10,12 +10,39 @@
 #include <cmocka.h>
 
 #include "core/base/error.h"
+#include "core/plan/facts.h"
+#include "core/plan/stable.h"
 #include "plugins/algo-pat/pat_plan.c"
 #include "tests/support/plan_fixture.h"
 #include "tests/support/plan_sweep.h"
 
-static const plan_sweep_t gather = {pat_all_gather, WEFT_ALL_GATHER};
-static const plan_sweep_t scatter = {pat_reduce_scatter, WEFT_REDUCE_SCATTER};
+static const plan_sweep_t gather = {.write = pat_all_gather, .coll = WEFT_ALL_GATHER};
+static const plan_sweep_t scatter = {.write = pat_reduce_scatter, .coll = WEFT_REDUCE_SCATTER};
+
+static uint32_t pack; /* blocks that fit into a message */
+
+static weft_algo_call_t packed_call(const weft_algo_call_t *call)
+{
+    weft_algo_call_t packed = *call;
+    packed.size = sizeof packed;
+    packed.pack = pack;
+    return packed;
+}
+
+static void packed_all_gather(const weft_algo_call_t *call, weft_plan_builder_t *builder)
+{
+    weft_algo_call_t packed = packed_call(call);
+    pat_all_gather(&packed, builder);
+}
+
+static void packed_reduce_scatter(const weft_algo_call_t *call, weft_plan_builder_t *builder)
+{
+    weft_algo_call_t packed = packed_call(call);
+    pat_reduce_scatter(&packed, builder);
+}
+
+static const plan_sweep_t packed_gather = {packed_all_gather, WEFT_ALL_GATHER, true};
+static const plan_sweep_t packed_scatter = {packed_reduce_scatter, WEFT_REDUCE_SCATTER, true};
 
 static void rounds_are_the_logarithm_rounded_up(void **state)
 {
@@ -92,6 +119,92 @@ static void more_slices_than_slots_do_no_harm(void **state)
         plan_sweep_expect_ok(&gather, n, 1, 5);
         plan_sweep_expect_ok(&scatter, n, 1, 5);
     }
+}
+
+static void packed_plans_are_proved_for_any_number_in_a_message(void **state)
+{
+    (void)state;
+    for (pack = 2; pack <= 20; pack += pack < 4 ? 1 : 4) {
+        for (uint32_t n = 2; n <= 40; n++) {
+            plan_sweep_expect_ok(&packed_gather, n, 2, 1);
+            plan_sweep_expect_ok(&packed_scatter, n, 2, 1);
+        }
+        plan_sweep_expect_ok(&packed_gather, 23, 4, 3);
+        plan_sweep_expect_ok(&packed_scatter, 23, 4, 3);
+    }
+    pack = WEFT_PACK_MAX;
+    plan_sweep_large(&packed_gather);
+    plan_sweep_large(&packed_scatter);
+}
+
+/* Messages that a rank sends in a pass. */
+static uint64_t messages_of(const weft_plan_t *plan)
+{
+    uint64_t messages[2 * ROUNDS_MAX] = {0}, chunks[2 * ROUNDS_MAX] = {0}, sum = 0;
+    (void)weft_plan_facts(plan, chunks, messages);
+    for (uint32_t i = 0; i < plan->nports; i++) {
+        sum += plan->ports[i].sends ? messages[i] : 0;
+    }
+    return sum;
+}
+
+/* Once a round if all fit; at most one more, where a reduce-scatter sends an input as it is. */
+static void a_round_sends_as_few_messages_as_its_blocks_fill(void **state)
+{
+    (void)state;
+    for (pack = 1; pack <= 9; pack++) {
+        for (uint32_t n = 2; n <= 40; n++) {
+            uint32_t least = 0;
+            for (uint32_t d = 1; d < n; d *= 2) {
+                least += (pat_blocks(n, d) + pack - 1) / pack;
+            }
+            for (int i = 0; i < 2; i++) {
+                const plan_sweep_t *sweep = i == 0 ? &packed_gather : &packed_scatter;
+                weft_plan_t **plans = plan_fixture_write(sweep->write, sweep->coll, n);
+                uint64_t messages = messages_of(plans[n / 2]);
+                assert_true(messages >= least && messages <= least + (i == 1));
+                plan_fixture_free(plans, n);
+            }
+        }
+    }
+}
+
+/* Every chunk of OUT is written once, packed or not: so the first block may be sent without a copy. */
+static void the_first_block_stays_where_it_is(void **state)
+{
+    const weft_stable_arithmetic_t arithmetic = {.pre = false};
+    uint8_t marks[32];
+    (void)state;
+    for (pack = 1; pack <= 4; pack++) {
+        weft_plan_t **plans = plan_fixture_write(packed_all_gather, WEFT_ALL_GATHER, 8);
+        assert_int_equal(weft_plan_stable(plans[0], &arithmetic, marks), WEFT_OK);
+        assert_int_equal(marks[0], WEFT_STABLE_APART | WEFT_STABLE_IN_PLACE);
+        plan_fixture_free(plans, 8);
+    }
+}
+
+static void plans_without_packing_are_those_of_calls_that_know_nothing_of_it(void **state)
+{
+    (void)state;
+    pack = 1;
+    weft_plan_t **plain = plan_fixture_write(pat_all_gather, WEFT_ALL_GATHER, 13);
+    weft_plan_t **packed = plan_fixture_write(packed_all_gather, WEFT_ALL_GATHER, 13);
+    for (uint32_t rank = 0; rank < 13; rank++) {
+        assert_true(weft_plan_hash(plain[rank]) == weft_plan_hash(packed[rank]));
+    }
+    plan_fixture_free(packed, 13);
+    plan_fixture_free(plain, 13);
+}
+
+static void the_parameter_limits_the_blocks_of_a_message(void **state)
+{
+    (void)state;
+    weft_algo_call_t call = {.size = sizeof call, .nranks = 33};
+    assert_int_equal(pat_wanted(&call), 16);
+    call.params[PAT_AGGREGATE] = 5;
+    assert_int_equal(pat_wanted(&call), 5);
+    call.params[PAT_AGGREGATE] = 17;
+    assert_int_equal(pat_wanted(&call), 16);
 }
 
 /* Without operands if there is no MOVE. */
@@ -192,6 +305,11 @@ int main(void)
         cmocka_unit_test(every_plan_is_proved_for_2_to_40_ranks),
         cmocka_unit_test(sampled_plans_are_proved_up_to_300_ranks),
         cmocka_unit_test(more_slices_than_slots_do_no_harm),
+        cmocka_unit_test(packed_plans_are_proved_for_any_number_in_a_message),
+        cmocka_unit_test(a_round_sends_as_few_messages_as_its_blocks_fill),
+        cmocka_unit_test(the_first_block_stays_where_it_is),
+        cmocka_unit_test(plans_without_packing_are_those_of_calls_that_know_nothing_of_it),
+        cmocka_unit_test(the_parameter_limits_the_blocks_of_a_message),
         cmocka_unit_test(no_block_waits_for_more_hops_than_rounds),
         cmocka_unit_test(code_grows_with_the_logarithm),
         cmocka_unit_test(other_collectives_are_refused_by_name),

@@ -77,22 +77,33 @@ static uint32_t bundle_count(const weft_request_t *first)
     return count;
 }
 
+static weft_stripes_t bundle_cut(const weft_comm_state_t *state, const weft_request_t *request)
+{
+    return weft_comm_stripes(state, request->args.count * weft_dtype_bytes(request->args.dtype));
+}
+
 /* Writes where the messages go, and what the table of programs knows them by. */
-static weft_args_t bundle_entries(const weft_request_t *first, weft_bundle_entry_t *entries)
+static weft_args_t bundle_entries(const weft_comm_state_t *state, const weft_request_t *first,
+                                  weft_bundle_entry_t *entries)
 {
     weft_args_t args = {.coll = WEFT_SEND_RECV, .count = WEFT_HASH_START};
     for (const weft_request_t *r = first; r != NULL; r = r->next) {
-        entries[args.root++] = (weft_bundle_entry_t){.peer = r->args.root, .sends = r->sends};
-        args.count = weft_hash_add(args.count, 2 * (uint64_t)r->args.root + r->sends);
+        weft_bundle_entry_t *entry = &entries[args.root++];
+        *entry = (weft_bundle_entry_t){
+            .peer = r->args.root, .sends = r->sends, .stripes = bundle_cut(state, r).count};
+        args.count = weft_hash_add(args.count, (uint64_t)entry->stripes << 33 |
+                                                   2 * (uint64_t)entry->peer | entry->sends);
     }
     return args;
 }
 
 /* Lanes that fit on the device beside those of its other ranks. */
-static uint32_t bundle_lanes(const weft_family_t *family)
+static uint32_t bundle_lanes(const weft_comm_state_t *state)
 {
+    const weft_family_t *family = state->self.family;
     int64_t wanted = family->settings.plan.channels;
     uint32_t lanes = wanted > 0 ? (uint32_t)wanted : family->kernel.props.channels;
+    lanes = state->programs.most > 0 && state->programs.most < lanes ? state->programs.most : lanes;
     return lanes > 0 ? lanes : 1;
 }
 
@@ -136,8 +147,8 @@ static weft_status_t bundle_prepare(weft_comm_state_t *state, const weft_bundle_
     weft_program_t *program = &prepared->program;
     weft_status_t status = weft_comm_open_device_queue(state);
     if (status == WEFT_OK) {
-        status = weft_bundle_plan_create(entries, messages, state->self.rank,
-                                         bundle_lanes(state->self.family), &prepared->bundle);
+        status = weft_bundle_plan_create(entries, messages, state->self.rank, bundle_lanes(state),
+                                         &prepared->bundle);
     }
     if (status == WEFT_OK) {
         program->plan = &prepared->bundle->plan;
@@ -175,7 +186,7 @@ static weft_status_t bundle_look_up(const weft_comm_state_t *state, const weft_r
     if (entries == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot look for a bundle");
     }
-    weft_args_t args = bundle_entries(first, entries);
+    weft_args_t args = bundle_entries(state, first, entries);
     weft_status_t status = WEFT_OK;
     *prepared_p = weft_programs_find(&state->programs, &args);
     if (*prepared_p != NULL && !weft_bundle_plan_is_of((*prepared_p)->bundle, entries, args.root)) {
@@ -212,7 +223,7 @@ weft_status_t weft_bundle_bind(weft_comm_state_t *state, weft_prepared_t *prepar
         const weft_plan_port_t *p = &program->plan->ports[i];
         if (program->ports[i] == NULL) {
             program->ports[i] =
-                weft_links_port(state->links, p->peer, WEFT_P2P_CHANNEL, p->sends != 0);
+                weft_links_port(state->links, p->peer, weft_stripe_link(p->channel), p->sends != 0);
             program->bound += program->ports[i] != NULL;
         }
     }
@@ -240,8 +251,9 @@ void weft_bundle_take_numbers(weft_comm_state_t *state, const weft_request_t *fi
     }
 }
 
-void weft_bundle_describe(const weft_prepared_t *prepared, const weft_request_t *first,
-                          weft_lanes_message_t *messages, weft_lanes_call_t *call)
+void weft_bundle_describe(const weft_comm_state_t *state, const weft_prepared_t *prepared,
+                          const weft_request_t *first, weft_lanes_message_t *messages,
+                          weft_lanes_call_t *call)
 {
     const weft_binding_t nothing = {.in = NULL};
     weft_device_run_describe(&prepared->run, &nothing, call);
@@ -251,6 +263,7 @@ void weft_bundle_describe(const weft_prepared_t *prepared, const weft_request_t 
         weft_lanes_message_t *m = &messages[call->nmessages++];
         m->memory = r->sends ? (void *)(uintptr_t)r->args.send : r->args.recv;
         m->count = r->args.count * weft_dtype_bytes(r->args.dtype);
+        m->slice = bundle_cut(state, r).slice;
         memcpy(m->signature, &signature, sizeof m->signature);
     }
 }

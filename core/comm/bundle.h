@@ -30,8 +30,9 @@ void weft_bundle_number(weft_comm_state_t *state, weft_request_t *first);
 void weft_bundle_take_numbers(weft_comm_state_t *state, const weft_request_t *first);
 
 /* Describes a run to start(). `messages` has room for all; *call points to it. */
-void weft_bundle_describe(const weft_prepared_t *prepared, const weft_request_t *first,
-                          weft_lanes_message_t *messages, weft_lanes_call_t *call);
+void weft_bundle_describe(const weft_comm_state_t *state, const weft_prepared_t *prepared,
+                          const weft_request_t *first, weft_lanes_message_t *messages,
+                          weft_lanes_call_t *call);
 
 /* Notes that the messages of a run are completed: those that were called behind them may go. */
 void weft_bundle_complete(weft_comm_state_t *state, const weft_request_t *first);

@@ -9,11 +9,19 @@
 #include "core/base/error.h"
 #include "core/os/os.h"
 
+typedef struct bundle_queue {
+    uint32_t first;   /* of its messages */
+    uint32_t stripes; /* most that one of them has */
+    uint32_t lanes;   /* that share its stripes; a power of two */
+    uint32_t port;    /* of its first stripe */
+} bundle_queue_t;
+
 typedef struct bundle_queues {
-    uint32_t *of;    /* queue of each message; of a receive from itself: not used */
-    uint32_t *first; /* per queue: its first message */
+    uint32_t *of; /* queue of each message; of a receive from itself: not used */
+    bundle_queue_t *queue;
     uint32_t count;
-    bool several; /* a queue has more than one message */
+    uint32_t lanes; /* of all of them */
+    bool several;   /* a queue has more than one message */
 } bundle_queues_t;
 
 static bool bundle_is_second_half(const weft_bundle_entry_t *entry, uint32_t rank)
@@ -29,15 +37,36 @@ static void bundle_find_queues(const weft_bundle_entry_t *entries, uint32_t mess
         if (bundle_is_second_half(&entries[m], rank)) {
             continue;
         }
-        while (queue < queues->count && (entries[queues->first[queue]].peer != entries[m].peer ||
-                                         entries[queues->first[queue]].sends != entries[m].sends)) {
+        while (queue < queues->count &&
+               (entries[queues->queue[queue].first].peer != entries[m].peer ||
+                entries[queues->queue[queue].first].sends != entries[m].sends)) {
             queue++;
         }
         queues->several = queues->several || queue < queues->count;
         if (queue == queues->count) {
-            queues->first[queues->count++] = m;
+            queues->queue[queues->count++] = (bundle_queue_t){.first = m, .lanes = 1};
         }
+        bundle_queue_t *of = &queues->queue[queue];
+        of->stripes = entries[m].stripes > of->stripes ? entries[m].stripes : of->stripes;
         queues->of[m] = queue;
+    }
+}
+
+/* Gives lanes that are left to queues with several stripes, each twice as many as it has. */
+static void bundle_share_lanes(bundle_queues_t *queues, uint32_t most)
+{
+    bool shared = true;
+    queues->lanes = queues->count;
+    while (shared) {
+        shared = false;
+        for (uint32_t q = 0; q < queues->count; q++) {
+            bundle_queue_t *queue = &queues->queue[q];
+            if (2 * queue->lanes <= queue->stripes && queues->lanes + queue->lanes <= most) {
+                queues->lanes += queue->lanes;
+                queue->lanes *= 2;
+                shared = true;
+            }
+        }
     }
 }
 
@@ -60,84 +89,150 @@ static weft_plan_operand_t bundle_operand(weft_operand_kind_t kind, uint32_t ind
     return (weft_plan_operand_t){.kind = kind & 7, .index = index & WEFT_PLAN_INDEX_MAX};
 }
 
-static void bundle_add_move(weft_bundle_plan_t *x, uint32_t m, uint32_t port)
+/* The lanes that share a message: not more than it has stripes. */
+static uint32_t bundle_shares(const bundle_queue_t *queue, const weft_bundle_entry_t *entry)
+{
+    return queue->lanes < entry->stripes ? queue->lanes : entry->stripes;
+}
+
+/* The MOVE of message `m` in lane `part` of its queue. */
+static void bundle_add_move(weft_bundle_plan_t *x, uint32_t m, const bundle_queue_t *queue,
+                            uint32_t part)
 {
     weft_plan_t *plan = &x->plan;
+    const weft_bundle_entry_t *entry = &x->entries[m];
     weft_plan_operand_t *to = &plan->operands[plan->noperands], *from = to + 1;
+    weft_plan_operand_t port = bundle_operand(WEFT_OPERAND_PORT, queue->port);
+    port.stride = (int32_t)entry->stripes;
     *to = bundle_operand(WEFT_OPERAND_OUT, m);
     *from = bundle_operand(WEFT_OPERAND_IN, m);
-    if (x->entries[m].peer == plan->rank) {
+    if (entry->peer == plan->rank) {
         *to = bundle_operand(WEFT_OPERAND_OUT, bundle_find_half(x->entries, plan->rank, m));
-    } else if (x->entries[m].sends) {
-        *to = bundle_operand(WEFT_OPERAND_PORT, port);
     } else {
-        *from = bundle_operand(WEFT_OPERAND_PORT, port);
+        *(entry->sends ? to : from) = port;
     }
-    plan->moves[plan->nmoves++] =
-        (weft_plan_move_t){.operand = plan->noperands, .cnt = 1, .ndst = 1, .nsrc = 1};
+    plan->moves[plan->nmoves++] = (weft_plan_move_t){.operand = plan->noperands,
+                                                     .after = part,
+                                                     .cnt = bundle_shares(queue, entry),
+                                                     .ndst = 1,
+                                                     .nsrc = 1};
     plan->noperands += 2;
 }
 
-/* Writes the MOVEs of a queue behind the code of its lane. */
-static void bundle_write_queue(weft_bundle_plan_t *x, const bundle_queues_t *queues, uint32_t queue,
-                               weft_plan_lane_t *lane)
+/* The ports of a queue, a stripe each; its first lane is `lane`. */
+static void bundle_add_ports(weft_bundle_plan_t *x, bundle_queue_t *queue, uint32_t lane)
 {
     weft_plan_t *plan = &x->plan;
-    const weft_bundle_entry_t *entry = &x->entries[queues->first[queue]];
-    uint32_t port = plan->nports;
-    if (entry->peer != plan->rank) {
+    const weft_bundle_entry_t *entry = &x->entries[queue->first];
+    queue->port = plan->nports;
+    for (uint32_t s = 0; s < queue->stripes && entry->peer != plan->rank; s++) {
         plan->ports[plan->nports++] = (weft_plan_port_t){.peer = entry->peer,
-                                                         .lane = (uint8_t)(lane - plan->lanes),
+                                                         .channel = (uint16_t)s,
+                                                         .lane = (uint8_t)(lane + s % queue->lanes),
                                                          .sends = (uint8_t)entry->sends};
     }
-    for (uint32_t m = queues->first[queue]; m < x->messages; m++) {
-        if (!bundle_is_second_half(&x->entries[m], plan->rank) && queues->of[m] == queue) {
-            lane->code[lane->ncode++] = (weft_code_t){.opcode = WEFT_CODE_MOVE, .n = plan->nmoves};
-            bundle_add_move(x, m, port);
+}
+
+/* Writes the MOVEs of a queue's lane `part` behind the code of lane `l`. */
+static void bundle_write_queue(weft_bundle_plan_t *x, bundle_queues_t *queues, uint32_t q,
+                               uint32_t part, uint32_t l)
+{
+    weft_plan_lane_t *lane = &x->plan.lanes[l];
+    bundle_queue_t *queue = &queues->queue[q];
+    if (part == 0) {
+        bundle_add_ports(x, queue, l);
+    }
+    for (uint32_t m = queue->first; m < x->messages; m++) {
+        if (!bundle_is_second_half(&x->entries[m], x->plan.rank) && queues->of[m] == q &&
+            part < bundle_shares(queue, &x->entries[m])) {
+            lane->code[lane->ncode++] =
+                (weft_code_t){.opcode = WEFT_CODE_MOVE, .n = x->plan.nmoves};
+            bundle_add_move(x, m, queue, part);
         }
     }
 }
 
-static void bundle_write(weft_bundle_plan_t *x, const bundle_queues_t *queues)
+/* Begins a lane behind the code of the one before it. */
+static void bundle_begin_lane(weft_plan_t *plan, uint32_t l, uint32_t together)
+{
+    weft_plan_lane_t *lane = &plan->lanes[l];
+    lane->code = l > 0 ? lane[-1].code + lane[-1].ncode : lane->code;
+    if (together > 1) {
+        lane->code[lane->ncode++] = (weft_code_t){.opcode = WEFT_CODE_PAR, .n = together};
+    }
+}
+
+static void bundle_end_lane(weft_plan_lane_t *lane)
+{
+    lane->code[lane->ncode++] = (weft_code_t){.opcode = WEFT_CODE_STOP};
+}
+
+/* A lane for each queue, or several. */
+static void bundle_write_apart(weft_bundle_plan_t *x, bundle_queues_t *queues)
+{
+    uint32_t l = 0;
+    for (uint32_t q = 0; q < queues->count; q++) {
+        for (uint32_t part = 0; part < queues->queue[q].lanes; part++, l++) {
+            bundle_begin_lane(&x->plan, l, 1);
+            bundle_write_queue(x, queues, q, part, l);
+            bundle_end_lane(&x->plan.lanes[l]);
+        }
+    }
+}
+
+/* Several queues in each lane, which progress together. */
+static void bundle_write_together(weft_bundle_plan_t *x, bundle_queues_t *queues)
 {
     weft_plan_t *plan = &x->plan;
-    weft_code_t *code = plan->lanes[0].code;
     for (uint32_t l = 0; l < plan->nlanes; l++) {
-        weft_plan_lane_t *lane = &plan->lanes[l];
-        uint32_t together = (queues->count - l + plan->nlanes - 1) / plan->nlanes;
-        lane->code = code;
-        if (together > 1) {
-            code[lane->ncode++] = (weft_code_t){.opcode = WEFT_CODE_PAR, .n = together};
+        bundle_begin_lane(plan, l, (queues->count - l + plan->nlanes - 1) / plan->nlanes);
+        for (uint32_t q = l; q < queues->count; q += plan->nlanes) {
+            bundle_write_queue(x, queues, q, 0, l);
         }
-        for (uint32_t queue = l; queue < queues->count; queue += plan->nlanes) {
-            bundle_write_queue(x, queues, queue, lane);
-        }
-        code[lane->ncode++] = (weft_code_t){.opcode = WEFT_CODE_STOP};
-        code += lane->ncode;
+        bundle_end_lane(&plan->lanes[l]);
     }
 }
 
-/* Room for one queue, one lane, one MOVE and three words of code for each message. */
-static weft_bundle_plan_t *bundle_allocate(uint32_t n, bundle_queues_t *queues)
+static bool bundle_allocate_queues(uint32_t n, bundle_queues_t *queues)
+{
+    *queues = (bundle_queues_t){.of = weft_os_alloc(n * sizeof *queues->of, 0),
+                                .queue = weft_os_alloc(n * sizeof *queues->queue, 0)};
+    return queues->of != NULL && queues->queue != NULL;
+}
+
+/* The MOVEs and ports of the plan. */
+static void bundle_measure(const weft_bundle_entry_t *entries, uint32_t messages, uint32_t rank,
+                           const bundle_queues_t *queues, weft_plan_t *plan)
+{
+    for (uint32_t m = 0; m < messages; m++) {
+        if (!bundle_is_second_half(&entries[m], rank)) {
+            plan->nmoves += bundle_shares(&queues->queue[queues->of[m]], &entries[m]);
+        }
+    }
+    for (uint32_t q = 0; q < queues->count; q++) {
+        plan->nports += queues->queue[q].stripes;
+    }
+}
+
+/* Room for what `need` counts, with two words of code for each lane beside its MOVEs. */
+static weft_bundle_plan_t *bundle_allocate(uint32_t messages, const weft_plan_t *need)
 {
     weft_bundle_plan_t *x = weft_os_alloc(sizeof *x, 0);
-    *queues = (bundle_queues_t){.of = weft_os_alloc(n * sizeof *queues->of, 0),
-                                .first = weft_os_alloc(n * sizeof *queues->first, 0)};
     if (x == NULL) {
         return NULL;
     }
     weft_plan_t *plan = &x->plan;
-    x->entries = weft_os_alloc(n * sizeof *x->entries, 0);
-    plan->lanes = weft_os_alloc(n * sizeof *plan->lanes, 0);
-    plan->ports = weft_os_alloc(n * sizeof *plan->ports, 0);
-    plan->moves = weft_os_alloc(n * sizeof *plan->moves, 0);
-    plan->operands = weft_os_alloc(2 * (size_t)n * sizeof *plan->operands, 0);
+    x->entries = weft_os_alloc(messages * sizeof *x->entries, 0);
+    plan->lanes = weft_os_alloc(need->nlanes * sizeof *plan->lanes, 0);
+    plan->ports = weft_os_alloc(need->nports * sizeof *plan->ports, 0);
+    plan->moves = weft_os_alloc(need->nmoves * sizeof *plan->moves, 0);
+    plan->operands = weft_os_alloc(2 * (size_t)need->nmoves * sizeof *plan->operands, 0);
     if (plan->lanes != NULL) {
-        plan->lanes[0].code = weft_os_alloc(3 * (size_t)n * sizeof *plan->lanes[0].code, 0);
+        size_t words = need->nmoves + 2 * (size_t)need->nlanes;
+        plan->lanes[0].code = weft_os_alloc(words * sizeof *plan->lanes[0].code, 0);
     }
-    if (queues->of == NULL || queues->first == NULL || x->entries == NULL || plan->lanes == NULL ||
-        plan->ports == NULL || plan->moves == NULL || plan->operands == NULL ||
-        plan->lanes[0].code == NULL) {
+    if (x->entries == NULL || plan->lanes == NULL || plan->ports == NULL || plan->moves == NULL ||
+        plan->operands == NULL || plan->lanes[0].code == NULL) {
         weft_bundle_plan_destroy(x);
         return NULL;
     }
@@ -154,33 +249,49 @@ static weft_status_t bundle_check_lanes(const bundle_queues_t *queues, uint32_t 
                            queues->count, lanes);
 }
 
+static weft_status_t bundle_make_plan(const weft_bundle_entry_t *entries, uint32_t messages,
+                                      uint32_t rank, uint32_t most, bundle_queues_t *queues,
+                                      weft_bundle_plan_t **plan_p)
+{
+    weft_plan_t need = {.nlanes = 0};
+    bundle_find_queues(entries, messages, rank, queues);
+    weft_status_t status = bundle_check_lanes(queues, most);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    bundle_share_lanes(queues, most);
+    need.nlanes = queues->lanes < most ? queues->lanes : most;
+    bundle_measure(entries, messages, rank, queues, &need);
+    weft_bundle_plan_t *x = bundle_allocate(messages, &need);
+    if (x == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot plan %u messages", messages);
+    }
+    memcpy(x->entries, entries, messages * sizeof *entries);
+    x->messages = messages;
+    x->plan.coll = WEFT_SEND_RECV;
+    x->plan.rank = rank;
+    x->plan.k = 1;
+    x->plan.nlanes = need.nlanes;
+    if (queues->count <= most) {
+        bundle_write_apart(x, queues);
+    } else {
+        bundle_write_together(x, queues);
+    }
+    *plan_p = x;
+    return WEFT_OK;
+}
+
 weft_status_t weft_bundle_plan_create(const weft_bundle_entry_t *entries, uint32_t messages,
                                       uint32_t rank, uint32_t lanes, weft_bundle_plan_t **plan_p)
 {
     bundle_queues_t queues;
     uint32_t most = lanes < WEFT_LANE_MAX ? lanes : WEFT_LANE_MAX;
-    weft_bundle_plan_t *x = bundle_allocate(messages, &queues);
     weft_status_t status =
-        x != NULL ? WEFT_OK
-                  : weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot plan %u messages", messages);
-    if (status == WEFT_OK) {
-        memcpy(x->entries, entries, messages * sizeof *entries);
-        x->messages = messages;
-        bundle_find_queues(entries, messages, rank, &queues);
-        status = bundle_check_lanes(&queues, most);
-    }
-    if (status == WEFT_OK) {
-        x->plan.coll = WEFT_SEND_RECV;
-        x->plan.rank = rank;
-        x->plan.k = 1;
-        x->plan.nlanes = queues.count < most ? queues.count : most;
-        bundle_write(x, &queues);
-        *plan_p = x;
-    } else {
-        weft_bundle_plan_destroy(x);
-    }
+        bundle_allocate_queues(messages, &queues)
+            ? bundle_make_plan(entries, messages, rank, most, &queues, plan_p)
+            : weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot plan %u messages", messages);
     weft_os_free(queues.of);
-    weft_os_free(queues.first);
+    weft_os_free(queues.queue);
     return status;
 }
 

@@ -119,6 +119,15 @@ static inline uint32_t weft_comm_channels(const weft_comm_state_t *state)
     return state->programs.most > 0 && state->programs.most < all ? state->programs.most : all;
 }
 
+/* How a message of that many bytes is cut. Thread: the owner. */
+static inline weft_stripes_t weft_comm_stripes(const weft_comm_state_t *state, uint64_t bytes)
+{
+    const weft_family_t *family = state->self.family;
+    const uint32_t all = family->kernel.stripes, limit = state->programs.most;
+    return weft_stripes_cut(bytes, limit > 0 && limit < all ? limit : all,
+                            (uint64_t)family->settings.plan.channel_bytes, family->slot_bytes);
+}
+
 static inline weft_status_t weft_comm_failure(weft_comm_state_t *state)
 {
     return weft_failure_raise(&state->failure);

@@ -67,6 +67,7 @@ typedef struct weft_family_kernel {
     const weft_kernel_memory_t *memory;    /* NULL: it computes on host memory */
     const weft_kernel_ipc_t *share;        /* NULL: its memory cannot be exported */
     const weft_kernel_gpudirect_t *direct; /* NULL: adapters cannot use its memory */
+    uint32_t stripes; /* most of a message between two ranks (stripes.h), equal on all of them */
 } weft_family_kernel_t;
 
 typedef struct weft_family_tuner {
@@ -121,7 +122,7 @@ typedef struct weft_family {
     uint64_t slot_bytes;
     uint64_t small_bytes; /* of slots for small payloads; 0: some rank's device uses the slots */
     double cores;         /* that the ranks of a host may use, the least of all hosts */
-    uint32_t channels;    /* most that share one message */
+    uint32_t channels;    /* most that share a collective */
     uint32_t ranks_here;  /* on this host */
     weft_os_mutex_t lock; /* guards the rest; the health channel delivers its events under it */
     weft_family_member_t *members;

@@ -171,6 +171,15 @@ static uint32_t family_figures_channels(const weft_family_t *family, const figur
     return channels == 0 ? 1 : channels > WEFT_CHANNELS_MAX ? WEFT_CHANNELS_MAX : channels;
 }
 
+/* Only devices share a message among several: the host's threads would do one slice after another.
+ * Where a rank has no device there is one, unless the user says otherwise. */
+static uint32_t family_figures_stripes(const weft_family_t *family, const figures_t *f)
+{
+    return f->devices == 0 || (f->channels <= 1 && family->settings.plan.channels <= 0)
+               ? 1
+               : family->channels;
+}
+
 static void family_figures_take_slots(weft_family_t *family, const figures_t *f)
 {
     const weft_slots_t asked = {.count = f->slots, .bytes = f->slot_bytes};
@@ -190,6 +199,7 @@ static void family_figures_take(weft_family_t *family, const figures_t *f)
     memcpy(family->gamma, f->gamma, sizeof family->gamma);
     family_figures_take_slots(family, f);
     family->channels = family_figures_channels(family, f);
+    family->kernel.stripes = family_figures_stripes(family, f);
     bool small = f->devices == 0 && family->slot_bytes > WEFT_SLOT_SMALL;
     family->small_bytes = small ? WEFT_SLOT_SMALL : 0;
     family->cores = f->cores;

@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/comm/p2p_any.h"
 #include "core/comm/p2p_look.h"
+#include "core/comm/p2p_stripes.h"
 #include "core/comm/watchdog.h"
 #include "core/exec/port_export.h"
 #include "core/exec/zero_copy.h"
@@ -24,18 +25,16 @@ static weft_signature_t p2p_signature_of(const weft_p2p_queue_t *queue)
 
 /* Returns the elements of the slice that begins with element `at`. Most messages are one slice, and a
  * division takes as long as ten other instructions. */
-static uint64_t p2p_slice_at(const weft_comm_state_t *state, const weft_request_t *request,
-                             size_t elem, uint64_t at)
+static uint64_t p2p_slice_at(const weft_p2p_queue_t *queue, size_t elem, uint64_t at)
 {
-    uint64_t left = request->args.count - at, most = state->self.family->slot_bytes;
+    uint64_t left = queue->first->args.count - at, most = queue->cut.slice;
     return left * elem <= most ? left : most / elem;
 }
 
 /* Returns the elements of the next slice. */
-static uint64_t p2p_slice_of(const weft_comm_state_t *state, const weft_request_t *request,
-                             size_t elem)
+static uint64_t p2p_slice_of(const weft_p2p_queue_t *queue, size_t elem)
 {
-    return p2p_slice_at(state, request, elem, request->moved);
+    return p2p_slice_at(queue, elem, queue->first->moved);
 }
 
 /* Says where the receiver can read the bytes in place, so that they are copied once. A small message
@@ -56,7 +55,7 @@ static weft_status_t p2p_send_slice(const weft_comm_state_t *state, weft_p2p_que
     if (!weft_port_can_send(queue->port)) {
         return queue->port->broken != WEFT_OK ? queue->port->broken : WEFT_AGAIN;
     }
-    uint64_t slice = p2p_slice_of(state, request, elem), bytes = slice * elem;
+    uint64_t slice = p2p_slice_of(queue, elem), bytes = slice * elem;
     const uint8_t *from = (const uint8_t *)request->args.send + request->moved * elem;
     weft_signature_t signature = p2p_signature_of(queue);
     if (weft_message_port_sends_apart(queue->port, bytes)) {
@@ -101,17 +100,17 @@ static weft_status_t p2p_take(const weft_comm_state_t *state, weft_p2p_queue_t *
     return status;
 }
 
-/* Asks for the next slices at their place in the buffer. */
-static void p2p_place(const weft_comm_state_t *state, const weft_p2p_queue_t *queue)
+/* Asks for the next slices of the port at their place in the buffer. */
+static void p2p_place(const weft_p2p_queue_t *queue)
 {
     const weft_request_t *request = queue->first;
     size_t elem = weft_dtype_bytes(request->args.dtype);
     uint64_t at = request->moved;
     for (uint32_t ahead = 0; ahead < queue->port->slots && at < request->args.count; ahead++) {
-        uint64_t slice = p2p_slice_at(state, request, elem, at);
+        uint64_t slice = p2p_slice_at(queue, elem, at);
         weft_message_port_place(queue->port, ahead, (uint8_t *)request->args.recv + at * elem,
                                 slice * elem);
-        at += slice;
+        at += slice * queue->cut.count;
     }
 }
 
@@ -122,11 +121,11 @@ static weft_status_t p2p_receive_slice(const weft_comm_state_t *state, weft_p2p_
     if (!weft_port_can_receive(queue->port)) {
         if (weft_message_port_sends_apart(queue->port,
                                           (request->args.count - request->moved) * elem)) {
-            p2p_place(state, queue);
+            p2p_place(queue);
         }
         return queue->port->broken != WEFT_OK ? queue->port->broken : WEFT_AGAIN;
     }
-    uint64_t slice = p2p_slice_of(state, request, elem), bytes = slice * elem;
+    uint64_t slice = p2p_slice_of(queue, elem), bytes = slice * elem;
     weft_signature_t mine = p2p_signature_of(queue);
     weft_signature_t theirs = *weft_port_signature(queue->port);
     if (!weft_signature_equal(&mine, &theirs)) {
@@ -145,55 +144,81 @@ static weft_status_t p2p_receive_slice(const weft_comm_state_t *state, weft_p2p_
     return WEFT_OK;
 }
 
-/* True if the peer has read what it reads in place, and no message of the queue waits here: after
- * the last message nothing else would push it, and what is sent from the buffer of the request must
- * not change. */
-static bool p2p_drained(const weft_p2p_queue_t *queue)
+static bool p2p_port_drained(const weft_p2p_queue_t *queue, weft_port_t *port)
 {
     const weft_args_t *args = &queue->first->args;
-    if (!queue->sends) {
-        return true;
+    return weft_port_is_returned(port) &&
+           (!weft_port_holds(port) ||
+            (queue->first->next != NULL && queue->cut.count == 1 &&
+             !weft_message_port_sends_apart(port, args->count * weft_dtype_bytes(args->dtype))));
+}
+
+/* True if the peer has read what it reads in place, and no message of the queue waits here: after
+ * the last message that uses a port nothing else would push it, and what is sent from the buffer of
+ * the request must not change. */
+static bool p2p_drained(const weft_p2p_queue_t *queue)
+{
+    bool drained = true;
+    for (uint32_t i = 0; queue->sends && drained && i < queue->cut.count; i++) {
+        weft_port_t *port = weft_p2p_stripes_port(queue, i);
+        drained = port == NULL || p2p_port_drained(queue, port);
     }
-    return weft_port_is_returned(queue->port) &&
-           (!weft_port_holds(queue->port) ||
-            (queue->first->next != NULL &&
-             !weft_message_port_sends_apart(queue->port,
-                                            args->count * weft_dtype_bytes(args->dtype))));
+    return drained;
+}
+
+/* Connects the port of the next slice. */
+static weft_status_t p2p_connect(weft_comm_state_t *state, weft_p2p_queue_t *queue, bool *moved_p)
+{
+    if (queue->port != NULL) {
+        return WEFT_OK;
+    }
+    if (weft_p2p_stripes_connect(state, queue) != NULL) {
+        *moved_p = true;
+        return WEFT_OK;
+    }
+    weft_status_t status = weft_links_progress(state->links);
+    return status == WEFT_OK ? WEFT_IN_PROGRESS : status;
+}
+
+/* Moves what can be moved of the first message, which is due. */
+static weft_status_t p2p_run_message(weft_comm_state_t *state, weft_p2p_queue_t *queue,
+                                     bool *moved_p)
+{
+    weft_request_t *request = queue->first;
+    weft_status_t status =
+        request->state == WEFT_OP_QUEUED ? weft_p2p_stripes_begin(state, queue) : WEFT_OK;
+    while (status == WEFT_OK && request->state != WEFT_OP_DRAINING) {
+        status = p2p_connect(state, queue, moved_p);
+        if (status == WEFT_OK) {
+            status = queue->sends ? p2p_send_slice(state, queue) : p2p_receive_slice(state, queue);
+        }
+        if (status == WEFT_OK) {
+            *moved_p = true;
+            weft_p2p_stripes_next(queue);
+            request->state =
+                request->moved == request->args.count ? WEFT_OP_DRAINING : WEFT_OP_RUNNING;
+        }
+    }
+    if (status == WEFT_AGAIN) {
+        weft_status_t asked = weft_p2p_stripes_ask(state, queue);
+        status = asked < 0 ? asked : status;
+    }
+    return status;
 }
 
 static weft_status_t p2p_run_queue(weft_comm_state_t *state, weft_p2p_queue_t *queue, bool *moved_p)
 {
-    if (queue->port == NULL) {
-        queue->port =
-            weft_links_port(state->links, queue->peer, WEFT_P2P_CHANNEL, queue->sends != 0);
-        *moved_p |= queue->port != NULL;
-    }
-    if (queue->port == NULL) {
-        return weft_links_progress(state->links);
-    }
-    while (queue->first != NULL && weft_p2p_queue_is_due(queue)) {
-        weft_request_t *request = queue->first;
-        if (request->state == WEFT_OP_QUEUED) {
-            weft_port_fetch(queue->port); /* a device may have moved the message before it */
-        }
-        while (request->state != WEFT_OP_DRAINING) {
-            weft_status_t status =
-                queue->sends ? p2p_send_slice(state, queue) : p2p_receive_slice(state, queue);
-            if (status != WEFT_OK) {
-                return status;
-            }
+    weft_status_t status = p2p_connect(state, queue, moved_p);
+    while (status == WEFT_OK && queue->first != NULL && weft_p2p_queue_is_due(queue)) {
+        status = p2p_run_message(state, queue, moved_p);
+        status = status == WEFT_OK && !p2p_drained(queue) ? WEFT_AGAIN : status;
+        if (status == WEFT_OK) {
             *moved_p = true;
-            request->state =
-                request->moved == request->args.count ? WEFT_OP_DRAINING : WEFT_OP_RUNNING;
+            weft_p2p_stripes_end(queue);
+            weft_p2p_queue_finish(queue, WEFT_OK);
         }
-        if (!p2p_drained(queue)) {
-            return WEFT_AGAIN;
-        }
-        *moved_p = true;
-        weft_port_store(queue->port);
-        weft_p2p_queue_finish(queue, WEFT_OK);
     }
-    return WEFT_OK;
+    return status;
 }
 
 /* Copies messages of this rank to itself. */
@@ -282,12 +307,22 @@ static void p2p_step_queue(weft_comm_state_t *state, weft_p2p_queue_t *queue, bo
     }
 }
 
+static bool p2p_is_broken(const weft_p2p_queue_t *queue)
+{
+    bool broken = queue->port != NULL && queue->port->broken != WEFT_OK;
+    for (uint32_t i = 1; !broken && i < queue->cut.count; i++) {
+        const weft_port_t *port = weft_p2p_stripes_port(queue, i);
+        broken = port != NULL && port->broken != WEFT_OK;
+    }
+    return broken;
+}
+
 /* Returns a queue whose link broke, or NULL. */
 static weft_p2p_queue_t *p2p_broken_queue(const weft_p2p_t *p2p)
 {
     for (uint32_t i = 0; i < p2p->nactive; i++) {
         weft_p2p_queue_t *queue = &p2p->queues[p2p->active[i]];
-        if (queue->port != NULL && queue->port->broken != WEFT_OK) {
+        if (p2p_is_broken(queue)) {
             return queue;
         }
     }

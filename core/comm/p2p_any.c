@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "core/base/error.h"
+#include "core/comm/p2p_stripes.h"
 #include "core/comm/watchdog.h"
 #include "core/exec/port_export.h"
 
@@ -31,8 +32,7 @@ static bool any_has_message(weft_comm_state_t *state, uint32_t peer, bool *moved
         return any_sends_to_itself(state);
     }
     if (queue->port == NULL) {
-        queue->port = weft_links_port(state->links, peer, WEFT_P2P_CHANNEL, false);
-        *moved_p |= queue->port != NULL;
+        *moved_p |= weft_p2p_stripes_connect(state, queue) != NULL;
     }
     if (queue->port == NULL) {
         return false;

@@ -19,6 +19,7 @@ weft_status_t weft_p2p_open(weft_p2p_t *p2p, uint32_t nranks)
         weft_p2p_close(p2p);
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate messages to %u ranks", nranks);
     }
+    p2p->count = count;
     for (uint32_t i = 0; i < count; i++) {
         p2p->queues[i].peer = i / 2;
         p2p->queues[i].sends = i % 2;
@@ -33,6 +34,9 @@ size_t weft_p2p_bytes_per_rank(void)
 
 void weft_p2p_close(weft_p2p_t *p2p)
 {
+    for (uint32_t i = 0; i < p2p->count; i++) {
+        weft_os_free(p2p->queues[i].stripes);
+    }
     weft_os_free(p2p->active);
     weft_os_free(p2p->queues);
     *p2p = (weft_p2p_t){.queues = NULL};

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Queues of sends and receives: one per peer and direction. Its messages go through one port in
- * the order of the calls. */
+ * the order of the calls, long ones of devices through several (p2p_stripes.h). */
 #ifndef WEFT_COMM_P2P_QUEUES_H
 #define WEFT_COMM_P2P_QUEUES_H
 
 #include "core/comm/request.h"
-
-/* The channel of sends and receives: above those that plans may name. */
-#define WEFT_P2P_CHANNEL (UINT32_C(1) << 16)
+#include "core/comm/stripes.h"
 
 /* Sends to one peer, or receives from it, in order. */
 typedef struct weft_p2p_queue {
     weft_request_t *first, *last;
-    weft_port_t *port;
+    weft_port_t *port;     /* that the next slice goes through; NULL: not connected */
+    weft_port_t **stripes; /* of long messages; NULL, and each of them: not connected */
+    uint32_t connected;    /* of them, the first; some beyond may be, too */
+    weft_stripes_t cut;    /* of the first message, once that has begun */
+    uint32_t stripe;       /* of the next slice; 0 between messages */
     uint32_t peer, sends;
     uint64_t sequence;  /* of the last message called */
     uint64_t completed; /* of the last one completed */
@@ -24,6 +26,7 @@ typedef struct weft_p2p_queue {
 
 typedef struct weft_p2p {
     weft_p2p_queue_t *queues; /* 2 per rank: receives, sends; NULL until the first message */
+    uint32_t count;           /* of queues */
     uint32_t *active;         /* queues with work */
     uint32_t nactive;
     uint32_t steps; /* idle steps since the clock was read */

@@ -248,7 +248,7 @@ static weft_status_t launch_start_bundle(weft_comm_state_t *state, weft_launches
         weft_bundle_number(state, run->messages);
     }
     run->signature = weft_p2p_signature(run->messages);
-    weft_bundle_describe(run->prepared, run->messages, messages, &item.call);
+    weft_bundle_describe(state, run->prepared, run->messages, messages, &item.call);
     status = launch_start(state, stream, &item, &job, 1);
     if (status == WEFT_OK) {
         launch_keep(state, launches, run, job.run);

@@ -15,7 +15,11 @@ static const char *lanes_image_refuse_operand(const weft_lanes_program_t *p,
                                               const weft_lanes_operand_t *o)
 {
     if (o->kind == WEFT_OPERAND_PORT) {
-        return o->index < p->nports ? NULL : "an operand names a port that does not exist";
+        const uint32_t ports = p->messages != 0 ? (uint32_t)o->stride : 1;
+        return o->index < p->nports && ports > 0 && ports <= p->nports - o->index &&
+                       (ports & (ports - 1)) == 0
+                   ? NULL
+                   : "an operand names a port that does not exist";
     }
     if (o->kind < WEFT_OPERAND_IN || o->kind > WEFT_OPERAND_TMP) {
         return "an operand is of no known kind";
@@ -34,9 +38,11 @@ static const char *lanes_image_refuse_move(const weft_lanes_program_t *p,
                                            const weft_lanes_move_t *m)
 {
     uint32_t all = (uint32_t)m->ndst + m->nsrc + ((m->flags & WEFT_LANES_LIKE) != 0);
+    uint32_t afters = p->messages != 0 ? m->cnt : p->nafters; /* a bundle: its part of `cnt` */
     if (m->ndst < 1 || m->ndst > WEFT_MOVE_MAX || m->nsrc < 1 || m->nsrc > WEFT_MOVE_MAX ||
-        m->cnt < 1 || all > p->noperands || m->operand > p->noperands - all ||
-        m->nafter > p->nafters || m->after > p->nafters - m->nafter) {
+        m->cnt < 1 || all > p->noperands || m->operand > p->noperands - all || m->nafter > afters ||
+        m->after > afters - m->nafter ||
+        (p->messages != 0 && (m->nafter > 0 || m->after == m->cnt))) {
         return "a MOVE reaches beyond the program";
     }
     for (uint32_t i = 0; i < m->nafter; i++) {
@@ -241,6 +247,20 @@ static void lanes_image_mark_code(const weft_lanes_program_t *p, weft_lanes_code
     }
 }
 
+/* The ports of an operand: one, or in a bundle the MOVE's part of the stripes. */
+static void lanes_image_mark_ports(const weft_lanes_program_t *p, const weft_lanes_move_t *move,
+                                   const weft_lanes_operand_t *operand, uint32_t *owner,
+                                   uint32_t lane)
+{
+    if (p->messages == 0) {
+        owner[operand->index] = lane;
+        return;
+    }
+    for (uint32_t s = move->after; s < (uint32_t)operand->stride; s += move->cnt) {
+        owner[operand->index + s] = lane;
+    }
+}
+
 static void lanes_image_mark_owners(const weft_lanes_program_t *p, uint32_t *owner)
 {
     for (uint32_t port = 0; port < p->nports; port++) {
@@ -255,7 +275,7 @@ static void lanes_image_mark_owners(const weft_lanes_program_t *p, uint32_t *own
             const weft_lanes_operand_t *operand = &p->operands[move->operand];
             for (uint32_t i = 0; i < (uint32_t)move->ndst + move->nsrc; i++) {
                 if (operand[i].kind == WEFT_OPERAND_PORT) {
-                    owner[operand[i].index] = lane;
+                    lanes_image_mark_ports(p, move, &operand[i], owner, lane);
                 }
             }
         }
@@ -323,6 +343,15 @@ bool lanes_image_fits(const lanes_image_t *image, const weft_lanes_call_t *call,
                  (unsigned long long)call->nmessages, (unsigned long long)call->segmentation.chunk,
                  image->program.messages);
         return false;
+    }
+    for (uint64_t i = 0; i < call->nmessages; i++) {
+        const weft_lanes_message_t *m = &call->messages[i];
+        if (m->slice < 1 || m->slice > call->segmentation.slice) {
+            snprintf(why, bytes, "message %llu has slices of %llu elements, the call of %llu",
+                     (unsigned long long)i, (unsigned long long)m->slice,
+                     (unsigned long long)call->segmentation.slice);
+            return false;
+        }
     }
     if (slice > slot_bytes) {
         snprintf(why, bytes, "slices have %llu bytes, the slots of a port %llu",

@@ -85,6 +85,7 @@ typedef struct fake_cuda {
     /* Words of FIFOs that kernels read: in memory of their own device, of another one, of the host;
      * rare looks at the host's words; words that they note for the host. */
     _Atomic uint32_t reads_own, reads_apart, reads_host, glances, notes, fences, tells;
+    _Atomic uint32_t working; /* blocks of runs that moved something */
     _Atomic uint32_t launches, combines, registrations, handles, dmabufs, flushes;
     _Atomic int registered, visible, allocated, streams, events, graphs, imported, pools,
         reserved; /* alive */

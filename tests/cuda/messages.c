@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-enum { SETTINGS = 6 };
+enum { SETTINGS = 8 };
 static const char *const settings[][SETTINGS] = {
     {"core.kernel=kernel-cuda", "kernel-cuda.path=" WEFT_KERNEL_CUDA_FILE, "core.net=net-shm",
      "exec.op_timeout=20s", DESK_SHARE, "exec.slot_bytes=256K"},
@@ -18,13 +18,29 @@ static const char *const settings[][SETTINGS] = {
      "exec.op_timeout=20s", DESK_SHARE, "plan.channels=1"},
     {"core.kernel=kernel-cuda", "kernel-cuda.path=" WEFT_KERNEL_CUDA_FILE, "core.net=net-socket",
      "exec.op_timeout=20s", "exec.slots=4", "exec.slot_bytes=1K"},
+    {"core.kernel=kernel-cuda", "kernel-cuda.path=" WEFT_KERNEL_CUDA_FILE, "core.net=net-shm",
+     "exec.op_timeout=20s", DESK_SHARE, "exec.slot_bytes=1K", "plan.channels=8",
+     "plan.channel_bytes=1K"},
+    {"core.kernel=kernel-cuda", "kernel-cuda.path=" WEFT_KERNEL_CUDA_FILE, "core.net=net-socket",
+     "exec.op_timeout=20s", "exec.slots=4", "exec.slot_bytes=1K", "plan.channels=4",
+     "plan.channel_bytes=1K"},
 };
+
+static uint32_t messages_settings(messages_how_t how)
+{
+    uint32_t count = 0;
+    while (count < SETTINGS && settings[how][count] != NULL) {
+        count++;
+    }
+    return count;
+}
+
 ranks_job_t messages_job(uint32_t n, messages_how_t how, desk_job_t *job)
 {
     job->bytes = MESSAGES_ROOM * sizeof(int32_t);
     return (ranks_job_t){.nranks = n,
                          .settings = settings[how],
-                         .settings_count = SETTINGS,
+                         .settings_count = messages_settings(how),
                          .work = desk_run,
                          .arg = job};
 }

@@ -11,7 +11,14 @@
 enum { MESSAGES_ROOM = 1 << 14 };
 
 /* How the communicator is made. */
-typedef enum messages_how { PLAIN, SMALL_SLOTS, ONE_LANE, SOCKET } messages_how_t;
+typedef enum messages_how {
+    PLAIN,
+    SMALL_SLOTS,
+    ONE_LANE,
+    SOCKET,
+    STRIPES,       /* of 1 KiB and more, up to eight */
+    STRIPES_SOCKET /* the same over a network, up to four */
+} messages_how_t;
 
 /* Runs the work as n ranks, as threads. */
 void messages_run(uint32_t n, messages_how_t how, desk_work_t work);

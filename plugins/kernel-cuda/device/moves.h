@@ -149,7 +149,15 @@ static WEFT_DEVICE void lanes_aim(const lanes_run_t *run, const lanes_block_t *b
     m->stable_operand = lanes_stable_operand(run, m);
 }
 
-/* Reads what a bundle says of the message of a MOVE, which is in the host's memory: once. */
+/* The port of chunk `chunk` of a message: they are taken in turn. */
+static WEFT_DEVICE lanes_port_t *lanes_message_port(const lanes_run_t *run,
+                                                    const weft_lanes_operand_t *o, uint64_t chunk)
+{
+    return &run->ports[o->index + ((uint32_t)chunk & ((uint32_t)o->stride - 1))];
+}
+
+/* Reads what a bundle says of the message of a MOVE, which is in the host's memory: once. Aims at the
+ * first chunk of the MOVE. */
 static WEFT_DEVICE void lanes_message_begin(const lanes_run_t *run, lanes_member_t *m)
 {
     const uint32_t all = (uint32_t)m->move->ndst + m->move->nsrc;
@@ -161,31 +169,36 @@ static WEFT_DEVICE void lanes_message_begin(const lanes_run_t *run, lanes_member
         m->port[i] = NULL;
         m->base[i] = NULL;
         if (o->kind == WEFT_OPERAND_PORT) {
-            m->port[i] = &run->ports[o->index];
+            m->port[i] = lanes_message_port(run, o, m->move->after);
             continue;
         }
         const weft_lanes_message_t *message = &run->messages[o->index];
-        m->base[i] = (uint8_t *)message->memory;
         m->count = message->count;
+        m->step = message->slice;
+        m->base[i] = (uint8_t *)message->memory + m->move->after * m->step * run->program.elem;
         for (uint32_t w = 0; w < WEFT_FIFO_SIGNATURE_WORDS; w++) {
             m->signature[w] = message->signature[w];
         }
     }
 }
 
-/* Advances to the next chunk of a message. */
+/* Advances to the next chunk of a message that is the MOVE's. */
 static WEFT_DEVICE void lanes_message_next(const lanes_run_t *run, lanes_member_t *m)
 {
-    const uint64_t step = run->segmentation.chunk;
     const uint32_t all = (uint32_t)m->move->ndst + m->move->nsrc;
+    const uint64_t chunk = (uint64_t)m->done * m->move->cnt + m->move->after;
     if (m->done == 0) {
         lanes_message_begin(run, m);
     }
     m->slice = 0;
-    m->chunk = lanes_clip(m->done * step, step, m->count);
-    m->finished = m->done > 0 && m->chunk == 0;
+    m->chunk = lanes_clip(chunk * m->step, m->step, m->count);
+    m->finished = chunk > 0 && m->chunk == 0;
     for (uint32_t i = 0; m->done > 0 && !m->finished && i < all; i++) {
-        m->base[i] = m->port[i] == NULL ? m->base[i] + step * run->program.elem : NULL;
+        if (m->port[i] == NULL) {
+            m->base[i] += m->move->cnt * m->step * run->program.elem;
+        } else {
+            m->port[i] = lanes_message_port(run, &m->operands[i], chunk);
+        }
     }
 }
 

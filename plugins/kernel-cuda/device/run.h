@@ -57,13 +57,14 @@ typedef struct lanes_member {
     uint8_t *base[2 * WEFT_MOVE_MAX];      /* address of slice 0 */
     uint64_t chunk;                        /* elements of the current chunk */
     uint64_t count;                        /* elements of its block */
+    uint64_t step;                         /* elements of a chunk of its message: a bundle only */
     uint32_t slice, done;
     uint32_t pre_mask;
     uint32_t finished;
-    uint32_t copies;                               /* one source, no arithmetic */
-    uint64_t signature[WEFT_FIFO_SIGNATURE_WORDS]; /* of its message: a bundle only */
+    uint32_t copies; /* one source, no arithmetic */
     /* Operand that stays unchanged until the run ends, or LANES_NOT_STABLE. */
     uint32_t stable_operand;
+    uint64_t signature[WEFT_FIFO_SIGNATURE_WORDS]; /* of its message: a bundle only */
 } lanes_member_t;
 
 enum {

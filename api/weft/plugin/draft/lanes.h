@@ -204,10 +204,13 @@ typedef struct weft_lanes_program {
     uint32_t channels;
     /* Not 0: a bundle, that many sends and receives. It differs from a collective in four things.
      * An operand in IN or OUT names a message of the call by `index`: one in IN is sent, one in OUT
-     * received, and a MOVE from IN to OUT has both ends of what this rank sends to itself. Every
-     * MOVE moves its message from the first element to the last, in as many chunks as there are,
-     * and one empty chunk if there is nothing in it; its `cnt` is 1. Every slice has the signature
-     * of its message. There is one pass, of one channel, whose chunks are slices. */
+     * received, and a MOVE from IN to OUT has both ends of what this rank sends to itself. A
+     * message is a row of chunks of its own length (weft_lanes_message_t), chunk 0 also if there is
+     * nothing in it. `cnt` MOVEs in as many lanes share it; `after` is the number of a MOVE among
+     * them, and it moves the chunks after, after + cnt, ... The operand of a port names `stride`
+     * ports from `index` on, a power of two, and chunk c goes through port c mod `stride` of them;
+     * `cnt` divides `stride`. Every slice has the signature of its message. There is one pass, of
+     * one channel, whose chunks are slices. */
     uint32_t messages;
     /* 1: the ranks can meet, which all of them know. The program then has one lane, and a port to
      * and from each other rank. The first message to each is a chunk of IN, in the order of the
@@ -237,6 +240,7 @@ typedef struct weft_lanes_vectors {
 typedef struct weft_lanes_message {
     void *memory;   /* that is sent, or that receives; not aligned to anything */
     uint64_t count; /* elements */
+    uint64_t slice; /* elements of a chunk, at most those of a slice; the last one may be shorter */
     uint64_t signature[3];
 } weft_lanes_message_t;
 

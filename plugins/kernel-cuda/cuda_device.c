@@ -118,7 +118,12 @@ static weft_status_t cuda_device_ordinal_choose(weft_kernel_t *kernel, const cha
 static int cuda_device_attribute(const weft_kernel_t *kernel, enum cudaDeviceAttr which)
 {
     int value = 0;
-    return cudaDeviceGetAttribute(&value, which, kernel->device) == cudaSuccess ? value : 0;
+    cudaError_t error = cudaDeviceGetAttribute(&value, which, kernel->device);
+    if (error != cudaSuccess) {
+        error = cudaGetLastError(); /* else the caller's next call of it would tell of this one */
+        value = 0;
+    }
+    return value;
 }
 
 static weft_status_t device_ask(weft_kernel_t *kernel)
@@ -139,6 +144,7 @@ static weft_status_t device_ask(weft_kernel_t *kernel)
     kernel->facts.rdma_ordered =
         cuda_device_attribute(kernel, cudaDevAttrGPUDirectRDMAWritesOrdering) >=
         cudaGPUDirectRDMAWritesOrderingOwner;
+    kernel->facts.domains = cuda_device_attribute(kernel, cudaDevAttrMemSyncDomainCount) > 1;
     if (10 * kernel->facts.major + kernel->facts.minor < OLDEST) {
         return host->set_error(
             host, WEFT_ERR_UNSUPPORTED, 0,

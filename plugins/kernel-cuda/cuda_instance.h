@@ -46,9 +46,10 @@ typedef struct cuda_path {
 typedef struct cuda_facts {
     int processors; /* multiprocessors */
     int major, minor;
-    bool pageable;       /* it reads the page tables of the host: a coherent link (C2C) */
-    bool same_address;   /* registered host memory has the same address on it */
-    bool rdma_ordered;   /* it sees writes of adapters as soon as the host does */
+    bool pageable;     /* it reads the page tables of the host: a coherent link (C2C) */
+    bool same_address; /* registered host memory has the same address on it */
+    bool rdma_ordered; /* it sees writes of adapters as soon as the host does */
+    bool domains; /* fences wait for kernels of their own domain only, of which it has several */
     uint32_t max_blocks; /* most blocks that are resident at once */
 } cuda_facts_t;
 

@@ -65,12 +65,21 @@ static size_t cuda_scalar_bytes(weft_dtype_t dtype)
 /* The status is that of the launch: <<<>>> would leave it as the thread's last error, among those of
  * calls before it. */
 static cudaError_t cuda_launch(const void *kernel, uint32_t blocks, uint32_t threads, void **args,
-                               cudaStream_t stream)
+                               cudaStream_t stream, bool remote)
 {
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3(blocks);
     config.blockDim = dim3(threads);
     config.stream = stream;
+    /* A fence of the whole system waits for the stores of all kernels of its domain, so those of compute
+     * kernels beside a plan would delay each slice of it, and its stores to peers their fences. Kernels
+     * of different domains order nothing for each other but by fences of the system, which a plan uses, and
+     * by their ends. */
+    cudaLaunchAttribute domain = {};
+    domain.id = cudaLaunchAttributeMemSyncDomain;
+    domain.val.memSyncDomain = cudaLaunchMemSyncDomainRemote;
+    config.attrs = remote ? &domain : nullptr;
+    config.numAttrs = remote ? 1 : 0;
     return cudaLaunchKernelExC(&config, kernel, args);
 }
 
@@ -88,24 +97,25 @@ extern "C" cudaError_t cuda_launch_combine(weft_dtype_t dtype, weft_op_t op,
     }
     void *args[] = {&job};
     return cuda_launch(reinterpret_cast<const void *>(cuda_grid), blocks, CUDA_COMBINE_THREADS,
-                       args, stream);
+                       args, stream, false);
 }
 
 extern "C" cudaError_t cuda_launch_lanes(const lanes_launch_t *launch, uint32_t threads,
-                                         cudaStream_t stream)
+                                         bool remote, cudaStream_t stream)
 {
     cuda_job_t job;
     job.launch = *launch;
     job.is_launch = 1;
     void *args[] = {&job};
     return cuda_launch(reinterpret_cast<const void *>(cuda_grid), launch->nblocks, threads, args,
-                       stream);
+                       stream, remote);
 }
 
 extern "C" cudaError_t cuda_launch_host_wait(lanes_host_wait_t *wait, uint64_t number, cudaStream_t stream)
 {
     void *args[] = {&wait, &number};
-    return cuda_launch(reinterpret_cast<const void *>(cuda_host_wait), 1, 1, args, stream);
+    return cuda_launch(reinterpret_cast<const void *>(cuda_host_wait), 1, 1, args, stream,
+                       false);
 }
 
 extern "C" cudaError_t cuda_launch_lanes_max(uint32_t threads, int *blocks_p)

@@ -308,8 +308,9 @@ static weft_status_t lanes_start_launch(weft_lanes_queue_t *queue, const lanes_s
         error = cudaMemcpyAsync(first->staging, first->in, first->staging_bytes, cudaMemcpyDefault,
                                 target->stream);
     }
-    error =
-        error == cudaSuccess ? cuda_launch_lanes(&launch, kernel->threads, target->stream) : error;
+    if (error == cudaSuccess) {
+        error = cuda_launch_lanes(&launch, kernel->threads, kernel->facts.domains, target->stream);
+    }
     kernel->counts.launches++;
     kernel->counts.runs += njobs;
     return error == cudaSuccess ? WEFT_OK : lanes_stream_failed(queue, error, "starting a plan");

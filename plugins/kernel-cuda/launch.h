@@ -4,6 +4,8 @@
 #ifndef KERNEL_CUDA_LAUNCH_H
 #define KERNEL_CUDA_LAUNCH_H
 
+#include <stdbool.h>
+
 #include <cuda_runtime_api.h>
 
 #include <weft/plugin/draft/lanes.h>
@@ -21,9 +23,10 @@ cudaError_t cuda_launch_combine(weft_dtype_t dtype, weft_op_t op, const weft_com
 
 struct lanes_launch; /* device/run.h */
 
-/* Launches runs on the current device, one block per lane. Copies *launch, but not what it points
- * to. Blocking: no. */
-cudaError_t cuda_launch_lanes(const struct lanes_launch *launch, uint32_t threads,
+/* Launches runs on the current device, one block per lane. `remote`: in the domain of memory
+ * synchronisation for kernels that talk to other devices, if the device has several. Copies *launch,
+ * but not what it points to. Blocking: no. */
+cudaError_t cuda_launch_lanes(const struct lanes_launch *launch, uint32_t threads, bool remote,
                               cudaStream_t stream);
 
 struct lanes_host_wait; /* device/device_host_wait.h */

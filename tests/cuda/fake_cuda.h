@@ -66,6 +66,7 @@ typedef struct fake_cuda {
     bool no_pools;     /* the driver has no pools of memory */
     bool pool_full;    /* the application's pool has no memory left */
     bool no_mps;       /* processes on a device take turns */
+    bool no_domains;   /* one domain of memory synchronisation, as devices before Hopper have */
     uint32_t hidden;   /* bit per device that others have and this process does not see */
     const char *fails; /* name of the call that fails once, with `error` … */
     int fails_after;   /* … after so many that do not */
@@ -86,6 +87,7 @@ typedef struct fake_cuda {
      * rare looks at the host's words; words that they note for the host. */
     _Atomic uint32_t reads_own, reads_apart, reads_host, glances, notes, fences, tells;
     _Atomic uint32_t working; /* blocks of runs that moved something */
+    _Atomic uint32_t remote;  /* launches in the remote domain of memory synchronisation */
     _Atomic uint32_t launches, combines, registrations, handles, dmabufs, flushes;
     _Atomic int registered, visible, allocated, streams, events, graphs, imported, pools,
         reserved; /* alive */

@@ -138,6 +138,9 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr which, int de
     case cudaDevAttrMemoryPoolsSupported:
         *value = !fake_cuda.no_pools;
         break;
+    case cudaDevAttrMemSyncDomainCount:
+        *value = fake_cuda.no_domains ? 1 : 4;
+        break;
     case cudaDevAttrMpsEnabled:
         *value = !fake_cuda.no_mps;
         break;

@@ -105,12 +105,14 @@ static void lanes_grid(const void *arg)
     fake_blocks(lanes_block, &launch, launch.nblocks);
 }
 
-cudaError_t cuda_launch_lanes(const lanes_launch_t *launch, uint32_t threads, cudaStream_t stream)
+cudaError_t cuda_launch_lanes(const lanes_launch_t *launch, uint32_t threads, bool remote,
+                              cudaStream_t stream)
 {
     cudaError_t error = fake_answer(__func__);
     (void)threads;
     kernel_load(KERNEL_LANES, __func__);
     atomic_fetch_add(&fake_cuda.launches, 1);
+    atomic_fetch_add(&fake_cuda.remote, remote);
     if (error != cudaSuccess || fake_cuda.swallow) {
         return error;
     }

@@ -111,7 +111,13 @@ cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void *
 
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *function, void **args)
 {
-    (void)config;
+    for (uint32_t i = 0; i < config->numAttrs; i++) {
+        const cudaLaunchAttribute *attribute = &config->attrs[i];
+        if (attribute->id == cudaLaunchAttributeMemSyncDomain &&
+            attribute->val.memSyncDomain == cudaLaunchMemSyncDomainRemote) {
+            atomic_fetch_add(&fake_cuda.remote, 1);
+        }
+    }
     (void)args;
     return refuse_launch(function);
 }

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "plugins/kernel-cuda/device/run.h"
 #include "plugins/kernel-cuda/launch.h"
 #include "tests/cuda/fake_cuda.h"
 
@@ -54,9 +55,24 @@ static void every_kernel_is_loaded_before_the_first_launch(void **state)
     assert_int_equal(atomic_load(&fake_cuda.loaded), atomic_load(&fake_cuda.kernels));
 }
 
+/* Only what fences for other devices goes to their domain, and only if the device has one. */
+static void plans_are_launched_in_the_remote_domain(void **state)
+{
+    static lanes_launch_t runs = {.nblocks = 1};
+    const uint32_t before = atomic_load(&fake_cuda.remote);
+    (void)state;
+    fake_cuda.swallow = true;
+    assert_int_equal(launch(), cudaSuccess);
+    assert_int_equal(cuda_launch_lanes(&runs, 64, false, NULL), cudaSuccess);
+    assert_int_equal(atomic_load(&fake_cuda.remote), before);
+    assert_int_equal(cuda_launch_lanes(&runs, 64, true, NULL), cudaSuccess);
+    assert_int_equal(atomic_load(&fake_cuda.remote), before + 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plans_are_launched_in_the_remote_domain),
         cmocka_unit_test(an_error_of_a_call_before_is_not_that_of_the_launch),
         cmocka_unit_test(a_launch_that_fails_says_so),
         cmocka_unit_test(every_kernel_is_loaded_before_the_first_launch),

@@ -285,6 +285,26 @@ static void a_plan_may_come_twice_in_one_launch(void **state)
     batch_close();
 }
 
+static uint32_t remote_launches(void)
+{
+    const uint32_t before = atomic_load(&fake_cuda.remote);
+    batch_open();
+    assert_int_equal(bench.lanes->start(batch.queue, NULL, batch.job, 3), WEFT_OK);
+    batch_finish();
+    batch_close();
+    return atomic_load(&fake_cuda.remote) - before;
+}
+
+static void plans_have_a_domain_of_fences_where_the_device_has_several(void **state)
+{
+    assert_int_equal(remote_launches(), 1);
+    bench_close(state);
+    fake_cuda.no_domains = true;
+    bench_open(state);
+    fake_cuda.no_domains = false;
+    assert_int_equal(remote_launches(), 0);
+}
+
 static void all_plans_of_a_launch_start_or_none(void **state)
 {
     (void)state;
@@ -453,6 +473,7 @@ int main(void)
         BENCH(plans_of_one_launch_run_one_after_another),
         BENCH(a_plan_may_come_twice_in_one_launch),
         BENCH(all_plans_of_a_launch_start_or_none),
+        BENCH(plans_have_a_domain_of_fences_where_the_device_has_several),
         BENCH(an_input_is_staged_when_its_run_begins),
         BENCH(runs_that_wait_have_vectors_of_their_own),
         BENCH(a_factor_is_read_when_its_run_begins),

@@ -10,6 +10,27 @@ phase_probe() {
     put 1 "questions to the driver" "$verdict" "$(grep -c . "$logs/probe-questions.out")" answers - -
     limited 30 info "$tree/bin/weft" info "${set_kernel[@]}"
     put 1 "weft info" "$verdict" - - - -
+    probe_figures >"$logs/figures.ini"
+}
+
+# The answers as lines of [figures], for the path from a device to itself. A slice costs half a word there
+# and back and a fence behind its stores; of those behind it only the fence. Rates of slices count bytes read
+# and written, of which a block moves two for each of a message, and the memory four.
+probe_figures() {
+    awk -F'\t' '
+        $1 == "a launch behind another" { launch = $3 }
+        $1 == "there and back between blocks, words in the device\047s memory" { there = $3 / 2 }
+        $1 == "the same behind a store to the device" { fence = $3 }
+        $1 ~ /^slices of 1 sources, 1 blocks of .* apart$/ && $3 > one { one = $3 }
+        $1 ~ /^slices of 1 sources, .* apart$/ && $3 > all { all = $3 }
+        END {
+            print "# what scripts/gpu-check probe measured, to be used by WEFT_CONF or in a file of your own"
+            print "[figures]"
+            if (there > 0 && fence > 0 && one > 0 && all > 0)
+                printf "edge = kernel-cuda same latency=%.0fns overhead=%.0fns bandwidth=%.3gGB/s wire=%.3gGB/s\n",
+                    there + fence, fence, one / 2, all / 4
+            if (launch > 0) printf "kernel = kernel-cuda launch=%.0fns\n", launch * 1e3
+        }' "$logs/probe-questions.out"
 }
 
 # Two ranks: everything right, and do streams and graphs work at all.

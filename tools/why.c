@@ -87,11 +87,20 @@ static void why_print_table(const why_request_t *request, const weft_comm_figure
     for (uint32_t l = 0; l < WEFT_LEVELS; l++) {
         const weft_cost_edge_t *edge = &figures->model.level[l];
         if (figures->net[l][0] != '\0') {
-            printf("# %s: %s, %s a message, %s a further one, %.4g GB/s\n",
-                   l == WEFT_LEVEL_INSIDE ? "inside a host" : "between hosts", figures->net[l],
-                   price_time_text(edge->alpha, alpha), price_time_text(edge->overhead, more),
-                   1e-9 / edge->beta);
+            bool devices = l == WEFT_LEVEL_INSIDE && figures->path != NULL;
+            printf("# %s: %s%s%s, %s a message, %s a further one, %.4g GB/s",
+                   l == WEFT_LEVEL_INSIDE ? "inside a host" : "between hosts",
+                   devices ? figures->kernel : figures->net[l], devices ? " " : "",
+                   devices ? figures->path : "", price_time_text(edge->alpha, alpha),
+                   price_time_text(edge->overhead, more), 1e-9 / edge->beta);
+            if (edge->together > 0) {
+                printf(", %.4g GB/s of all channels", 1e-9 / edge->together);
+            }
+            printf("\n");
         }
+    }
+    if (figures->model.launch > 0) {
+        printf("# a launch: %s\n", price_time_text(figures->model.launch, alpha));
     }
     printf("# sizes are those of one rank's block; times by the model for the first and the last; "
            "next best at the last\n#%9s %10s  %-13s %8s  %-24s %-8s %10s %10s  %-24s  %s\n",

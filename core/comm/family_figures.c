@@ -14,6 +14,7 @@ typedef struct figures {
     weft_cost_busy_t busy[WEFT_LEVELS];
     double cores;
     double wire;
+    double launch;
     double gamma[WEFT_FIGURES_RATES];
     uint64_t slot_bytes;
     uint32_t slots;
@@ -33,6 +34,7 @@ static void family_figures_worsen(weft_cost_edge_t *into, const weft_cost_edge_t
     into->alpha = family_figures_worse(into->alpha, edge->alpha);
     into->beta = family_figures_worse(into->beta, edge->beta);
     into->overhead = family_figures_worse(into->overhead, edge->overhead);
+    into->together = family_figures_worse(into->together, edge->together);
 }
 
 static void family_figures_worsen_busy(weft_cost_busy_t *into, const weft_cost_busy_t *busy)
@@ -86,6 +88,27 @@ static weft_figures_edge_t family_figures_edge(const weft_family_t *family,
     return all;
 }
 
+weft_kernel_path_t weft_family_device_path(const weft_family_t *family, uint32_t peer)
+{
+    const weft_family_kernel_t *kernel = &family->kernel;
+    uint32_t index = weft_transports_index(family->transports, peer);
+    return kernel->lanes != NULL && index < weft_transports_count(family->transports) &&
+                   weft_transports_get(family->transports, index)->map != NULL
+               ? weft_device_path(&family->job, kernel->share != NULL, family->rank, peer)
+               : WEFT_KERNEL_PATH_COUNT;
+}
+
+/* Between devices that meet in memory, what the kernel says of their path. */
+static void family_figures_see_devices(const weft_family_t *family, const weft_figures_t *given,
+                                       uint32_t peer, weft_cost_edge_t *edge)
+{
+    const weft_family_kernel_t *kernel = &family->kernel;
+    weft_kernel_path_t path = weft_family_device_path(family, peer);
+    if (path != WEFT_KERNEL_PATH_COUNT) {
+        weft_device_edge(&kernel->props, given, kernel->loaded->plugin->name, path, edge);
+    }
+}
+
 /* Each peer counts at its level, by the transport that serves it. */
 static void family_figures_add_peers(const weft_family_t *family, const weft_figures_t *given,
                                      figures_t *f)
@@ -96,17 +119,24 @@ static void family_figures_add_peers(const weft_family_t *family, const weft_fig
             continue;
         }
         weft_level_t level = weft_cost_level(family->job.host, family->rank, peer);
-        weft_figures_edge_t edge = family_figures_edge(
-            family, given, weft_transports_get(family->transports, index), level);
+        const weft_transport_t *transport = weft_transports_get(family->transports, index);
+        weft_figures_edge_t edge = family_figures_edge(family, given, transport, level);
+        family_figures_see_devices(family, given, peer, &edge.edge);
         family_figures_worsen(&f->level[level], &edge.edge);
         family_figures_worsen_busy(&f->busy[level], &edge.busy);
         if (level == WEFT_LEVEL_BETWEEN) {
-            uint32_t rails = family_figures_count_devices(
-                family, weft_transports_get(family->transports, index)->loaded);
+            uint32_t rails = family_figures_count_devices(family, transport->loaded);
             f->rails = rails < f->rails ? rails : f->rails;
         }
         f->wire = family_figures_worse(f->wire, edge.wire);
     }
+}
+
+/* Cores that ranks of this host have together. Those of devices are as many as their blocks. */
+static double family_figures_cores(const weft_family_t *family)
+{
+    double told = family->settings.figures.cores;
+    return told > 0 ? told : family->kernel.lanes != NULL ? family->nranks : weft_os_cpus();
 }
 
 /* Collects this rank's figures over the transports that it uses. */
@@ -117,8 +147,10 @@ static figures_t family_figures_own(const weft_family_t *family, const weft_figu
                    .slot_bytes = WEFT_LINE,
                    .channels = family->kernel.props.channels,
                    .rails = UINT32_MAX,
-                   .cores = family->settings.figures.cores > 0 ? family->settings.figures.cores
-                                                               : weft_os_cpus(),
+                   .cores = family_figures_cores(family),
+                   .launch = given->kernel.launch > 0
+                                 ? given->kernel.launch
+                                 : (double)family->kernel.props.launch_ns * 1e-9,
                    .devices = family->kernel.lanes != NULL || family->kernel.memory != NULL};
     for (uint32_t i = 0; i < weft_transports_count(family->transports); i++) {
         const weft_net_props_t *p = &weft_transports_get(family->transports, i)->props;
@@ -154,6 +186,7 @@ static void family_figures_combine(void *into, const void *from)
         f->gamma[i] = family_figures_worse(f->gamma[i], g->gamma[i]);
     }
     f->wire = family_figures_worse(f->wire, g->wire);
+    f->launch = family_figures_worse(f->launch, g->launch);
     f->slots = g->slots > f->slots ? g->slots : f->slots;
     f->slot_bytes = g->slot_bytes > f->slot_bytes ? g->slot_bytes : f->slot_bytes;
     f->depth = g->depth > f->depth ? g->depth : f->depth;
@@ -195,7 +228,8 @@ static void family_figures_take(weft_family_t *family, const figures_t *f)
                                         .gamma = f->gamma[WEFT_FP32],
                                         .memory = f->gamma[WEFT_FIGURES_MEMORY],
                                         .cache = (double)family->settings.figures.cache,
-                                        .wire = f->wire};
+                                        .wire = f->wire,
+                                        .launch = f->launch};
     memcpy(family->gamma, f->gamma, sizeof family->gamma);
     family_figures_take_slots(family, f);
     family->channels = family_figures_channels(family, f);

@@ -13,6 +13,8 @@
 
 #define WORD_MAX 96
 #define EDGE_WORDS 7u
+#define FIGURES_LAUNCH WEFT_FIGURES_RATES /* behind the rates of a kernel */
+#define KERNEL_WORDS (WEFT_FIGURES_RATES + 1)
 #define EDGE_TIMES 4u /* of them, the first, are times */
 
 /* A line that is being read. */
@@ -143,20 +145,42 @@ static weft_status_t figures_read_edge_word(figures_line_t *line, weft_figures_e
                                                     : ", expected a rate such as 7.9GB/s");
 }
 
+/* Levels of transports, then paths of kernels in the order of weft_kernel_path_t. */
+static const char *const figures_levels[] = {"inside", "between", "same", "direct", "bus", "host"};
+#define PLACES (WEFT_LEVELS + WEFT_KERNEL_PATH_COUNT)
+_Static_assert(sizeof figures_levels / sizeof figures_levels[0] == PLACES, "one word for each");
+
+const char *weft_figures_path_name(weft_kernel_path_t path)
+{
+    return figures_levels[WEFT_LEVELS + path];
+}
+
+static weft_status_t figures_read_place(figures_line_t *line, weft_figures_edge_t *edge)
+{
+    (void)figures_next_word(line);
+    uint32_t place = figures_index(line->word, figures_levels, PLACES);
+    if (place == PLACES) {
+        return figures_refuse_of(line,
+                                 "expected inside or between, or same, direct, bus or host, not",
+                                 line->word, figures_levels, PLACES);
+    }
+    bool path = place >= WEFT_LEVELS;
+    edge->level = path ? WEFT_LEVEL_INSIDE : (weft_level_t)place;
+    edge->path = path ? (weft_kernel_path_t)(place - WEFT_LEVELS) : WEFT_KERNEL_PATH_COUNT;
+    return WEFT_OK;
+}
+
 static weft_status_t figures_read_edge(figures_line_t *line, weft_figures_edge_t *edge)
 {
-    static const char *const levels[] = {"inside", "between"};
     (void)figures_next_word(line);
     snprintf(edge->net, sizeof edge->net, "%.40s", line->word);
-    (void)figures_next_word(line);
-    uint32_t level = figures_index(line->word, levels, 2);
-    if (level == 2) {
-        return figures_refuse_of(line, "expected inside or between, not", line->word, levels, 2);
-    }
-    edge->level = (weft_level_t)level;
-    weft_status_t status = WEFT_OK;
+    weft_status_t status = figures_read_place(line, edge);
     while (status == WEFT_OK && figures_next_word(line)) {
         status = figures_read_edge_word(line, edge);
+        if (status == WEFT_OK && edge->path != WEFT_KERNEL_PATH_COUNT &&
+            (edge->busy.turn > 0 || edge->busy.slice > 0 || edge->busy.beta > 0)) {
+            status = figures_refuse(line, "devices take no core:", " is for transports");
+        }
     }
     return status;
 }
@@ -169,6 +193,7 @@ static weft_status_t figures_read_kernel(figures_line_t *line, weft_figures_kern
 #undef FIGURES_DTYPE
             [WEFT_FIGURES_COPY] = "copy",
         [WEFT_FIGURES_MEMORY] = "memory",
+        [FIGURES_LAUNCH] = "launch",
     };
     (void)figures_next_word(line);
     snprintf(kernel->kernel, sizeof kernel->kernel, "%.40s", line->word);
@@ -176,12 +201,15 @@ static weft_status_t figures_read_kernel(figures_line_t *line, weft_figures_kern
         char word[WORD_MAX];
         memcpy(word, line->word, sizeof word);
         char *value = figures_cut(word);
-        uint32_t which = figures_index(word, words, WEFT_FIGURES_RATES);
-        if (value == NULL || which == WEFT_FIGURES_RATES) {
-            return figures_refuse_of(line, "expected a data type, copy or memory, not", word, words,
-                                     WEFT_FIGURES_RATES);
+        uint32_t which = figures_index(word, words, KERNEL_WORDS);
+        if (value == NULL || which == KERNEL_WORDS) {
+            return figures_refuse_of(line, "expected a data type, copy, memory or launch, not",
+                                     word, words, KERNEL_WORDS);
         }
-        if (!figures_read_rate(value, &kernel->gamma[which])) {
+        if (which == FIGURES_LAUNCH && !figures_read_time(value, &kernel->launch)) {
+            return figures_refuse(line, "bad value,", ", expected a time such as 5us");
+        }
+        if (which != FIGURES_LAUNCH && !figures_read_rate(value, &kernel->gamma[which])) {
             return figures_refuse(line, "bad value,", ", expected a rate such as 7.9GB/s");
         }
     }
@@ -218,7 +246,20 @@ const weft_figures_edge_t *weft_figures_find(const weft_figures_t *figures, cons
 {
     for (uint32_t i = 0; i < figures->nedges; i++) {
         const weft_figures_edge_t *edge = &figures->edges[i];
-        if (edge->level == level && strcmp(edge->net, net) == 0) {
+        if (edge->level == level && edge->path == WEFT_KERNEL_PATH_COUNT &&
+            strcmp(edge->net, net) == 0) {
+            return edge;
+        }
+    }
+    return NULL;
+}
+
+const weft_figures_edge_t *weft_figures_find_path(const weft_figures_t *figures, const char *kernel,
+                                                  weft_kernel_path_t path)
+{
+    for (uint32_t i = 0; i < figures->nedges; i++) {
+        const weft_figures_edge_t *edge = &figures->edges[i];
+        if (edge->path == path && strcmp(edge->net, kernel) == 0) {
             return edge;
         }
     }

@@ -6,9 +6,12 @@
  *   edge = net-shm inside latency=312ns overhead=120ns bandwidth=7.9GB/s
  *   edge = net-socket between latency=14us overhead=3us bandwidth=1.1GB/s wire=2.3GB/s
  *   edge = net-shm inside turn=1.2us slice=170ns work=25GB/s
- *   kernel = kernel-cpu float=11.2GB/s half=3.1GB/s copy=14GB/s memory=6GB/s */
+ *   edge = kernel-cuda direct latency=3us overhead=2us bandwidth=25GB/s wire=200GB/s
+ *   kernel = kernel-cpu float=11.2GB/s half=3.1GB/s copy=14GB/s memory=6GB/s launch=5us */
 #ifndef WEFT_COMM_FIGURES_H
 #define WEFT_COMM_FIGURES_H
+
+#include <weft/plugin/kernel.h>
 
 #include "core/plan/cost.h"
 
@@ -17,11 +20,12 @@
 
 /* What a line says; 0: nothing. */
 typedef struct weft_figures_edge {
-    char net[WEFT_FIGURES_NAME];
+    char net[WEFT_FIGURES_NAME]; /* transport, or kernel */
     weft_level_t level;
+    weft_kernel_path_t path; /* of a kernel's devices; WEFT_KERNEL_PATH_COUNT: of a transport */
     weft_cost_edge_t edge;
     weft_cost_busy_t busy;
-    double wire; /* seconds per byte of all ranks of a host together */
+    double wire; /* seconds per byte of all ranks of a host, or channels of a device, together */
 } weft_figures_edge_t;
 
 #define WEFT_FIGURES_COPY WEFT_DTYPE_COUNT         /* index of the rate of copies */
@@ -32,6 +36,7 @@ typedef struct weft_figures_edge {
 typedef struct weft_figures_kernel {
     char kernel[WEFT_FIGURES_NAME];
     double gamma[WEFT_FIGURES_RATES];
+    double launch; /* seconds of a launch */
 } weft_figures_kernel_t;
 
 typedef struct weft_figures {
@@ -48,5 +53,10 @@ weft_status_t weft_figures_read(const char *edges, const char *kernels, const ch
 /* Returns the line of the transport at the level, or NULL. */
 const weft_figures_edge_t *weft_figures_find(const weft_figures_t *figures, const char *net,
                                              weft_level_t level);
+/* Returns the line of the kernel for a path between its devices, or NULL. */
+const weft_figures_edge_t *weft_figures_find_path(const weft_figures_t *figures, const char *kernel,
+                                                  weft_kernel_path_t path);
+/* Returns the word of a path: "same", "direct", "bus", "host". */
+const char *weft_figures_path_name(weft_kernel_path_t path);
 
 #endif

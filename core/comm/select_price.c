@@ -33,26 +33,31 @@ double weft_price_call(const weft_tuner_call_t *call, const weft_tuner_candidate
     slice_bytes = weft_price_slice(&p->cost, slice_bytes);
     weft_cost_model_t model = p->model;
     model.gamma = weft_cost_gamma(&p->cost, &p->model, &p->crowd, call->bytes, p->k);
+    weft_cost_share(&model, channels);
     double alone = weft_cost_time(&p->cost, &model, part, p->k, slices, slice_bytes);
     double crowd =
         weft_cost_crowd_time(&p->cost, &model, &p->crowd, part, p->k, slices, slice_bytes);
     double wire = weft_cost_wire_time(&p->cost, &model, call->bytes, p->k);
     double least = crowd > wire ? crowd : wire;
-    return (alone > least ? alone : least) + weft_cost_links(&p->cost, &p->crowd);
+    return model.launch + (alone > least ? alone : least) + weft_cost_links(&p->cost, &p->crowd);
 }
 
-/* One copy into slots and one out of them, which overlap but for a slice. */
+/* One copy into slots and one out of them, which overlap but for a slice; stripes beside each other. */
 double weft_price_message(const weft_comm_state_t *state, uint32_t peer, uint64_t bytes)
 {
     const weft_family_t *family = state->self.family;
+    const weft_stripes_t cut = weft_comm_stripes(state, bytes);
+    weft_cost_model_t model = family->model;
+    weft_cost_share(&model, cut.count);
     const weft_cost_edge_t *edge =
-        &family->model
-             .level[weft_cost_level(weft_identity_hosts(&state->self), state->self.rank, peer)];
+        &model.level[weft_cost_level(weft_identity_hosts(&state->self), state->self.rank, peer)];
     double copy = family->gamma[WEFT_FIGURES_COPY];
-    uint64_t slices = bytes / family->slot_bytes + (bytes % family->slot_bytes != 0);
-    uint64_t slice = bytes < family->slot_bytes ? bytes : family->slot_bytes;
+    uint64_t part = (bytes + cut.count - 1) / cut.count;
+    uint64_t slices = part / cut.slice + (part % cut.slice != 0);
+    uint64_t slice = part < cut.slice ? part : cut.slice;
     double more = slices > 1 ? (double)(slices - 1) * edge->overhead : 0;
-    return edge->alpha + more + (double)bytes * (edge->beta + copy) + (double)slice * copy;
+    return model.launch + edge->alpha + more + (double)part * (edge->beta + copy) +
+           (double)slice * copy;
 }
 
 static weft_cost_crowd_t price_crowd(const weft_comm_state_t *state)

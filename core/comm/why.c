@@ -8,6 +8,7 @@
 
 #include "core/base/coll.h"
 #include "core/base/error.h"
+#include "core/comm/family_figures.h"
 #include "core/comm/handle.h"
 #include "core/comm/select_price.h"
 #include "core/comm/vectors.h"
@@ -85,6 +86,11 @@ static void why_find_peers(const weft_comm_state_t *state, weft_comm_figures_t *
         figures->peer[level] = peer;
         snprintf(figures->net[level], sizeof figures->net[level], "%s",
                  weft_links_transport_name(state->links, peer));
+        if (level == WEFT_LEVEL_INSIDE) {
+            weft_kernel_path_t path =
+                weft_family_device_path(self->family, self->family_rank[peer]);
+            figures->path = path != WEFT_KERNEL_PATH_COUNT ? weft_figures_path_name(path) : NULL;
+        }
     }
 }
 

@@ -13,6 +13,7 @@ typedef struct weft_comm_figures {
     double cores;   /* of a host */
     weft_cost_model_t model;
     char net[WEFT_LEVELS][64];  /* transport to `peer`, or "" */
+    const char *path;           /* between the devices of both, inside a host: "bus"; or NULL */
     uint32_t peer[WEFT_LEVELS]; /* a rank at that level from this one; this rank: there is none */
     char kernel[64];
 } weft_comm_figures_t;

@@ -162,11 +162,13 @@ const weft_option_t weft_figures_options[] = {
      "measured figures of a transport, once per transport and level, in place of its own: "
      "TRANSPORT "
      "inside|between latency=300ns overhead=100ns bandwidth=8GB/s wire=12GB/s turn=2us slice=200ns "
-     "work=9GB/s",
+     "work=9GB/s; or of paths between devices: KERNEL same|direct|bus|host latency=3us "
+     "overhead=2us "
+     "bandwidth=25GB/s wire=200GB/s",
      NULL, 0, 0, WEFT_OPTION_LIST, 0},
     {"kernel", WEFT_OPT_STRING, FIGURES(kernel), "",
      "measured figures of a kernel, in place of its own: KERNEL float=9GB/s half=3GB/s copy=12GB/s "
-     "memory=6GB/s",
+     "memory=6GB/s launch=5us",
      NULL, 0, 0, WEFT_OPTION_LIST, 0},
     {"turn", WEFT_OPT_DURATION, FIGURES(turn), "1.5us",
      "time for the scheduler to pass a core on, where ranks outnumber cores", NULL, 0, 1, 0, 0},

@@ -78,6 +78,15 @@ double weft_cost_wire_time(const weft_cost_t *cost, const weft_cost_model_t *mod
     return (double)cost->wire_chunks * ((double)bytes / k) * model->wire;
 }
 
+void weft_cost_share(weft_cost_model_t *model, uint32_t channels)
+{
+    for (uint32_t l = 0; l < WEFT_LEVELS; l++) {
+        weft_cost_edge_t *edge = &model->level[l];
+        const double part = edge->together * channels;
+        edge->beta = part > edge->beta ? part : edge->beta;
+    }
+}
+
 double weft_cost_gamma(const weft_cost_t *cost, const weft_cost_model_t *model,
                        const weft_cost_crowd_t *crowd, uint64_t bytes, uint32_t k)
 {

@@ -23,6 +23,7 @@ typedef struct weft_cost_edge {
     double alpha;    /* seconds per slice and edge, if the receiver waits for the slice */
     double beta;     /* seconds per byte and edge */
     double overhead; /* seconds per slice and edge of any other slice */
+    double together; /* seconds per byte of all channels together, at least; 0: no limit */
 } weft_cost_edge_t;
 
 /* What an edge costs where ranks outnumber cores: both ends together, as work of one core. */
@@ -40,6 +41,7 @@ typedef struct weft_cost_model {
     double cache;  /* bytes that stay in the caches of a host; 0: all */
     double wire;   /* seconds per byte that enters or leaves a host, all its ranks together;
                     * 0: no limit but that of each edge */
+    double launch; /* seconds of a call beside all that its plan does */
 } weft_cost_model_t;
 
 /* Work in the units of the model. A transfer counts half at each end, so a rank that sends and
@@ -113,6 +115,9 @@ double weft_cost_crowd_time(const weft_cost_t *cost, const weft_cost_model_t *mo
  * chunks, however many channels share them. */
 double weft_cost_wire_time(const weft_cost_t *cost, const weft_cost_model_t *model, uint64_t bytes,
                            uint32_t k);
+
+/* Makes each edge as slow as it is for one of `channels` that are in use at once. */
+void weft_cost_share(weft_cost_model_t *model, uint32_t channels);
 
 /* Returns γ for a block of `bytes` in k chunks: what the ranks of a host touch stays in its caches
  * or does not. */

@@ -126,6 +126,14 @@ static int cuda_device_attribute(const weft_kernel_t *kernel, enum cudaDeviceAtt
     return value;
 }
 
+/* Memory is double data rate: two transfers a cycle, whose rate is in kHz. */
+static uint64_t device_memory_bandwidth(const weft_kernel_t *kernel)
+{
+    const int clock = cuda_device_attribute(kernel, cudaDevAttrMemoryClockRate);
+    const int bits = cuda_device_attribute(kernel, cudaDevAttrGlobalMemoryBusWidth);
+    return clock > 0 && bits > 0 ? (uint64_t)clock * 1000 * 2 * (uint64_t)bits / 8 : 0;
+}
+
 static weft_status_t device_ask(weft_kernel_t *kernel)
 {
     const weft_host_t *host = kernel->host;
@@ -145,6 +153,7 @@ static weft_status_t device_ask(weft_kernel_t *kernel)
         cuda_device_attribute(kernel, cudaDevAttrGPUDirectRDMAWritesOrdering) >=
         cudaGPUDirectRDMAWritesOrderingOwner;
     kernel->facts.domains = cuda_device_attribute(kernel, cudaDevAttrMemSyncDomainCount) > 1;
+    kernel->facts.memory_bandwidth = device_memory_bandwidth(kernel);
     if (10 * kernel->facts.major + kernel->facts.minor < OLDEST) {
         return host->set_error(
             host, WEFT_ERR_UNSUPPORTED, 0,

@@ -50,7 +50,8 @@ typedef struct cuda_facts {
     bool same_address; /* registered host memory has the same address on it */
     bool rdma_ordered; /* it sees writes of adapters as soon as the host does */
     bool domains; /* fences wait for kernels of their own domain only, of which it has several */
-    uint32_t max_blocks; /* most blocks that are resident at once */
+    uint64_t memory_bandwidth; /* bytes per second read and written; 0: not told */
+    uint32_t max_blocks;       /* most blocks that are resident at once */
 } cuda_facts_t;
 
 struct weft_kernel {

@@ -9,6 +9,7 @@
 #include "cuda_combine.h"
 #include "cuda_describe.h"
 #include "cuda_device.h"
+#include "cuda_edges.h"
 #include "cuda_gpudirect.h"
 #include "cuda_instance.h"
 #include "cuda_ipc.h"
@@ -129,6 +130,7 @@ static weft_status_t cuda_props(weft_kernel_t *kernel, weft_kernel_props_t *prop
         .bandwidth = CUDA_BANDWIDTH,
         .channels = kernel->channels,
     };
+    cuda_edges_fill(kernel, &mine);
     snprintf(mine.variant, sizeof mine.variant, "sm_%d%d", kernel->facts.major,
              kernel->facts.minor);
     memcpy(props, &mine, props->size < sizeof mine ? props->size : sizeof mine);

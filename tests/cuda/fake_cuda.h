@@ -56,6 +56,7 @@ typedef struct fake_cuda {
     cudaError_t no_device;   /* of cudaGetDeviceCount */
     int devices, capability; /* at most FAKE_DEVICES; ten times the number */
     int processors;          /* of a device, each for four blocks of runs */
+    int clock, width;        /* of a device's memory: kHz, bits; 0: the driver does not tell */
     bool not_pageable, no_peers;
     bool misroutes;    /* what kernels read and write in memory of other devices is elsewhere */
     bool migrates;     /* pages of the host that a device touches move to it (HMM) */

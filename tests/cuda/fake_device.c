@@ -7,8 +7,13 @@
 
 #include "tests/cuda/fake.h"
 
-fake_cuda_t fake_cuda = {
-    .devices = 2, .capability = 90, .processors = 16, .free_bytes = 1000, .all_bytes = 5000};
+fake_cuda_t fake_cuda = {.devices = 2,
+                         .capability = 90,
+                         .processors = 16,
+                         .clock = 2619000,
+                         .width = 5120,
+                         .free_bytes = 1000,
+                         .all_bytes = 5000};
 
 enum { CONNECTIONS = 8, CONNECTIONS_MOST = 32, DEPTH = 1024, PATIENCE_S = 100 };
 
@@ -137,6 +142,12 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr which, int de
         break;
     case cudaDevAttrMemoryPoolsSupported:
         *value = !fake_cuda.no_pools;
+        break;
+    case cudaDevAttrMemoryClockRate:
+        *value = fake_cuda.clock;
+        break;
+    case cudaDevAttrGlobalMemoryBusWidth:
+        *value = fake_cuda.width;
         break;
     case cudaDevAttrMemSyncDomainCount:
         *value = fake_cuda.no_domains ? 1 : 4;

@@ -73,6 +73,38 @@ static void channels_leave_room_for_other_ranks(void **state)
     }
 }
 
+/* A byte moves four times in memory, of which the driver tells clock and width: 3.35 TB/s. */
+static void a_path_costs_what_is_known_of_the_device(void **state)
+{
+    weft_kernel_props_t props = {.size = sizeof props};
+    bench_reset();
+    const int clock = fake_cuda.clock;
+    assert_int_equal(bench_create(NULL), WEFT_OK);
+    assert_int_equal(bench.ops->props(bench.kernel, &props), WEFT_OK);
+    assert_true(props.launch_ns > 0);
+    for (uint32_t path = 0; path < WEFT_KERNEL_PATH_COUNT; path++) {
+        const weft_kernel_edge_t *edge = &props.edge[path];
+        assert_true(edge->latency_ns > 0 && edge->overhead_ns <= edge->latency_ns);
+        assert_true(edge->bandwidth > 0 && edge->bandwidth <= edge->together);
+        assert_true(path == 0 || edge->latency_ns >= edge[-1].latency_ns);
+        assert_true(path == 0 || edge->together <= edge[-1].together);
+    }
+    assert_int_equal(props.edge[WEFT_KERNEL_PATH_SAME].together,
+                     UINT64_C(2619000000) * 2 * 5120 / 8 / 4);
+    bench_close(state);
+    fake_cuda.clock = 40000; /* 51 GB/s */
+    assert_int_equal(bench_create(NULL), WEFT_OK);
+    assert_int_equal(bench.ops->props(bench.kernel, &props), WEFT_OK);
+    assert_int_equal(props.edge[WEFT_KERNEL_PATH_DIRECT].bandwidth, UINT64_C(12800000000));
+    bench_close(state);
+    fake_cuda.clock = 0;
+    assert_int_equal(bench_create(NULL), WEFT_OK);
+    assert_int_equal(bench.ops->props(bench.kernel, &props), WEFT_OK);
+    assert_int_equal(props.edge[WEFT_KERNEL_PATH_SAME].together, 0);
+    fake_cuda.clock = clock;
+    bench_close(state);
+}
+
 /* Of the four blocks of a device three are for lanes. */
 static void blocks_of_all_ranks_fit_on_the_device_together(void **state)
 {
@@ -138,6 +170,7 @@ int main(void)
         cmocka_unit_test(a_machine_without_driver_or_device_is_told_what_helps),
         cmocka_unit_test(the_named_device_is_used_and_the_callers_stays_current),
         cmocka_unit_test(channels_leave_room_for_other_ranks),
+        cmocka_unit_test(a_path_costs_what_is_known_of_the_device),
         cmocka_unit_test(blocks_of_all_ranks_fit_on_the_device_together),
         cmocka_unit_test(ranks_of_other_processes_count),
         BENCH(ranks_that_find_no_room_at_all_are_refused),

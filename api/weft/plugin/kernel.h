@@ -46,12 +46,34 @@ typedef struct weft_combine {
  * Blocking: no. Thread: [any]. */
 typedef void (*weft_combine_fn_t)(const weft_combine_t *combine);
 
+/* Paths between two devices of one host. The core finds which one joins two ranks. */
+typedef enum weft_kernel_path {
+    WEFT_KERNEL_PATH_SAME = 0,   /* both ranks use one device */
+    WEFT_KERNEL_PATH_DIRECT = 1, /* a link past the bus joins them: NVLink, xGMI */
+    WEFT_KERNEL_PATH_BUS = 2,    /* PCIe; also if it is not known what joins them */
+    WEFT_KERNEL_PATH_HOST = 3,   /* slots in host memory: kernels that share no memory */
+    WEFT_KERNEL_PATH_COUNT = 4
+} weft_kernel_path_t;
+
+/* What slices cost over a path, for cost models. All 0: the kernel does not say; the figures of
+ * the transport hold. */
+typedef struct weft_kernel_edge {
+    uint64_t latency_ns;  /* nanoseconds until the receiver has a slice that it waits for */
+    uint64_t overhead_ns; /* of each slice behind another; 0: a quarter of the latency */
+    uint64_t bandwidth;   /* bytes per second of one channel alone; 0: the edge is not told */
+    uint64_t together;    /* … of all channels of a device together; 0: no other limit */
+} weft_kernel_edge_t;
+
 typedef struct weft_kernel_props {
     size_t size;
     uint32_t memory_kind; /* one WEFT_MEMORY_* */
     char variant[32];     /* implementation chosen at run time, e.g. "avx512" */
     uint64_t bandwidth;   /* bytes per second that a two-source fp32 sum stores; for cost models */
     uint32_t channels;    /* channels that keep the device busy with one large message; 0 = 1 */
+
+    /* Since ABI 1.2, for kernels whose devices run plans (draft/lanes.h). */
+    weft_kernel_edge_t edge[WEFT_KERNEL_PATH_COUNT];
+    uint64_t launch_ns; /* nanoseconds of a launch, once a call; 0: nothing */
 } weft_kernel_props_t;
 
 typedef struct weft_kernel_ops {

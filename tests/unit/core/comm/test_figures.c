@@ -43,6 +43,38 @@ static void figures_are_found_by_transport_and_level(void **state)
     assert_true(f.kernel.gamma[WEFT_FP16] == 0);
 }
 
+static void paths_between_devices_are_found_by_kernel(void **state)
+{
+    (void)state;
+    weft_figures_t f;
+    assert_int_equal(
+        weft_figures_read("w.ini:1\tk same latency=3us overhead=1us bandwidth=20GB/s wire=400GB/s\n"
+                          "w.ini:2\tk bus bandwidth=10GB/s\n"
+                          "w.ini:3\tk inside latency=1us\n",
+                          "w.ini:4\tk launch=5us float=10GB/s\n", "k", &f),
+        WEFT_OK);
+    const weft_figures_edge_t *same = weft_figures_find_path(&f, "k", WEFT_KERNEL_PATH_SAME);
+    const weft_figures_edge_t *bus = weft_figures_find_path(&f, "k", WEFT_KERNEL_PATH_BUS);
+    assert_non_null(same);
+    assert_non_null(bus);
+    assert_null(weft_figures_find_path(&f, "k", WEFT_KERNEL_PATH_DIRECT));
+    assert_null(weft_figures_find_path(&f, "other", WEFT_KERNEL_PATH_SAME));
+    assert_true(fabs(same->edge.alpha - 3e-6) < 1e-15);
+    assert_true(fabs(same->edge.overhead - 1e-6) < 1e-15);
+    assert_true(fabs(same->edge.beta * 20e9 - 1) < 1e-9);
+    assert_true(fabs(same->wire * 400e9 - 1) < 1e-9);
+    assert_true(bus->edge.alpha == 0);
+    assert_true(fabs(f.kernel.launch - 5e-6) < 1e-15);
+    /* A line of a path is none of a level. */
+    const weft_figures_edge_t *inside = weft_figures_find(&f, "k", WEFT_LEVEL_INSIDE);
+    assert_non_null(inside);
+    assert_true(fabs(inside->edge.alpha - 1e-6) < 1e-15);
+    for (uint32_t path = 0; path < WEFT_KERNEL_PATH_COUNT; path++) {
+        static const char *const names[] = {"same", "direct", "bus", "host"};
+        assert_string_equal(weft_figures_path_name((weft_kernel_path_t)path), names[path]);
+    }
+}
+
 static void wrong_lines_are_told_with_their_place(void **state)
 {
     (void)state;
@@ -54,6 +86,9 @@ static void wrong_lines_are_told_with_their_place(void **state)
         {"w.ini:9\tnet-a inside bandwidth=8\n", "rate such as"},
         {"w.ini:9\tnet-a inside bandwidth=-8GB/s\n", "rate such as"},
         {"w.ini:9\tnet-a\n", "inside or between"},
+        {"w.ini:9\tk drect latency=1us\n", "did you mean direct?"},
+        {"w.ini:9\tk bus turn=1us\n", "is for transports"},
+        {"w.ini:9\tk bus work=1GB/s\n", "is for transports"},
     };
     for (size_t i = 0; i < sizeof edges / sizeof edges[0]; i++) {
         weft_figures_t f;
@@ -64,12 +99,17 @@ static void wrong_lines_are_told_with_their_place(void **state)
     weft_figures_t f;
     assert_int_equal(weft_figures_read("", "w.ini:9\tk flot=1GB/s\n", "k", &f), WEFT_ERR_CONFIG);
     assert_non_null(strstr(weft_error_record()->text, "did you mean float?"));
+    assert_int_equal(weft_figures_read("", "w.ini:9\tk lunch=1us\n", "k", &f), WEFT_ERR_CONFIG);
+    assert_non_null(strstr(weft_error_record()->text, "did you mean launch?"));
+    assert_int_equal(weft_figures_read("", "w.ini:9\tk launch=1GB/s\n", "k", &f), WEFT_ERR_CONFIG);
+    assert_non_null(strstr(weft_error_record()->text, "a time such as"));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(figures_are_found_by_transport_and_level),
+        cmocka_unit_test(paths_between_devices_are_found_by_kernel),
         cmocka_unit_test(wrong_lines_are_told_with_their_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -276,9 +276,24 @@ static void ranks_of_a_host_share_its_wire(void **state)
     plan_fixture_free(plans, 4);
 }
 
+static void channels_share_what_an_edge_has_together(void **state)
+{
+    weft_cost_model_t shared = weft_cost_uniform(1e-6, 1e-10, 0, 2e-7);
+    (void)state;
+    weft_cost_share(&shared, 64);
+    assert_true(shared.level[WEFT_LEVEL_INSIDE].beta == 1e-10); /* no limit */
+    shared.level[WEFT_LEVEL_INSIDE].together = 2.5e-11;
+    weft_cost_share(&shared, 4);
+    assert_true(shared.level[WEFT_LEVEL_INSIDE].beta == 1e-10);
+    weft_cost_share(&shared, 16);
+    assert_true(shared.level[WEFT_LEVEL_INSIDE].beta == 16 * 2.5e-11);
+    assert_true(shared.level[WEFT_LEVEL_BETWEEN].beta == 1e-10);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(channels_share_what_an_edge_has_together),
         cmocka_unit_test(edges_between_hosts_are_priced_apart),
         cmocka_unit_test(ranks_of_a_host_share_its_wire),
         cmocka_unit_test(ring_all_reduce_costs_what_the_book_says),

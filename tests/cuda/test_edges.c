@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the cost model takes for edges between devices: what kernel-cuda says of the path, the slowest rank's
+ * for all, and lines of [figures] in its place. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "tests/cuda/fake_cuda.h"
+#include "tests/support/ranks.h"
+
+enum { LEAST = 5, MOST = 8 };
+
+/* Microseconds that every rank has to predict for a message of 8 bytes, all but the bytes themselves. */
+static int predict(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    const double *wanted = arg;
+    double seconds = 0;
+    int wrong = 0;
+    NEED(weft_comm_predict(comm, WEFT_SEND_RECV, 1, WEFT_FP64, WEFT_SUM, (rank + 1) % n,
+                           &seconds) == WEFT_OK);
+    NEED(fabs(seconds * 1e6 - *wanted) < 0.01);
+    if (wrong > 0) {
+        fprintf(stderr, "predicted %g us, wanted %g us\n", seconds * 1e6, *wanted);
+    }
+    return wrong;
+}
+
+static void expect(uint32_t n, double wanted, const char *const *more, const char *const *odd)
+{
+    const char *settings[MOST] = {"core.kernel=kernel-cuda",
+                                  "kernel-cuda.path=" WEFT_KERNEL_CUDA_FILE, "core.net=net-shm",
+                                  "exec.op_timeout=20s", "kernel-cuda.device=0"};
+    uint32_t count = LEAST;
+    while (more != NULL && *more != NULL) {
+        settings[count++] = *more++;
+    }
+    const ranks_job_t job = {.nranks = n,
+                             .settings = settings,
+                             .settings_count = count,
+                             .odd = odd,
+                             .work = predict,
+                             .arg = &wanted};
+    assert_int_equal(ranks_run_threads(&job), 0);
+}
+
+/* 4 us for a launch. */
+static void a_path_costs_what_the_kernel_says(void **state)
+{
+    static const char *const apart[] = {"kernel-cuda.device=1", NULL};
+    static const char *const alone[] = {"kernel-cuda.share=no", NULL};
+    static const char *const none[] = {"core.kernel=kernel-cpu", NULL};
+    (void)state;
+    expect(2, 4 + 3, NULL, NULL);
+    expect(2, 4 + 5, NULL, apart);
+    expect(2, 4 + 8, alone, NULL);
+    /* The worst of all: two of three share a device; one of two shares nothing, or has no device. */
+    expect(3, 4 + 5, NULL, apart);
+    expect(2, 4 + 8, NULL, alone);
+    expect(2, 4 + 0.2, NULL, none);
+}
+
+static void lines_take_the_place_of_what_it_says(void **state)
+{
+    static const char *const lines[] = {"figures.edge=kernel-cuda same latency=77us",
+                                        "figures.kernel=kernel-cuda launch=20us", NULL};
+    static const char *const others[] = {"figures.edge=kernel-cuda bus latency=77us", NULL};
+    static const char *const apart[] = {"kernel-cuda.device=1", NULL};
+    (void)state;
+    expect(2, 20 + 77, lines, NULL);
+    expect(2, 4 + 3, others, NULL);
+    expect(2, 4 + 77, others, apart);
+}
+
+/* Slots of a transport that carries messages are the host's, whatever joins the devices. */
+static int predict_more(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    double seconds = 0, *least = arg;
+    int wrong = 0;
+    (void)n;
+    NEED(weft_comm_predict(comm, WEFT_SEND_RECV, 1, WEFT_FP64, WEFT_SUM, 1 - rank, &seconds) ==
+         WEFT_OK);
+    NEED(seconds > *least);
+    return wrong;
+}
+
+static void over_a_network_the_transport_says(void **state)
+{
+    static const char *const settings[] = {"core.kernel=kernel-cuda",
+                                           "kernel-cuda.path=" WEFT_KERNEL_CUDA_FILE,
+                                           "core.net=net-socket", "exec.op_timeout=20s"};
+    double least = 10e-6;
+    const ranks_job_t job = {.nranks = 2,
+                             .settings = settings,
+                             .settings_count = sizeof settings / sizeof settings[0],
+                             .work = predict_more,
+                             .arg = &least};
+    (void)state;
+    assert_int_equal(ranks_run_threads(&job), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_path_costs_what_the_kernel_says),
+        cmocka_unit_test(lines_take_the_place_of_what_it_says),
+        cmocka_unit_test(over_a_network_the_transport_says),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

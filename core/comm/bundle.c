@@ -147,8 +147,9 @@ static weft_status_t bundle_prepare(weft_comm_state_t *state, const weft_bundle_
     weft_program_t *program = &prepared->program;
     weft_status_t status = weft_comm_open_device_queue(state);
     if (status == WEFT_OK) {
-        status = weft_bundle_plan_create(entries, messages, state->self.rank, bundle_lanes(state),
-                                         &prepared->bundle);
+        status =
+            weft_bundle_plan_create(entries, messages, state->self.rank, bundle_lanes(state),
+                                    state->self.family->kernel.props.channels, &prepared->bundle);
     }
     if (status == WEFT_OK) {
         program->plan = &prepared->bundle->plan;

@@ -250,8 +250,8 @@ static weft_status_t bundle_check_lanes(const bundle_queues_t *queues, uint32_t 
 }
 
 static weft_status_t bundle_make_plan(const weft_bundle_entry_t *entries, uint32_t messages,
-                                      uint32_t rank, uint32_t most, bundle_queues_t *queues,
-                                      weft_bundle_plan_t **plan_p)
+                                      uint32_t rank, uint32_t most, uint32_t room,
+                                      bundle_queues_t *queues, weft_bundle_plan_t **plan_p)
 {
     weft_plan_t need = {.nlanes = 0};
     bundle_find_queues(entries, messages, rank, queues);
@@ -259,7 +259,7 @@ static weft_status_t bundle_make_plan(const weft_bundle_entry_t *entries, uint32
     if (status != WEFT_OK) {
         return status;
     }
-    bundle_share_lanes(queues, most);
+    bundle_share_lanes(queues, room < most ? room : most);
     need.nlanes = queues->lanes < most ? queues->lanes : most;
     bundle_measure(entries, messages, rank, queues, &need);
     weft_bundle_plan_t *x = bundle_allocate(messages, &need);
@@ -282,13 +282,14 @@ static weft_status_t bundle_make_plan(const weft_bundle_entry_t *entries, uint32
 }
 
 weft_status_t weft_bundle_plan_create(const weft_bundle_entry_t *entries, uint32_t messages,
-                                      uint32_t rank, uint32_t lanes, weft_bundle_plan_t **plan_p)
+                                      uint32_t rank, uint32_t lanes, uint32_t room,
+                                      weft_bundle_plan_t **plan_p)
 {
     bundle_queues_t queues;
     uint32_t most = lanes < WEFT_LANE_MAX ? lanes : WEFT_LANE_MAX;
     weft_status_t status =
         bundle_allocate_queues(messages, &queues)
-            ? bundle_make_plan(entries, messages, rank, most, &queues, plan_p)
+            ? bundle_make_plan(entries, messages, rank, most, room, &queues, plan_p)
             : weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot plan %u messages", messages);
     weft_os_free(queues.of);
     weft_os_free(queues.queue);

@@ -27,12 +27,13 @@ typedef struct weft_bundle_plan {
 } weft_bundle_plan_t;
 
 /* Makes the plan of rank `rank`, which sends to itself as often as it receives from itself, with
- * `lanes` lanes at most. Queues (p2p_queues.h) have a lane each if there are enough, and share the
- * others by their stripes: a lane moves every slice of some stripes. Else several queues progress
- * together in one lane. ERR_UNSUPPORTED: several messages of one queue would have to.
- * ERR_RESOURCE. */
+ * `lanes` lanes at most. Queues (p2p_queues.h) have a lane each if there are enough. Up to `room`
+ * lanes, more are shared by their stripes: a lane moves every slice of some stripes. With fewer
+ * lanes than queues several progress together in one. ERR_UNSUPPORTED: several messages of one
+ * queue would have to. ERR_RESOURCE. */
 weft_status_t weft_bundle_plan_create(const weft_bundle_entry_t *entries, uint32_t messages,
-                                      uint32_t rank, uint32_t lanes, weft_bundle_plan_t **plan_p);
+                                      uint32_t rank, uint32_t lanes, uint32_t room,
+                                      weft_bundle_plan_t **plan_p);
 /* Frees it; NULL is allowed. */
 void weft_bundle_plan_destroy(weft_bundle_plan_t *plan);
 

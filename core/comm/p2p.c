@@ -391,5 +391,10 @@ void weft_p2p_fail(weft_comm_state_t *state)
 weft_port_t *weft_p2p_blocked(const weft_comm_state_t *state)
 {
     const weft_p2p_t *p2p = &state->p2p;
-    return p2p->nactive == 1 && p2p->held_first == NULL ? p2p->queues[p2p->active[0]].port : NULL;
+    if (p2p->nactive != 1 || p2p->held_first != NULL) {
+        return NULL;
+    }
+    const weft_p2p_queue_t *queue = &p2p->queues[p2p->active[0]];
+    bool connects = queue->cut.count > 1 && queue->connected < queue->cut.count;
+    return connects ? NULL : queue->port; /* a stripe that is not connected needs this rank */
 }

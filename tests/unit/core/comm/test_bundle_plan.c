@@ -50,7 +50,7 @@ static void each_peer_and_direction_has_a_lane(void **state)
 {
     weft_bundle_plan_t *x = NULL;
     (void)state;
-    assert_int_equal(weft_bundle_plan_create(entries, ENTRIES, 0, 16, &x), WEFT_OK);
+    assert_int_equal(weft_bundle_plan_create(entries, ENTRIES, 0, 16, 16, &x), WEFT_OK);
     assert_string_equal(words_of(&x->plan), "i0>p0 |p1>o1 |i2>o4 |p2>o3 |i5>p3 ");
     assert_int_equal(x->plan.nports, 4);
     for (uint32_t p = 0; p < 4; p++) {
@@ -69,7 +69,7 @@ static void few_lanes_take_several_at_once(void **state)
 {
     weft_bundle_plan_t *x = NULL;
     (void)state;
-    assert_int_equal(weft_bundle_plan_create(entries, ENTRIES, 0, 2, &x), WEFT_OK);
+    assert_int_equal(weft_bundle_plan_create(entries, ENTRIES, 0, 2, 16, &x), WEFT_OK);
     assert_string_equal(words_of(&x->plan), "3:i0>p0 i2>o4 i5>p1 |2:p2>o1 p3>o3 ");
     weft_bundle_plan_destroy(x);
 }
@@ -80,11 +80,11 @@ static void messages_of_one_peer_and_direction_are_one_behind_the_other(void **s
                                                   {0, 1, 1}, {0, 1, 1}, {0, 0, 1}};
     weft_bundle_plan_t *x = NULL;
     (void)state;
-    assert_int_equal(weft_bundle_plan_create(several, 7, 0, 3, &x), WEFT_OK);
+    assert_int_equal(weft_bundle_plan_create(several, 7, 0, 3, 16, &x), WEFT_OK);
     assert_string_equal(words_of(&x->plan), "i0>p0 i2>p0 |p1>o1 |i4>o3 i5>o6 ");
     weft_bundle_plan_destroy(x);
     x = NULL;
-    assert_int_equal(weft_bundle_plan_create(several, 7, 0, 2, &x), WEFT_ERR_UNSUPPORTED);
+    assert_int_equal(weft_bundle_plan_create(several, 7, 0, 2, 16, &x), WEFT_ERR_UNSUPPORTED);
     assert_non_null(strstr(weft_error_record()->text, "3 peers and directions"));
     assert_null(x);
 }
@@ -110,7 +110,7 @@ static void lanes_that_are_left_share_long_messages(void **state)
                                                {0, 1, 2}, {1, 1, 1}, {0, 0, 2}};
     weft_bundle_plan_t *x = NULL;
     (void)state;
-    assert_int_equal(weft_bundle_plan_create(some, 6, 0, 7, &x), WEFT_OK);
+    assert_int_equal(weft_bundle_plan_create(some, 6, 0, 7, 16, &x), WEFT_OK);
     /* Four for rank 1, which has four stripes, two for what it sends to itself. */
     assert_string_equal(words_of(&x->plan),
                         "i0>p0 i2>p0 i4>p0 |i0>p0 i2>p0 |i0>p0 |i0>p0 |p4>o1 |i3>o5 |i3>o5 ");
@@ -131,7 +131,7 @@ static void a_lane_has_several_stripes_where_there_are_few(void **state)
     static const weft_bundle_entry_t some[] = {{1, 1, 4}, {1, 0, 4}, {1, 1, 1}};
     weft_bundle_plan_t *x = NULL;
     (void)state;
-    assert_int_equal(weft_bundle_plan_create(some, 3, 0, 3, &x), WEFT_OK);
+    assert_int_equal(weft_bundle_plan_create(some, 3, 0, 3, 16, &x), WEFT_OK);
     assert_string_equal(words_of(&x->plan), "i0>p0 i2>p0 |i0>p0 |p4>o1 ");
     assert_string_equal(shares_of(&x->plan), "2.0/4 1.0/1 2.1/4 1.0/4 ");
     for (uint32_t p = 0; p < 8; p++) {
@@ -140,8 +140,14 @@ static void a_lane_has_several_stripes_where_there_are_few(void **state)
     }
     weft_bundle_plan_destroy(x);
     x = NULL;
+    /* A device that has no room for more keeps a lane for each queue. */
+    assert_int_equal(weft_bundle_plan_create(some, 3, 0, 16, 1, &x), WEFT_OK);
+    assert_string_equal(words_of(&x->plan), "i0>p0 i2>p0 |p4>o1 ");
+    assert_string_equal(shares_of(&x->plan), "1.0/4 1.0/1 1.0/4 ");
+    weft_bundle_plan_destroy(x);
+    x = NULL;
     /* In one lane there is one message of each queue at most. */
-    assert_int_equal(weft_bundle_plan_create(some, 2, 0, 1, &x), WEFT_OK);
+    assert_int_equal(weft_bundle_plan_create(some, 2, 0, 1, 16, &x), WEFT_OK);
     assert_string_equal(words_of(&x->plan), "2:i0>p0 p4>o1 ");
     weft_bundle_plan_destroy(x);
 }

@@ -9,12 +9,14 @@
 #include "core/base/error.h"
 #include "core/exec/port_export.h"
 
+/* Stripe 0 may still be a device's, whose messages come before the first of the queue; others are
+ * asked for when that has begun. */
 static weft_port_t *p2p_stripes_port(weft_comm_state_t *state, const weft_p2p_queue_t *queue,
                                      uint32_t stripe)
 {
     weft_port_t *port =
         weft_links_port(state->links, queue->peer, weft_stripe_link(stripe), queue->sends != 0);
-    if (port != NULL) {
+    if (port != NULL && stripe > 0) {
         weft_port_fetch(port); /* a device may have used it before */
     }
     return port;

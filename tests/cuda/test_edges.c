@@ -32,7 +32,7 @@ static int predict(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 static void expect(uint32_t n, double wanted, const char *const *more, const char *const *odd)
 {
     const char *settings[MOST] = {"core.kernel=kernel-cuda",
-                                  "kernel-cuda.path=" WEFT_KERNEL_CUDA_FILE, "core.net=net-shm",
+                                  ("kernel-cuda.path=" WEFT_KERNEL_CUDA_FILE), "core.net=net-shm",
                                   "exec.op_timeout=20s", "kernel-cuda.device=0"};
     uint32_t count = LEAST;
     while (more != NULL && *more != NULL) {
@@ -90,7 +90,7 @@ static int predict_more(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 static void over_a_network_the_transport_says(void **state)
 {
     static const char *const settings[] = {"core.kernel=kernel-cuda",
-                                           "kernel-cuda.path=" WEFT_KERNEL_CUDA_FILE,
+                                           ("kernel-cuda.path=" WEFT_KERNEL_CUDA_FILE),
                                            "core.net=net-socket", "exec.op_timeout=20s"};
     double least = 10e-6;
     const ranks_job_t job = {.nranks = 2,

@@ -141,7 +141,7 @@ static int count_blocks_by_kernel(desk_t *desk)
 static void kernels_say_how_many_stripes_there_are(void **state)
 {
     static const char *const settings[] = {"core.kernel=kernel-cuda",
-                                           "kernel-cuda.path=" WEFT_KERNEL_CUDA_FILE,
+                                           ("kernel-cuda.path=" WEFT_KERNEL_CUDA_FILE),
                                            "core.net=net-shm",
                                            "exec.op_timeout=20s",
                                            DESK_SHARE,

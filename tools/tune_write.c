@@ -169,7 +169,8 @@ static void tune_write_figures(FILE *out, const tune_rank_t *rank, const tune_fi
     if (figures->cache > 0) {
         fprintf(out, "cache = %.0f\n", figures->cache);
     }
-    if (figures->cores < rank->figures.cores) {
+    /* Also where the configuration says so already: the file that is written takes its place. */
+    if (figures->cores < rank->figures.crowd) {
         fprintf(out, "cores = %.2f\n", figures->cores);
     }
 }

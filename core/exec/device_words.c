@@ -44,23 +44,98 @@ void weft_device_words_open(weft_device_words_t *words, const weft_payload_locat
                                    .released = weft_payload_location_released(location)};
 }
 
-/* In two reads: nothing says in which order one of them reads its bytes. */
-static bool words_read_header(weft_device_words_t *words, uint64_t next, uint32_t slot)
+void weft_device_words_close(weft_device_words_t *words)
 {
-    weft_slot_header_t *header = &words->header;
-    const uint8_t *there = words->headers + slot * (uint64_t)sizeof *header;
-    uint64_t sequence = 0, line[sizeof *header / sizeof(uint64_t)];
-    const uint8_t *bytes = (const uint8_t *)line;
-    if (!words_read(words, &sequence, there, sizeof sequence) || sequence != next + 1 ||
-        !words_read(words, line, there, sizeof line)) {
+    weft_os_free(words->unpacked);
+    words->unpacked = NULL;
+}
+
+/* Units of `unit` words, the last of which is their flag. */
+static bool words_are_flagged(const uint64_t *at, uint64_t units, uint32_t unit, uint64_t flag)
+{
+    bool all = true;
+    for (uint64_t u = 0; u < units; u++) {
+        all = all && at[u * unit + unit - 1] == flag;
+    }
+    return all;
+}
+
+/* Reads units that are all there, or returns false. Twice: nothing says in which order one read reads
+ * its bytes, so that the data may be older than the flag beside it. */
+static bool words_read_units(weft_device_words_t *words, uint64_t *to, const uint8_t *there,
+                             uint64_t units, uint32_t unit, uint64_t flag)
+{
+    const uint64_t bytes = units * unit * sizeof *to;
+    return words_read(words, to, there, bytes) && words_are_flagged(to, units, unit, flag) &&
+           words_read(words, to, there, bytes) && words_are_flagged(to, units, unit, flag);
+}
+
+/* Makes memory for a payload, and behind it for its units. */
+static bool words_make_room(weft_device_words_t *words, const weft_lanes_flagged_t *lines,
+                            const weft_lanes_flagged_t *flagged)
+{
+    uint64_t room = lines->room > flagged->room ? lines->room : flagged->room;
+    uint64_t units = lines->stride > flagged->stride ? lines->stride : flagged->stride;
+    if (words->unpacked == NULL) {
+        words->unpacked = weft_os_alloc(room + units, 0);
+        words->room = room;
+    }
+    if (words->unpacked == NULL) {
+        words->lost = true;
+        weft_log(WEFT_LOG_ERROR, "port", "no memory for messages of rank %u",
+                 words->location->peer);
+    }
+    return words->unpacked != NULL;
+}
+
+/* Unpacks the payload of the message whose header is here. A form that is none, or too long, leaves it
+ * in its slot: a peer that lies can only spoil what it sends. */
+static bool words_unpack(weft_device_words_t *words, uint64_t form, uint64_t next, uint32_t slot)
+{
+    const weft_lanes_flagged_t flagged = weft_payload_location_words(words->location);
+    const weft_lanes_flagged_t lines = weft_payload_location_lines(words->location);
+    const uint64_t how = form & ((1u << WEFT_FIFO_FORM_BITS) - 1),
+                   bytes = form >> WEFT_FIFO_FORM_BITS;
+    const weft_lanes_flagged_t *from = how == WEFT_FIFO_FORM_WORDS ? &flagged : &lines;
+    const uint32_t unit = how == WEFT_FIFO_FORM_WORDS ? 2 : 16;
+    const uint64_t data = (unit - 1) * sizeof(uint64_t), units = (bytes + data - 1) / data;
+    words->holds = 0;
+    if ((how != WEFT_FIFO_FORM_WORDS && how != WEFT_FIFO_FORM_LINES) || bytes > from->room) {
+        return true;
+    }
+    if (!words_make_room(words, &lines, &flagged)) {
         return false;
     }
-    memcpy(&header->signature, bytes + offsetof(weft_slot_header_t, signature),
-           sizeof header->signature);
-    memcpy(header->payload, bytes + offsetof(weft_slot_header_t, payload), sizeof header->payload);
-    atomic_store_explicit(&header->sequence, sequence, memory_order_relaxed);
-    words->copied = sequence;
+    uint64_t *at = (uint64_t *)(void *)(words->unpacked + words->room);
+    if (!words_read_units(words, at, from->memory + slot * from->stride, units, unit, next + 1)) {
+        return false;
+    }
+    for (uint64_t u = 0; u < units; u++) {
+        uint64_t left = bytes - u * data;
+        memcpy(words->unpacked + u * data, at + u * unit, left < data ? left : data);
+    }
+    words->holds = bytes;
     return true;
+}
+
+/* Reads header and payload of a message if all of it is here. */
+static bool words_read_message(weft_device_words_t *words, uint64_t next, uint32_t slot)
+{
+    weft_slot_header_t *header = &words->header;
+    weft_flagged_header_t flagged = {.word[0].flag = 0};
+    uint64_t data[WEFT_FIFO_FLAGGED_HEADER_WORDS];
+    const uint8_t *there = words->headers + slot * (uint64_t)sizeof flagged;
+    bool found = words_read_units(words, &flagged.word[0].data, there,
+                                  WEFT_FIFO_FLAGGED_HEADER_WORDS, 2, next + 1);
+    for (uint32_t i = 0; i < WEFT_FIFO_FLAGGED_HEADER_WORDS; i++) {
+        data[i] = flagged.word[i].data;
+    }
+    found = found && words_unpack(words, data[WEFT_FIFO_FLAGGED_HEADER_FORM], next, slot);
+    memcpy(header->payload, data, sizeof header->payload);
+    memcpy(&header->signature, &data[WEFT_FIFO_FLAGGED_HEADER_SIGNATURE], sizeof header->signature);
+    atomic_store_explicit(&header->sequence, next + 1, memory_order_relaxed);
+    words->copied = found ? next + 1 : 0;
+    return found;
 }
 
 bool weft_device_words_receive(weft_device_words_t *words, uint64_t next, uint32_t slot)
@@ -68,7 +143,7 @@ bool weft_device_words_receive(weft_device_words_t *words, uint64_t next, uint32
     if (!words_are_due(words)) {
         return false;
     }
-    bool found = words_read_header(words, next, slot);
+    bool found = words_read_message(words, next, slot);
     words_note(words, found);
     return found;
 }

@@ -32,6 +32,7 @@ static void mapped_fini(weft_port_t *port)
         mapped->store.ops->leave(mapped);
     }
     weft_arena_unimport(mapped->arena);
+    weft_device_words_close(&mapped->words);
 }
 
 static const weft_port_ops_t mapped_ops = {
@@ -101,6 +102,8 @@ void weft_mapped_port_describe(const weft_mapped_port_t *mapped, weft_lanes_port
     port->on_device = mapped->location.memory != NULL;
     port->headers = mapped->words.headers;
     port->released = mapped->words.released;
+    port->words = weft_payload_location_words(&mapped->location);
+    port->lines = weft_payload_location_lines(&mapped->location);
 }
 
 void weft_mapped_port_wake_peer(weft_mapped_port_t *mapped)

@@ -31,21 +31,76 @@ static uint64_t location_headers_at(const weft_payload_location_t *location)
            WEFT_IPC_TRIED_BYTES;
 }
 
+/* The memory for payloads of up to `most` bytes in units that hold `data` bytes in each 128. */
+static weft_lanes_flagged_t location_flagged(const weft_payload_location_t *location, uint64_t most,
+                                             uint64_t data)
+{
+    uint64_t slot_bytes = location->bytes / location->slots;
+    uint64_t room = ((slot_bytes < most ? slot_bytes : most) + 7) / 8 * 8;
+    return (weft_lanes_flagged_t){.stride = (room + data - 1) / data * WEFT_FIFO_FLAGGED_LINE_BYTES,
+                                  .room = room};
+}
+
+static weft_lanes_flagged_t location_words(const weft_payload_location_t *location)
+{
+    return location_flagged(location, WEFT_FIFO_WORDS_ROOM, 64);
+}
+
+static weft_lanes_flagged_t location_lines(const weft_payload_location_t *location)
+{
+    return location_flagged(location, WEFT_FIFO_LINES_ROOM, 120);
+}
+
+/* Behind the headers. */
+static uint64_t location_words_at(const weft_payload_location_t *location)
+{
+    return location_headers_at(location) + location->slots * sizeof(weft_flagged_header_t);
+}
+
+static uint64_t location_lines_at(const weft_payload_location_t *location)
+{
+    return location_words_at(location) + location->slots * location_words(location).stride;
+}
+
 static uint64_t location_memory_bytes(const weft_payload_location_t *location)
 {
-    return location_headers_at(location) + location->slots * sizeof(weft_slot_header_t);
+    return location_lines_at(location) + location->slots * location_lines(location).stride;
+}
+
+static bool location_is_there(const weft_payload_location_t *location)
+{
+    return location->settled && location->memory != NULL;
+}
+
+weft_lanes_flagged_t weft_payload_location_words(const weft_payload_location_t *location)
+{
+    weft_lanes_flagged_t words = {.memory = NULL};
+    if (location_is_there(location)) {
+        words = location_words(location);
+        words.memory = (uint8_t *)location->memory + location_words_at(location);
+    }
+    return words;
+}
+
+weft_lanes_flagged_t weft_payload_location_lines(const weft_payload_location_t *location)
+{
+    weft_lanes_flagged_t lines = {.memory = NULL};
+    if (location_is_there(location)) {
+        lines = location_lines(location);
+        lines.memory = (uint8_t *)location->memory + location_lines_at(location);
+    }
+    return lines;
 }
 
 uint8_t *weft_payload_location_headers(const weft_payload_location_t *location)
 {
-    return location->settled && location->memory != NULL
-               ? (uint8_t *)location->memory + location_headers_at(location)
-               : NULL;
+    return location_is_there(location) ? (uint8_t *)location->memory + location_headers_at(location)
+                                       : NULL;
 }
 
 uint64_t *weft_payload_location_released(const weft_payload_location_t *location)
 {
-    return location->settled && location->memory != NULL
+    return location_is_there(location)
                ? (uint64_t *)(void *)((uint8_t *)location->credits + CREDITS_AT)
                : NULL;
 }

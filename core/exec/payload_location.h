@@ -73,6 +73,10 @@ weft_status_t weft_payload_location_step(weft_payload_location_t *location);
 uint8_t *weft_payload_location_headers(const weft_payload_location_t *location);
 uint64_t *weft_payload_location_released(const weft_payload_location_t *location);
 
+/* The memory for payloads in flagged words and lines, if it is settled there; else none. */
+weft_lanes_flagged_t weft_payload_location_words(const weft_payload_location_t *location);
+weft_lanes_flagged_t weft_payload_location_lines(const weft_payload_location_t *location);
+
 /* Closes what this end has open, and tells the other end. Frees what this end exported if the other
  * end has closed it, and returns whether that is so. */
 bool weft_payload_location_leave(weft_payload_location_t *location);

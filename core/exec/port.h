@@ -40,6 +40,9 @@ static inline void *weft_port_payload(const weft_port_t *port, uint64_t bytes)
         if (bytes <= mapped->small_bytes) {
             return mapped->small + at * mapped->small_bytes;
         }
+        if (weft_device_words_hold(&mapped->words, port->next, bytes)) {
+            return mapped->words.unpacked;
+        }
     }
     if (port->kind == WEFT_PORT_MESSAGE && !port->sends) {
         void *apart = weft_message_port_const(port)->slot[at].apart;

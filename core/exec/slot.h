@@ -39,6 +39,19 @@ _Static_assert(sizeof(weft_slot_header_t) == WEFT_LINE, "one cache line");
 #define WEFT_SLOT_NEAR_STRIDE (5 * WEFT_LINE)
 #define WEFT_SLOT_NEAR (WEFT_SLOT_NEAR_STRIDE - WEFT_LINE + WEFT_SLOT_INLINE)
 
+/* As the sender's device stores them, whole: data, then a flag that says of which slice it is. */
+typedef struct weft_flagged_word {
+    uint64_t data, flag;
+} weft_flagged_word_t;
+
+_Static_assert(sizeof(weft_flagged_word_t) == WEFT_FIFO_FLAGGED_WORD_BYTES, "ABI");
+
+typedef struct weft_flagged_header {
+    weft_flagged_word_t word[WEFT_FIFO_FLAGGED_HEADER_WORDS];
+} weft_flagged_header_t;
+
+_Static_assert(sizeof(weft_flagged_header_t) == WEFT_FIFO_FLAGGED_HEADER_BYTES, "ABI");
+
 /* Here the ends agree where the payloads lie, before the first message: see payload_location.h.
  * Place and token are the receiver's, whose device the payloads may lie in; `credits` is the token
  * of the sender's memory. They are written once, before the word of that end says so. */

@@ -21,7 +21,23 @@ typedef struct cuda_config {
     int64_t channels;
     bool share;
     bool whole;
+    int64_t protocol; /* cuda_protocol_t */
 } cuda_config_t;
+
+/* How payloads travel between devices: lanes_protocol.h. */
+typedef enum cuda_protocol {
+    CUDA_PROTOCOL_AUTO = 0,
+    CUDA_PROTOCOL_LL = 1,
+    CUDA_PROTOCOL_LL128 = 2,
+    CUDA_PROTOCOL_SIMPLE = 3
+} cuda_protocol_t;
+
+/* How data travels to other ranks, as the options say. */
+typedef struct cuda_travel {
+    bool share; /* they may write to memory of the device */
+    bool whole; /* runs over windows may be whole */
+    cuda_protocol_t protocol;
+} cuda_travel_t;
 
 typedef struct cuda_range cuda_range_t; /* cuda_memory.c */
 typedef struct cuda_alias cuda_alias_t; /* cuda_alias.c */
@@ -61,10 +77,9 @@ struct weft_kernel {
     cuda_facts_t facts;
     uint32_t threads;
     uint32_t channels;
-    uint32_t job_ranks;       /* of the job, on this device; 0: not told */
-    bool blocking;            /* launches return when their kernels have ended */
-    bool share;               /* other ranks may write to memory of the device */
-    bool whole;               /* runs over windows may be whole */
+    uint32_t job_ranks; /* of the job, on this device; 0: not told */
+    bool blocking;      /* launches return when their kernels have ended */
+    cuda_travel_t travel;
     _Atomic bool told_turns;  /* that processes share the device without MPS */
     pthread_mutex_t lock;     /* of the lists below: communicators of a family share the instance */
     cuda_range_t *ranges;     /* registered host memory */

@@ -393,6 +393,20 @@ static bool cuda_ipc_import_add(const cuda_ipc_mapping_t *mapping)
     return import != NULL;
 }
 
+int cuda_ipc_device_of(const void *memory)
+{
+    int device = -1;
+    pthread_mutex_lock(&registry.lock);
+    for (const cuda_export_t *e = registry.exports; e != NULL; e = e->next) {
+        device = e->memory == memory ? e->device : device;
+    }
+    for (const cuda_ipc_import_t *i = registry.imports; i != NULL; i = i->next) {
+        device = i->mapping.memory == memory ? i->mapping.device : device;
+    }
+    pthread_mutex_unlock(&registry.lock);
+    return device;
+}
+
 static cuda_ipc_mapping_t cuda_ipc_import_remove(const void *memory)
 {
     cuda_ipc_mapping_t mapping = {.base = NULL};
@@ -479,6 +493,7 @@ static weft_status_t cuda_ipc_import_there(weft_kernel_t *kernel, const cuda_ipc
     if (status != WEFT_OK) {
         return status;
     }
+    mapping.device = device;
     if (!cuda_ipc_import_add(&mapping)) {
         cuda_ipc_mapping_leave(kernel, &mapping);
         return cuda_failed(kernel, cudaErrorMemoryAllocation, "opening memory of another process");

@@ -44,6 +44,7 @@ typedef struct cuda_ipc_mapping {
     void *memory;   /* the range */
     void *base;     /* the allocation, or the mapping of all segments */
     uint64_t bytes; /* of all segments; 0: it is an allocation */
+    int device;     /* that has it, as this process counts; −1: one that it does not see */
 } cuda_ipc_mapping_t;
 
 /* Records that something cannot be done with memory of another device. Returns ERR_UNSUPPORTED. */

@@ -67,6 +67,16 @@ static const weft_option_t cuda_options[] = {
          "ranks' buffers lie in windows; no: slices, as through slots; one rank that says no "
          "is enough",
      .flags = WEFT_OPTION_LOCAL},
+    {.name = "protocol",
+     .type = WEFT_OPT_CHOICE,
+     .offset = offsetof(cuda_config_t, protocol),
+     .value = "auto",
+     .help =
+         "how payloads travel between two devices: ll with a flag in each 16 bytes, up to 8 KiB; "
+         "ll128 in each 128 bytes, up to 64 KiB, where device and NVLink keep these whole, else as "
+         "ll; simple through slots, behind fences, as all longer ones do; auto: by length",
+     .choices = "auto|ll|ll128|simple", /* cuda_protocol_t */
+     .flags = WEFT_OPTION_LOCAL},
     {.name = NULL},
 };
 
@@ -80,8 +90,9 @@ static weft_status_t cuda_create(const weft_host_t *host, const void *config,
     }
     kernel->host = host;
     kernel->threads = (uint32_t)settings->threads / 32 * 32;
-    kernel->share = settings->share;
-    kernel->whole = settings->whole;
+    kernel->travel.share = settings->share;
+    kernel->travel.whole = settings->whole;
+    kernel->travel.protocol = (cuda_protocol_t)settings->protocol;
     weft_status_t status = cuda_device_open(kernel, settings);
     if (status != WEFT_OK) {
         host->free(host, kernel);
@@ -161,7 +172,7 @@ static const void *cuda_extension(weft_kernel_t *kernel, const char *name)
         return &cuda_describe;
     }
     if (strcmp(name, WEFT_KERNEL_IPC) == 0) {
-        return kernel->share ? &cuda_ipc : NULL;
+        return kernel->travel.share ? &cuda_ipc : NULL;
     }
     if (strcmp(name, WEFT_KERNEL_STREAM) == 0) {
         return &cuda_streams;

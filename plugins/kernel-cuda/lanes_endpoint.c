@@ -7,6 +7,7 @@
 #include "cuda_device.h"
 #include "cuda_memory.h"
 #include "cuda_pool.h"
+#include "lanes_protocol.h"
 #include "lanes_types.h"
 
 /* The spans of host memory that the device has to see: one if they touch, as registering takes time. */
@@ -64,6 +65,7 @@ static void lanes_endpoint_end_forget(weft_lanes_endpoint_t *end)
         cuda_pages_unregister(end->kernel, end->payloads, end->payload_bytes, end->payload_shift);
     }
     cuda_device_free(end->kernel, end->table);
+    cuda_device_free(end->kernel, end->port.flagged.bench);
 }
 
 /* Makes the table once: captured runs read it at this address, whatever becomes of the windows. */
@@ -75,6 +77,24 @@ static weft_status_t lanes_endpoint_end_table(weft_lanes_endpoint_t *end)
         status = cuda_device_zero(end->kernel, table, sizeof(lanes_windows_t));
         end->table = table;
         end->port.windows = table;
+    }
+    return status;
+}
+
+/* Memory for a payload between flagged units and a combination, and how such payloads are sent. */
+static weft_status_t lanes_endpoint_end_flagged(weft_lanes_endpoint_t *end, bool sends)
+{
+    lanes_flagged_t *flagged = &end->port.flagged;
+    const uint64_t words = flagged->words.room, lines = flagged->lines.room;
+    const uint64_t room = words > lines ? words : lines;
+    void *bench = NULL;
+    if (end->port.apart == 0 || room == 0) {
+        return WEFT_OK;
+    }
+    weft_status_t status = cuda_device_alloc(end->kernel, room, &bench);
+    flagged->bench = bench;
+    if (status == WEFT_OK && sends) {
+        lanes_protocol_choose(end->kernel, &end->port);
     }
     return status;
 }
@@ -101,6 +121,7 @@ static weft_status_t lanes_endpoint_end_fill(weft_lanes_endpoint_t *end,
     }
     if (status == WEFT_OK && port->lengths == NULL) {
         status = lanes_endpoint_end_table(end);
+        status = status == WEFT_OK ? lanes_endpoint_end_flagged(end, port->sends != 0) : status;
         if (status != WEFT_OK) {
             lanes_endpoint_end_forget(end);
         }

@@ -387,7 +387,6 @@ bool lanes_image_port(lanes_port_t *to, const weft_lanes_port_t *from, uint64_t 
         return false;
     }
     *to = (lanes_port_t){.fifo = from->fifo,
-                         .headers = from->fifo + WEFT_FIFO_HEADERS,
                          .released = (uint64_t *)(void *)(from->fifo + WEFT_FIFO_RELEASED),
                          .payloads = from->payloads,
                          .lengths = from->lengths,
@@ -401,6 +400,8 @@ bool lanes_image_port(lanes_port_t *to, const weft_lanes_port_t *from, uint64_t 
     if (apart) {
         to->headers = from->headers;
         to->released = from->released;
+        to->flagged.words = from->words;
+        to->flagged.lines = from->lines;
     }
     return true;
 }

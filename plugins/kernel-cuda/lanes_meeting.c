@@ -80,7 +80,7 @@ void lanes_meeting_set(weft_lanes_handle_t *handle, const weft_lanes_call_t *cal
     run->meeting.out_bytes = image->sends_out ? call->nout * block : 0;
     run->meeting.whole = lanes_meeting_cut(&image->program, g);
     run->meeting.may =
-        handle->kernel->whole && (image->stable & call->stable) != 0 &&
+        handle->kernel->travel.whole && (image->stable & call->stable) != 0 &&
         run->meeting.whole.chunk * image->program.elem <= CHUNK_BYTES_MAX &&
         lanes_meeting_is_covered(handle, call, call->staging != NULL ? call->staging : call->in);
 }

@@ -165,13 +165,18 @@ static const weft_lanes_program_t plan_receives = PLAN(receives);
 
 void plan_open(plan_t *plan, plan_kind_t kind, uint8_t *fifo)
 {
-    const weft_lanes_program_t *program = kind == PLAN_SENDS ? &plan_sends : &plan_receives;
     const weft_lanes_port_t port = fifo_port(fifo, kind == PLAN_SENDS);
-    memset(plan, 0, sizeof *plan);
     memset(fifo, 0, FIFO_BYTES);
+    plan_open_at(plan, kind, &port);
+}
+
+void plan_open_at(plan_t *plan, plan_kind_t kind, const weft_lanes_port_t *port)
+{
+    const weft_lanes_program_t *program = kind == PLAN_SENDS ? &plan_sends : &plan_receives;
+    memset(plan, 0, sizeof *plan);
     plan->kind = kind;
-    plan->fifo = fifo;
-    assert_int_equal(bench.lanes->endpoint_open(bench.kernel, &port, &plan->end), WEFT_OK);
+    plan->fifo = port->fifo;
+    assert_int_equal(bench.lanes->endpoint_open(bench.kernel, port, &plan->end), WEFT_OK);
     assert_int_equal(bench.lanes->queue_open(bench.kernel, &plan->queue), WEFT_OK);
     assert_int_equal(bench.lanes->prepare(bench.kernel, program, &plan->handle), WEFT_OK);
     plan->call = (weft_lanes_call_t){.size = sizeof plan->call,

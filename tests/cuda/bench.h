@@ -91,6 +91,8 @@ typedef struct plan {
 extern const weft_lanes_program_t plan_sends;
 /* Empties the FIFO. */
 void plan_open(plan_t *plan, plan_kind_t kind, uint8_t *fifo);
+/* At a port of the test's own. */
+void plan_open_at(plan_t *plan, plan_kind_t kind, const weft_lanes_port_t *port);
 void plan_close(plan_t *plan);
 /* NULL: a stream of the queue's own. */
 weft_status_t plan_start_in(plan_t *plan, cudaStream_t *stream, uint64_t *run_p);

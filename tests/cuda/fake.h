@@ -59,8 +59,19 @@ void *fake_memory_real(const void *at);
  * as large, and where it was done before it changes nothing. */
 void fake_memory_aim(void *words, size_t bytes);
 /* What a kernel does with a word, at the address that it uses: counted if fake_cuda.counts. */
-enum { FAKE_READ, FAKE_GLANCE, FAKE_NOTE, FAKE_FENCE, FAKE_TELL };
+enum { FAKE_READ, FAKE_GLANCE, FAKE_NOTE, FAKE_TELL };
+/* Whether that address is in memory of another device than the kernel's. */
+bool fake_memory_is_apart(const void *word);
 void fake_memory_count(int what, const void *word);
+
+/* Stores of kernels in units of 16 and of 128 bytes (fake_stores.c) ------------------------------------ */
+
+/* A part of 16 bytes; `of_line`: of a unit of 128, whose parts a thread stores one after the other. */
+void fake_store_part(uint64_t *at, uint64_t low, uint64_t high, int of_line);
+/* Time passes: what was stored comes to be seen. */
+void fake_stores_linger(void);
+/* All that the thread has stored is seen. */
+void fake_fence(void);
 
 /* Threads (fake_crew.c) ---------------------------------------------------------------------------- */
 

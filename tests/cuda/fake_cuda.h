@@ -5,7 +5,8 @@
  * are linked to it (kernel-cuda-fake), so that what they do is tested on machines without a device, and so
  * are test programs that have streams of their own. A host that follows a pointer to a device's memory
  * crashes. What a test may set and count is in `fake_cuda`; for programs that cannot, FAKE_CUDA in the
- * environment sets some of it: "devices=3 processors=1 free=1000000 wrong late no_dmabuf no_pools misroutes".
+ * environment sets some of it: "devices=3 processors=1 free=1000000 wrong late no_dmabuf no_pools misroutes
+ * no_nvlink reorders".
  *
  * It is as strict as a device may be (fake_queues.c, fake_blocks.c). A hang ends the process with the list
  * of what stands in the streams. Words of FAKE_CUDA that change it:
@@ -58,6 +59,7 @@ typedef struct fake_cuda {
     int processors;          /* of a device, each for four blocks of runs */
     int clock, width;        /* of a device's memory: kHz, bits; 0: the driver does not tell */
     bool not_pageable, no_peers;
+    bool no_nvlink;    /* no path between devices keeps 128 bytes whole */
     bool misroutes;    /* what kernels read and write in memory of other devices is elsewhere */
     bool migrates;     /* pages of the host that a device touches move to it (HMM) */
     bool no_direct;    /* adapters cannot use memory of devices */
@@ -77,6 +79,7 @@ typedef struct fake_cuda {
     bool swallow;                 /* launches do nothing */
     bool wrong;                   /* runs of plans leave one bit wrong in their result */
     bool counts;                  /* what kernels read and note, below */
+    bool reorders;                /* kernels' stores of 16 bytes are seen late, in any order */
     size_t free_bytes, all_bytes; /* that a device says it has */
     fake_strict_t strict;
     /* Counted. */
@@ -86,9 +89,13 @@ typedef struct fake_cuda {
     _Atomic uint32_t remaps;          /* allocations for which a pool kept nothing */
     /* Words of FIFOs that kernels read: in memory of their own device, of another one, of the host;
      * rare looks at the host's words; words that they note for the host. */
-    _Atomic uint32_t reads_own, reads_apart, reads_host, glances, notes, fences, tells;
+    _Atomic uint32_t reads_own, reads_apart, reads_host, glances, notes;
+    _Atomic uint32_t fences;  /* of the whole system */
+    _Atomic uint32_t tells;   /* words and headers that say what is there, released or done */
     _Atomic uint32_t working; /* blocks of runs that moved something */
     _Atomic uint32_t remote;  /* launches in the remote domain of memory synchronisation */
+    _Atomic uint32_t words,
+        lines; /* parts of 16 bytes that kernels stored in flagged words, and lines */
     _Atomic uint32_t launches, combines, registrations, handles, dmabufs, flushes;
     _Atomic int registered, visible, allocated, streams, events, graphs, imported, pools,
         reserved; /* alive */

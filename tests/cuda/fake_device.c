@@ -63,6 +63,8 @@ __attribute__((constructor)) static void read_environment(void)
     fake_cuda.no_pools = setting(text, "no_pools") != NULL;
     fake_cuda.misroutes = setting(text, "misroutes") != NULL;
     fake_cuda.no_mps = setting(text, "no_mps") != NULL;
+    fake_cuda.no_nvlink = setting(text, "no_nvlink") != NULL;
+    fake_cuda.reorders = setting(text, "reorders") != NULL;
     fake_cuda.devices = devices != NULL ? atoi(devices) : fake_cuda.devices;
     fake_cuda.processors = processors != NULL ? atoi(processors) : fake_cuda.processors;
     if (bytes != NULL) {
@@ -112,7 +114,10 @@ cudaError_t cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr which, 
 {
     (void)device;
     (void)peer;
-    *value = which == cudaDevP2PAttrPerformanceRank ? 3 : !fake_cuda.no_peers;
+    *value = which == cudaDevP2PAttrPerformanceRank ? 3
+             : which == cudaDevP2PAttrNativeAtomicSupported
+                 ? !fake_cuda.no_peers && !fake_cuda.no_nvlink
+                 : !fake_cuda.no_peers;
     return fake_answer(__func__);
 }
 

@@ -8,6 +8,9 @@
 #include "tests/cuda/fake.h"
 
 #define DEVICE_COUNT(what, word) fake_memory_count(FAKE_##what, word)
+#define DEVICE_STORE_PART(at, low, high, line) fake_store_part(at, low, high, line)
+#define DEVICE_STORES_LINGER() fake_stores_linger()
+#define DEVICE_FENCE() fake_fence()
 
 #include "plugins/kernel-cuda/device/device_host_wait.h"
 #include "plugins/kernel-cuda/device/device_interpreter.h"

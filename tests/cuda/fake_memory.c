@@ -208,16 +208,23 @@ static int device_of(uintptr_t real)
     return device;
 }
 
+bool fake_memory_is_apart(const void *word)
+{
+    pthread_mutex_lock(&lock);
+    const int device = device_of((uintptr_t)word);
+    pthread_mutex_unlock(&lock);
+    return device >= 0 && device != fake_blocks_device_now();
+}
+
 void fake_memory_count(int what, const void *word)
 {
     if (!fake_cuda.counts) {
         return;
     }
     if (what != FAKE_READ) {
-        atomic_fetch_add(what == FAKE_GLANCE  ? &fake_cuda.glances
-                         : what == FAKE_NOTE  ? &fake_cuda.notes
-                         : what == FAKE_FENCE ? &fake_cuda.fences
-                                              : &fake_cuda.tells,
+        atomic_fetch_add(what == FAKE_GLANCE ? &fake_cuda.glances
+                         : what == FAKE_NOTE ? &fake_cuda.notes
+                                             : &fake_cuda.tells,
                          1);
         return;
     }

@@ -300,6 +300,36 @@ static int no_call_is_whole(weft_comm_t *comm, uint32_t rank, uint32_t n, void *
     return wrong + desk_close(&d);
 }
 
+/* Of all ranks, with short messages and buffers in no window: of each block only its end is behind one. */
+static int count_refusal(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    const uint32_t count = 600, blocks = n * CHANNELS;
+    desk_t d;
+    int wrong = desk_open(&d, comm, rank, n);
+    (void)arg;
+    NEED(put(&d, d.plain_in, count, 3));
+    pthread_barrier_wait(&barrier);
+    const counts_t before = counts_now();
+    pthread_barrier_wait(&barrier);
+    NEED(sum(&d, d.plain_in, d.plain_out, count) && has_sum(&d, d.plain_out, count, 3));
+    pthread_barrier_wait(&barrier);
+    const counts_t now = counts_now();
+    pthread_barrier_wait(&barrier);
+    /* A greeting, a message, and both released. */
+    NEED(now.tells - before.tells >= blocks * (4 * (n - 1) + 1));
+    NEED(now.fences - before.fences == blocks);
+    return wrong + desk_close(&d);
+}
+
+static void greetings_that_refuse_have_no_fence(void **state)
+{
+    (void)state;
+    fake_cuda.counts = true;
+    assert_int_equal(run_with(ONE_SHOT, 3, NULL, count_refusal, NULL), 0);
+    assert_int_equal(run_with(TWO_SHOT, 3, NULL, count_refusal, NULL), 0);
+    fake_cuda.counts = false;
+}
+
 static void one_rank_can_switch_it_off(void **state)
 {
     static const char *const off[] = {"kernel-cuda.whole=no", NULL};
@@ -386,14 +416,17 @@ static int take_turns(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 
 static void hosts_and_devices_and_places_take_turns(void **state)
 {
-    static const char *const other[] = {"kernel-cuda.device=1", NULL};
+    /* Of ranks of odd number: each chooses how it sends. */
+    static const char *const other[] = {"kernel-cuda.device=1", "kernel-cuda.protocol=ll", NULL};
+    static const char *const slots[] = {"kernel-cuda.protocol=simple", NULL};
+    const char *const *odd[] = {NULL, other, slots};
     (void)state;
-    fake_cuda.not_pageable = true;
+    fake_cuda.not_pageable = fake_cuda.reorders = true;
     for (uint32_t n = 2; n <= 4; n++) {
-        assert_int_equal(run_with(ONE_SHOT, n, n == 3 ? other : NULL, take_turns, NULL), 0);
-        assert_int_equal(run_with(TWO_SHOT, n, n == 3 ? other : NULL, take_turns, NULL), 0);
+        assert_int_equal(run_with(ONE_SHOT, n, odd[n - 2], take_turns, NULL), 0);
+        assert_int_equal(run_with(TWO_SHOT, n, odd[n - 2], take_turns, NULL), 0);
     }
-    fake_cuda.not_pageable = false;
+    fake_cuda.not_pageable = fake_cuda.reorders = false;
 }
 
 /* Order ------------------------------------------------------------------------------------------ */
@@ -423,9 +456,11 @@ static int reuse(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 static void nobody_reads_too_early_or_is_read_too_late(void **state)
 {
     (void)state;
+    fake_cuda.reorders = true;
     for (int algo = ONE_SHOT; algo <= TWO_SHOT; algo++) {
         assert_int_equal(run_with(algo, 3, NULL, reuse, &algo), 0);
     }
+    fake_cuda.reorders = false;
 }
 
 /* Captured before the windows end, launched with and without them. */
@@ -527,6 +562,7 @@ int main(void)
         cmocka_unit_test(the_bits_are_those_of_slices),
         cmocka_unit_test(what_a_call_takes_does_not_depend_on_its_length),
         cmocka_unit_test(all_run_in_slices_if_one_has_to),
+        cmocka_unit_test(greetings_that_refuse_have_no_fence),
         cmocka_unit_test(one_rank_can_switch_it_off),
         cmocka_unit_test(chunks_that_would_take_long_are_cut),
         cmocka_unit_test(hosts_and_devices_and_places_take_turns),

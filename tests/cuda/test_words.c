@@ -22,15 +22,30 @@ static const char *const settings[] = {"core.net=net-shm",
                                        "exec.slots=4",
                                        "exec.slot_bytes=1K"};
 
+enum { SETTINGS = sizeof settings / sizeof settings[0], MORE = 3 };
+
 static const char *const other[] = {"kernel-cuda.device=1", NULL};
 
 static ranks_job_t job_of(uint32_t n, const char *const *odd, ranks_work_t work)
 {
-    return (ranks_job_t){.nranks = n,
-                         .settings = settings,
-                         .settings_count = sizeof settings / sizeof settings[0],
-                         .odd = odd,
-                         .work = work};
+    return (ranks_job_t){
+        .nranks = n, .settings = settings, .settings_count = SETTINGS, .odd = odd, .work = work};
+}
+
+static const char *const protocols[] = {"kernel-cuda.protocol=auto", "kernel-cuda.protocol=ll",
+                                        "kernel-cuda.protocol=ll128",
+                                        "kernel-cuda.protocol=simple"};
+
+/* The job with one more setting, in *all, and as many lanes for every length. */
+static ranks_job_t *with(ranks_job_t *job, const char *all[SETTINGS + MORE], const char *setting)
+{
+    memcpy(all, settings, sizeof settings);
+    all[SETTINGS] = setting;
+    all[SETTINGS + 1] = "plan.algo=algo-flat";
+    all[SETTINGS + 2] = "plan.channels=1";
+    job->settings = all;
+    job->settings_count = SETTINGS + MORE;
+    return job;
 }
 
 static int32_t value_of(uint32_t rank, uint32_t round, uint32_t i)
@@ -49,18 +64,19 @@ static int32_t sum_of(uint32_t n, uint32_t round, uint32_t i)
 
 /* Counting --------------------------------------------------------------------------------------- */
 
+/* Of *arg elements, or COUNT. */
 static int sum_large(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
+    const uint32_t count = arg != NULL ? *(const uint32_t *)arg : COUNT;
     int32_t *in = malloc(COUNT * sizeof *in), *out = malloc(COUNT * sizeof *out);
     int wrong = 0;
-    (void)arg;
     for (uint32_t round = 0; round < ROUNDS; round++) {
         bool same = true;
-        for (uint32_t i = 0; i < COUNT; i++) {
+        for (uint32_t i = 0; i < count; i++) {
             in[i] = value_of(rank, round, i);
         }
-        NEED(weft_all_reduce(in, out, COUNT, WEFT_INT32, WEFT_SUM, comm, NULL) == WEFT_OK);
-        for (uint32_t i = 0; i < COUNT; i++) {
+        NEED(weft_all_reduce(in, out, count, WEFT_INT32, WEFT_SUM, comm, NULL) == WEFT_OK);
+        for (uint32_t i = 0; i < count; i++) {
             same = same && out[i] == sum_of(n, round, i);
         }
         NEED(same);
@@ -112,6 +128,34 @@ static void slots_of_the_host_are_read_there(void **state)
     assert_true(atomic_load(&fake_cuda.reads_host) > SLICES);
     assert_int_equal(atomic_load(&fake_cuda.reads_own), 0);
     assert_int_equal(atomic_load(&fake_cuda.reads_apart), 0);
+}
+
+/* Fences ------------------------------------------------------------------------------------------ */
+
+static uint32_t fences_of(const char *protocol, uint32_t count)
+{
+    ranks_job_t job = job_of(2, NULL, sum_large);
+    const char *all[SETTINGS + MORE];
+    job.arg = &count;
+    atomic_store(&fake_cuda.fences, 0);
+    fake_cuda.counts = true;
+    assert_int_equal(ranks_run_threads(with(&job, all, protocol)), 0);
+    fake_cuda.counts = false;
+    return atomic_load(&fake_cuda.fences);
+}
+
+/* Those of the runs' ends remain. */
+static void flagged_slices_have_no_fence(void **state)
+{
+    (void)state;
+    const uint32_t ends = fences_of("kernel-cuda.protocol=simple", 8);
+    assert_true(ends >= 2 * ROUNDS);
+    for (uint32_t p = 0; p < 3; p++) {
+        assert_int_equal(fences_of(protocols[p], 8), ends);
+        assert_int_equal(fences_of(protocols[p], COUNT), ends);
+    }
+    /* Each slice has one, to be told and released. */
+    assert_true(fences_of("kernel-cuda.protocol=simple", COUNT) >= ends + SLICES);
 }
 
 /* Taking turns ----------------------------------------------------------------------------------- */
@@ -184,12 +228,15 @@ static int take_turns(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 static void hosts_and_devices_take_turns_at_both_ends(void **state)
 {
     (void)state;
-    fake_cuda.not_pageable = true;
-    for (uint32_t n = 2; n <= 3; n++) {
-        ranks_job_t job = job_of(n, n == 3 ? other : NULL, take_turns);
-        assert_int_equal(ranks_run_threads(&job), 0);
+    fake_cuda.not_pageable = fake_cuda.reorders = true;
+    for (uint32_t p = 0; p < 4; p++) {
+        for (uint32_t n = 2; n <= 3; n++) {
+            ranks_job_t job = job_of(n, n == 3 ? other : NULL, take_turns);
+            const char *all[SETTINGS + MORE];
+            assert_int_equal(ranks_run_threads(with(&job, all, protocols[p])), 0);
+        }
     }
-    fake_cuda.not_pageable = false;
+    fake_cuda.not_pageable = fake_cuda.reorders = false;
 }
 
 int main(void)
@@ -197,6 +244,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(between_devices_no_slice_is_read_from_the_host),
         cmocka_unit_test(slots_of_the_host_are_read_there),
+        cmocka_unit_test(flagged_slices_have_no_fence),
         cmocka_unit_test(hosts_and_devices_take_turns_at_both_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -95,6 +95,20 @@ class MachineCode(unittest.TestCase):
         for architecture, _, found in self.each():
             self.assertFalse(machine_code.fence_before_look(found), architecture)
 
+    def test_flagged_units_are_single_accesses_without_a_fence(self):
+        """Eight words of a header, and all parts of payloads: 16 bytes each, data and flag."""
+        for architecture, _, found in self.each():
+            load, store = (rf"^{code}\S*\.128\.STRONG\.SYS" for code in ("LD", "ST"))
+            wanted = (("lanes_header_load", load, 8), ("lanes_slice", store, 8),
+                      ("lanes_pack", store, 2), ("lanes_unpack", load, 2))
+            for name, pattern, times in wanted:
+                self.assertGreaterEqual(machine_code.count(found[name], pattern), times,
+                                        f"{architecture}, {name}")
+            for name in ("lanes_header_load", "lanes_pack", "lanes_unpack"):
+                self.assertEqual(
+                    machine_code.count(found[name], r"\.64\.STRONG|^MEMBAR|^CCTL"), 0,
+                    f"{architecture}, {name}: a narrower access, or a fence")
+
     def test_no_division_of_64_bits(self):
         """But where the mean of 64-bit integers is asked for."""
         for architecture, _, found in self.each():

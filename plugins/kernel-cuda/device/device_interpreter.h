@@ -12,18 +12,12 @@
 #define KERNEL_CUDA_DEVICE_DEVICE_INTERPRETER_H
 
 #include "device_meeting.h"
-#include "moves.h"
+#include "device_slice.h"
 
 #define LANES_TICKS 63u /* look at the stop words in one of 64 steps; see also LANES_WAITS */
 
 /* Waiting
  * ------------------------------------------------------------------------------------------ */
-
-static WEFT_DEVICE uint32_t lanes_stop_requested(const lanes_run_t *run)
-{
-    uint32_t told = device_look32(run->stop) | device_look32(run->abort);
-    return told != 0 ? LANES_STOPPED : LANES_RUNNING;
-}
 
 /* Tells the host how many slices are done. Rarely: the next fence waits until the word is there. */
 static WEFT_DEVICE void lanes_note_moved(lanes_block_t *b)
@@ -176,8 +170,8 @@ static WEFT_DEVICE uint32_t lanes_moves(lanes_block_t *b, const lanes_run_t *run
                 result = LANES_BLOCKED;
                 break;
             }
-            if (status == LANES_MISMATCH || lanes_tick(b, run) == LANES_STOPPED) {
-                return status == LANES_MISMATCH ? LANES_MISMATCH : LANES_STOPPED;
+            if (status != LANES_COMPLETED || lanes_tick(b, run) == LANES_STOPPED) {
+                return status != LANES_COMPLETED ? status : LANES_STOPPED;
             }
         }
     }
@@ -297,6 +291,7 @@ static WEFT_DEVICE_CALL void lanes_begin(lanes_block_t *b, const lanes_run_t *ru
     b->found = 0;
     b->whole = 0;
     b->inlined = WEFT_FIFO_INLINE;
+    b->transits.stopped = 0;
     b->idle.ticks = 0;
     b->idle.rounds = 0;
     b->idle.noted = 0;
@@ -374,19 +369,14 @@ static WEFT_DEVICE uint32_t lanes_lead(lanes_block_t *b, lanes_run_t *run)
 }
 
 /* The loop of the other threads. */
-static WEFT_DEVICE void lanes_follow(const lanes_block_t *b, const lanes_run_t *run)
+static WEFT_DEVICE void lanes_follow(lanes_block_t *b, const lanes_run_t *run)
 {
     for (;;) {
         device_barrier();
         if (!b->go) {
             return;
         }
-        /* The leader's warp does not copy: the leader is elsewhere in the program, so its warp would
-         * pass through the whole copy twice, and all others wait for it. */
-        if (device_thread() >= DEVICE_WARP) {
-            lanes_combine(b, run, device_thread() - DEVICE_WARP, device_threads() - DEVICE_WARP);
-        }
-        device_barrier();
+        lanes_share(b, run, device_thread() >= DEVICE_WARP);
     }
 }
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Meetings on a device: greetings, and what the leader of a block makes of those of its peers
- * (weft/plugin/draft/lanes.h). One line is stored to each peer, all of them behind one fence, and one
- * word is read of each that comes. All of them are words which messages have anyway. */
+ * (weft/plugin/draft/lanes.h). One header is stored to each peer, and one read of each. Only headers that
+ * name memory, or are not flagged, are behind a fence, all behind one. */
 #ifndef KERNEL_CUDA_DEVICE_DEVICE_MEETING_H
 #define KERNEL_CUDA_DEVICE_DEVICE_MEETING_H
 
+#include "device_flagged.h"
+#include "device_port.h"
 #include "moves.h"
 
 /* Finds the memory of the run in the windows of a port that sends. `port->count` is known. */
@@ -44,7 +46,8 @@ static WEFT_DEVICE int32_t lanes_meeting_blocker(lanes_block_t *b, const lanes_r
     for (uint32_t p = 0; p < run->program.nports; p++) {
         lanes_port_t *port = &ports[p];
         if (port->count != 0 && port->sends == sends &&
-            !(sends != 0 ? lanes_port_can_send(b, port) : lanes_port_can_receive(b, port))) {
+            !(sends != 0 ? lanes_port_can_send(b, port)
+                         : lanes_port_can_receive(b, port, b->head[0]))) {
             return (int32_t)(port - run->ports);
         }
     }
@@ -63,50 +66,95 @@ static WEFT_DEVICE void lanes_meeting_turn(lanes_run_t *run)
     }
 }
 
-/* Writes the greetings to the ports that the MOVE is the first to send to. */
-static WEFT_DEVICE void lanes_greet_ports(const lanes_run_t *run, const lanes_member_t *m,
-                                          uint32_t whole)
+/* Writes a greeting to where hosts read headers, too. */
+static WEFT_DEVICE void lanes_greet_plain(const lanes_run_t *run, const lanes_port_t *port,
+                                          uint64_t mark)
 {
+    uint64_t *signature = lanes_port_signature(port);
+    uint64_t *words = lanes_word(lanes_port_header(port), WEFT_FIFO_ZERO_COPY_WINDOW);
+    for (uint32_t w = 0; w < WEFT_FIFO_SIGNATURE_WORDS; w++) {
+        signature[w] = run->signature[w] | (w == 0 ? mark : 0);
+    }
+    words[0] = port->in_at.window;
+    words[1] = port->in_at.offset;
+}
+
+/* Stores one for a device. */
+static WEFT_DEVICE void lanes_greet_flagged(const lanes_run_t *run, const lanes_port_t *port,
+                                            uint64_t mark)
+{
+    uint64_t head[WEFT_FIFO_FLAGGED_HEADER_WORDS] = {port->in_at.window, port->in_at.offset, 0, 0};
+    for (uint32_t w = 0; w < WEFT_FIFO_SIGNATURE_WORDS; w++) {
+        head[WEFT_FIFO_FLAGGED_HEADER_SIGNATURE + w] = run->signature[w] | (w == 0 ? mark : 0);
+    }
+    head[WEFT_FIFO_FLAGGED_HEADER_FORM] =
+        (uint64_t)port->greeting << WEFT_FIFO_FORM_BITS | WEFT_FIFO_FORM_SLOT;
+    lanes_header_store(lanes_port_flagged(port), port->next + 1, head);
+}
+
+/* Makes the greetings to the ports that the MOVE is the first to send to. Returns whether they have to
+ * be told behind a fence: they name memory, or are not flagged. */
+static WEFT_DEVICE uint32_t lanes_greet_ports(const lanes_run_t *run, const lanes_member_t *m,
+                                              uint32_t whole, uint64_t mark)
+{
+    uint32_t behind = whole;
     for (uint32_t i = 0; i < m->move->ndst; i++) {
         lanes_port_t *port = m->port[i];
         if (port == NULL || port->greets != 0 || port->count == 0) {
             continue;
         }
-        uint64_t *signature = lanes_port_signature(port);
-        uint64_t *words = lanes_word(lanes_port_header(port), WEFT_FIFO_ZERO_COPY_WINDOW);
-        for (uint32_t w = 0; w < WEFT_FIFO_SIGNATURE_WORDS; w++) {
-            signature[w] = run->signature[w];
-        }
-        signature[0] |= WEFT_FIFO_GREETS | (whole != 0 ? WEFT_FIFO_WHOLE : 0);
-        words[0] = whole != 0 ? port->in_at.window : 0;
-        words[1] =
-            whole != 0 ? port->in_at.offset + (uint64_t)(m->base[m->move->ndst] - run->in) : 0;
         port->greets = 1;
+        port->greeting = whole != 0 ? (uint32_t)(m->chunk * run->program.elem) : 0;
+        port->in_at.window = whole != 0 ? port->in_at.window : 0;
+        port->in_at.offset += (uint64_t)(m->base[m->move->ndst] - run->in);
+        if (port->apart == 0) {
+            lanes_greet_plain(run, port, mark);
+            behind = 1;
+        }
     }
+    return behind;
 }
 
 /* Greets all peers that take part. In a program that meets, the first MOVE to send to a port has no
  * source but IN. */
 static WEFT_DEVICE_CALL void lanes_greet(lanes_block_t *b, const lanes_run_t *run, uint32_t whole)
 {
+    const uint64_t mark = WEFT_FIFO_GREETS | (whole != 0 ? WEFT_FIFO_WHOLE : 0);
     lanes_port_t *ports = lanes_ports(run, b->at.channel);
     lanes_member_t *m = b->member;
+    uint32_t behind = 0;
     for (uint32_t pc = 0; b->code[pc].opcode != WEFT_LANES_STOP; pc++) {
         if (b->code[pc].opcode == WEFT_LANES_MOVE) {
             m->move = &run->program.moves[b->code[pc].n];
             m->operands = &run->program.operands[m->move->operand];
             m->done = 0;
             lanes_next(run, b, m);
-            lanes_greet_ports(run, m, whole);
+            behind |= lanes_greet_ports(run, m, whole, mark);
         }
     }
-    device_publish_fence();
+    if (behind != 0) {
+        device_publish_fence();
+    }
     for (uint32_t p = 0; p < run->program.nports; p++) {
-        if (ports[p].greets != 0) {
-            device_publish64(lanes_word(lanes_port_header(&ports[p]), WEFT_FIFO_HEADER_SEQUENCE),
-                             ports[p].next + 1);
+        lanes_port_t *port = &ports[p];
+        if (port->greets != 0 && port->apart != 0) {
+            lanes_greet_flagged(run, port, mark);
+        } else if (port->greets != 0) {
+            device_publish64(lanes_word(lanes_port_header(port), WEFT_FIFO_HEADER_SEQUENCE),
+                             port->next + 1);
         }
     }
+}
+
+/* The first word of the signature of what came first; 0: a host sent that, which never greets. */
+static WEFT_DEVICE uint64_t lanes_meeting_word(lanes_block_t *b, lanes_port_t *port)
+{
+    if (port->apart == 0) {
+        return device_read64(lanes_port_signature(port));
+    }
+    return port->in_fifo == 0 && lanes_port_looks(b, port, b->head[0])
+               ? b->head[0][WEFT_FIFO_FLAGGED_HEADER_SIGNATURE]
+               : 0;
 }
 
 /* Reads the greetings, which are here. Returns whether all say that the run is whole. A peer that
@@ -115,14 +163,16 @@ static WEFT_DEVICE uint32_t lanes_meeting_agreed(lanes_block_t *b, const lanes_r
                                                  uint32_t whole)
 {
     lanes_port_t *ports = lanes_ports(run, b->at.channel);
-    device_acquire_fence();
-    b->found = 0;
+    if (whole != 0 || (b->found & LANES_FOUND_DATA) != 0) {
+        device_acquire_fence();
+        b->found = 0;
+    }
     for (uint32_t p = 0; p < run->program.nports; p++) {
         lanes_port_t *port = &ports[p];
         if (port->sends != 0 || port->count == 0) {
             continue;
         }
-        const uint64_t word = device_read64(lanes_port_signature(port));
+        const uint64_t word = lanes_meeting_word(b, port);
         port->greets = (word & WEFT_FIFO_GREETS) != 0;
         whole &= port->greets & (uint32_t)((word & WEFT_FIFO_WHOLE) != 0);
     }
@@ -133,7 +183,13 @@ static WEFT_DEVICE uint32_t lanes_meeting_agreed(lanes_block_t *b, const lanes_r
 static WEFT_DEVICE void lanes_meeting_part(const lanes_block_t *b, const lanes_run_t *run)
 {
     lanes_port_t *ports = lanes_ports(run, b->at.channel);
-    device_publish_fence();
+    uint32_t behind = 0;
+    for (uint32_t p = 0; p < run->program.nports; p++) {
+        behind |= ports[p].greets & (uint32_t)(ports[p].sends == 0 && ports[p].apart == 0);
+    }
+    if (behind != 0) {
+        device_publish_fence();
+    }
     for (uint32_t p = 0; p < run->program.nports; p++) {
         lanes_port_t *port = &ports[p];
         port->next += port->greets;

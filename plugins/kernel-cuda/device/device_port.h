@@ -3,13 +3,13 @@
  * Ports on a device: where the words of a slice are, and looks at them.
  *
  * Between two devices each end polls words in memory of its own device, into which the other end's device
- * stores. A peer that runs on its host stores into the host's memory instead. So each slice is told by
- * one of two headers, and as many slices are released as the greater of two words says. */
+ * stores: flagged headers (device_flagged.h), and what is released. A peer that runs on its host stores into
+ * the host's memory instead. So each slice is told by one of two headers, and as many slices are released
+ * as the greater of two words says. */
 #ifndef KERNEL_CUDA_DEVICE_DEVICE_PORT_H
 #define KERNEL_CUDA_DEVICE_DEVICE_PORT_H
 
-#include "platform.h"
-#include "run.h"
+#include "device_flagged.h"
 
 #define LANES_WAITS 15u /* look at what is rarely of use in one of 16 fruitless looks */
 
@@ -18,16 +18,16 @@ static WEFT_DEVICE uint64_t *lanes_word(uint8_t *line, uint64_t offset)
     return (uint64_t *)(void *)(line + offset);
 }
 
-/* The header of the next slice behind those of slot 0. */
-static WEFT_DEVICE uint8_t *lanes_port_line(const lanes_port_t *port, uint8_t *headers)
-{
-    return headers + (port->next & port->mask) * WEFT_FIFO_HEADER_BYTES;
-}
-
+/* The header of the next slice in `fifo`. */
 static WEFT_DEVICE uint8_t *lanes_port_header(const lanes_port_t *port)
 {
-    return lanes_port_line(port,
-                           port->in_fifo != 0 ? port->fifo + WEFT_FIFO_HEADERS : port->headers);
+    return port->fifo + WEFT_FIFO_HEADERS + (port->next & port->mask) * WEFT_FIFO_HEADER_BYTES;
+}
+
+/* The flagged one. */
+static WEFT_DEVICE uint64_t *lanes_port_flagged(const lanes_port_t *port)
+{
+    return lanes_word(port->headers, (port->next & port->mask) * WEFT_FIFO_FLAGGED_HEADER_BYTES);
 }
 
 /* Returns whether a look in vain at the words of devices is followed by one at those of hosts. Rarely:
@@ -37,24 +37,60 @@ static WEFT_DEVICE int lanes_port_asks_host(lanes_port_t *port)
     return port->apart != 0 && ((++port->looks & LANES_WAITS) == 0 || port->by_host != 0);
 }
 
-static WEFT_DEVICE int lanes_port_can_receive(lanes_block_t *b, lanes_port_t *port)
+/* Form and length of the payload of a flagged header. */
+static WEFT_DEVICE uint32_t lanes_head_form(const uint64_t *head)
+{
+    return (uint32_t)head[WEFT_FIFO_FLAGGED_HEADER_FORM] & ((1u << WEFT_FIFO_FORM_BITS) - 1);
+}
+
+static WEFT_DEVICE uint64_t lanes_head_bytes(const uint64_t *head)
+{
+    return head[WEFT_FIFO_FLAGGED_HEADER_FORM] >> WEFT_FIFO_FORM_BITS;
+}
+
+/* Whether a payload is where a fence is needed to see it: neither in a header nor flagged. */
+static WEFT_DEVICE int lanes_is_plain(const lanes_block_t *b, uint32_t form, uint64_t bytes)
+{
+    return form == WEFT_FIFO_FORM_SLOT && bytes > b->inlined;
+}
+
+/* Looks for the header that a device stores, which is read whole. */
+static WEFT_DEVICE int lanes_port_looks(lanes_block_t *b, lanes_port_t *port, uint64_t *head)
 {
     const uint64_t wanted = port->next + 1;
-    uint8_t *near = lanes_port_line(port, port->headers);
-    uint8_t *far = lanes_port_line(port, port->fifo + WEFT_FIFO_HEADERS);
-    if (port->found == wanted) {
+    if (!lanes_header_load(lanes_port_flagged(port), wanted, head)) {
+        return 0;
+    }
+    if (port->found != wanted) {
+        port->found = wanted;
+        port->in_fifo = port->by_host = 0;
+        b->found |=
+            lanes_is_plain(b, lanes_head_form(head), lanes_head_bytes(head)) ? LANES_FOUND_DATA : 0;
+    }
+    return 1;
+}
+
+/* Returns whether the next slice is here. *head is its header, if a device sent it. */
+static WEFT_DEVICE int lanes_port_can_receive(lanes_block_t *b, lanes_port_t *port, uint64_t *head)
+{
+    const uint64_t wanted = port->next + 1;
+    const uint64_t *sequence = lanes_word(lanes_port_header(port), WEFT_FIFO_HEADER_SEQUENCE);
+    if (port->found == wanted && (port->apart == 0 || port->in_fifo != 0)) {
         return 1;
     }
-    if (device_poll64(lanes_word(near, WEFT_FIFO_HEADER_SEQUENCE)) == wanted) {
-        port->in_fifo = port->by_host = 0;
-    } else if (lanes_port_asks_host(port) &&
-               device_glance64(lanes_word(far, WEFT_FIFO_HEADER_SEQUENCE)) == wanted) {
+    if (port->apart != 0) {
+        if (lanes_port_looks(b, port, head)) {
+            return 1;
+        }
+        if (!lanes_port_asks_host(port) || device_glance64(sequence) != wanted) {
+            return 0;
+        }
         port->in_fifo = port->by_host = 1;
-    } else {
+    } else if (device_poll64(sequence) != wanted) {
         return 0;
     }
     port->found = wanted;
-    b->found = 1;
+    b->found |= LANES_FOUND_DATA;
     return 1;
 }
 
@@ -70,7 +106,7 @@ static WEFT_DEVICE void lanes_port_refresh(lanes_block_t *b, lanes_port_t *port)
     if (limit > port->limit) {
         port->limit = limit;
         port->by_host = by_host;
-        b->found = 1;
+        b->found |= LANES_FOUND_ROOM;
     }
 }
 
@@ -95,6 +131,24 @@ static WEFT_DEVICE int lanes_port_all_released(lanes_block_t *b, lanes_port_t *p
 static WEFT_DEVICE uint8_t *lanes_port_payload(const lanes_port_t *port)
 {
     return port->payloads + (port->next & port->mask) * port->stride;
+}
+
+/* How a payload of that length is sent, unless a descriptor is, as always in a whole run. */
+static WEFT_DEVICE uint32_t lanes_port_form(const lanes_block_t *b, const lanes_port_t *port,
+                                            uint64_t bytes)
+{
+    return bytes <= b->inlined || b->whole != 0 ? WEFT_FIFO_FORM_SLOT
+           : bytes <= port->flagged.words_most  ? WEFT_FIFO_FORM_WORDS
+           : bytes <= port->flagged.lines_most  ? WEFT_FIFO_FORM_LINES
+                                                : WEFT_FIFO_FORM_SLOT;
+}
+
+/* The memory of the next slice's payload in that form, which is flagged. */
+static WEFT_DEVICE uint64_t *lanes_port_units(const lanes_port_t *port, uint32_t form)
+{
+    const weft_lanes_flagged_t *of =
+        form == WEFT_FIFO_FORM_WORDS ? &port->flagged.words : &port->flagged.lines;
+    return lanes_word(of->memory, (port->next & port->mask) * of->stride);
 }
 
 static WEFT_DEVICE uint8_t *lanes_port_inline(const lanes_port_t *port)

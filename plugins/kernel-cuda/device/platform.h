@@ -12,7 +12,17 @@
 
 #define DEVICE_WARP 32u /* threads of a block that go through the program together */
 
+/* Tests count what a lane reads of FIFOs, which glances go to the host, what it notes for it, and the words and
+ * headers by which it tells others. */
+#ifndef DEVICE_COUNT
+#define DEVICE_COUNT(what, word) ((void)0)
+#endif
+
 #ifdef __CUDACC__
+
+/* From CUDA 12.3 on. */
+#define DEVICE_WHOLE_128                                                                           \
+    (__CUDACC_VER_MAJOR__ > 12 || (__CUDACC_VER_MAJOR__ == 12 && __CUDACC_VER_MINOR__ >= 3))
 
 /* Loads that see what was written before the store they read; by anybody in the system. */
 static WEFT_DEVICE uint64_t device_acquire64(const uint64_t *word)
@@ -120,6 +130,73 @@ static WEFT_DEVICE void device_copy32(void *to, const void *from)
     target[1] = second;
 }
 
+/* 16 bytes that nobody sees in part: two words, both aligned to 16. PTX promises it of 128 bits in one
+ * piece, which older toolkits do not know; the instruction of a pair is the same. */
+static WEFT_DEVICE void device_part_load(const uint64_t *at, uint64_t *low, uint64_t *high)
+{
+    uint64_t first, second;
+#if DEVICE_WHOLE_128
+    asm volatile("{\n\t.reg .b128 t;\n\tld.relaxed.sys.b128 t, [%2];\n\tmov.b128 {%0, %1}, t;\n\t}"
+                 : "=l"(first), "=l"(second)
+                 : "l"(at)
+                 : "memory");
+#else
+    asm volatile("ld.relaxed.sys.v2.u64 {%0, %1}, [%2];"
+                 : "=l"(first), "=l"(second)
+                 : "l"(at)
+                 : "memory");
+#endif
+    *low = first;
+    *high = second;
+}
+
+static WEFT_DEVICE void device_word_store(uint64_t *at, uint64_t data, uint64_t flag)
+{
+#if DEVICE_WHOLE_128
+    asm volatile("{\n\t.reg .b128 t;\n\tmov.b128 t, {%1, %2};\n\tst.relaxed.sys.b128 [%0], t;\n\t}"
+                 :
+                 : "l"(at), "l"(data), "l"(flag)
+                 : "memory");
+#else
+    asm volatile("st.relaxed.sys.v2.u64 [%0], {%1, %2};"
+                 :
+                 : "l"(at), "l"(data), "l"(flag)
+                 : "memory");
+#endif
+}
+
+/* Threads of a warp that have one flagged line, of 128 bytes. */
+static WEFT_DEVICE uint32_t device_line_mask(void)
+{
+    return 0xffu << (threadIdx.x & 24);
+}
+
+/* A part of a flagged line. Its threads store at once: many devices and paths keep that whole. */
+static WEFT_DEVICE void device_line_store(uint64_t *at, uint64_t low, uint64_t high)
+{
+    __syncwarp(device_line_mask());
+    device_word_store(at, low, high);
+}
+
+/* Whether it is so for all threads of a flagged line, of whom one has loaded the flag. */
+static WEFT_DEVICE int device_line_vote(int here)
+{
+    return __all_sync(device_line_mask(), here);
+}
+
+/* Here the threads vote. */
+static WEFT_DEVICE int device_line_look(const uint64_t *part, uint64_t flag)
+{
+    (void)part;
+    (void)flag;
+    return 1;
+}
+
+static WEFT_DEVICE void device_pause_units(uint32_t round)
+{
+    (void)round;
+}
+
 static WEFT_DEVICE uint32_t device_thread(void)
 {
     return threadIdx.x;
@@ -128,6 +205,22 @@ static WEFT_DEVICE uint32_t device_thread(void)
 static WEFT_DEVICE uint32_t device_threads(void)
 {
     return blockDim.x;
+}
+
+/* Those that copy: all but the leader's warp. Asked where they are needed: a number that is kept
+ * through the whole program takes a register. */
+static WEFT_DEVICE uint32_t device_worker(void)
+{
+    uint32_t thread;
+    asm volatile("mov.u32 %0, %tid.x;" : "=r"(thread));
+    return thread - DEVICE_WARP;
+}
+
+static WEFT_DEVICE uint32_t device_workers(void)
+{
+    uint32_t threads;
+    asm volatile("mov.u32 %0, %ntid.x;" : "=r"(threads));
+    return threads - DEVICE_WARP;
 }
 
 /* Whether the leader copies itself, as a block of one thread: known to the compiler, so that the
@@ -157,10 +250,11 @@ static WEFT_DEVICE void device_pause(uint32_t round)
 #include <string.h>
 #include <time.h>
 
-/* Tests count what a lane reads of FIFOs, which glances go to the host, what it notes for it, its
- * fences, and the words that it publishes. */
-#ifndef DEVICE_COUNT
-#define DEVICE_COUNT(what, word) ((void)0)
+/* Tests see fences, and store units later, in another order or in parts, as a device may. */
+#ifndef DEVICE_FENCE
+#define DEVICE_FENCE() ((void)0)
+#define DEVICE_STORE_PART(at, low, high, line) device_part_store(at, low, high)
+#define DEVICE_STORES_LINGER() ((void)0)
 #endif
 
 static inline uint64_t device_acquire64(const uint64_t *word)
@@ -177,7 +271,7 @@ static inline uint64_t device_poll64(const uint64_t *word)
 
 static inline void device_acquire_fence(void)
 {
-    DEVICE_COUNT(FENCE, NULL);
+    DEVICE_FENCE();
 }
 
 static inline uint64_t device_glance64(const uint64_t *word)
@@ -211,7 +305,7 @@ static inline uint64_t device_add64_near(uint64_t *word, uint64_t n)
  * fences. */
 static inline void device_publish_fence(void)
 {
-    DEVICE_COUNT(FENCE, NULL);
+    DEVICE_FENCE();
 }
 
 static inline void device_publish64(uint64_t *word, uint64_t value)
@@ -247,12 +341,58 @@ static inline void device_copy32(void *to, const void *from)
     memcpy(to, from, 32);
 }
 
+/* No store of 16 bytes here is whole: the half with the flag comes last, and is loaded first. */
+static inline void device_part_store(uint64_t *at, uint64_t low, uint64_t high)
+{
+    __atomic_store_n(&at[0], low, __ATOMIC_RELAXED);
+    __atomic_store_n(&at[1], high, __ATOMIC_RELEASE);
+}
+
+static inline void device_part_load(const uint64_t *at, uint64_t *low, uint64_t *high)
+{
+    *high = __atomic_load_n(&at[1], __ATOMIC_ACQUIRE);
+    *low = __atomic_load_n(&at[0], __ATOMIC_RELAXED);
+}
+
+static inline void device_word_store(uint64_t *at, uint64_t data, uint64_t flag)
+{
+    DEVICE_STORE_PART(at, data, flag, 0);
+}
+
+/* One thread stores all parts of a flagged line, that with the flag last … */
+static inline void device_line_store(uint64_t *at, uint64_t low, uint64_t high)
+{
+    DEVICE_STORE_PART(at, low, high, 1);
+}
+
+/* … and looks at the flag before it loads any. */
+static inline int device_line_look(const uint64_t *part, uint64_t flag)
+{
+    const uintptr_t line = (uintptr_t)part & ~(uintptr_t)127;
+    return __atomic_load_n((const uint64_t *)line + 15, __ATOMIC_ACQUIRE) == flag;
+}
+
+static inline int device_line_vote(int here)
+{
+    return here;
+}
+
 static inline uint32_t device_thread(void)
 {
     return 0;
 }
 
 static inline uint32_t device_threads(void)
+{
+    return 1;
+}
+
+static inline uint32_t device_worker(void)
+{
+    return 0;
+}
+
+static inline uint32_t device_workers(void)
 {
     return 1;
 }
@@ -270,11 +410,17 @@ static inline void device_barrier(void)
 static inline void device_pause(uint32_t round)
 {
     struct timespec nap = {.tv_sec = 0, .tv_nsec = round < 256 ? 20000 : 200000};
+    DEVICE_STORES_LINGER();
     if (round < 4) {
         sched_yield();
     } else {
         nanosleep(&nap, NULL);
     }
+}
+
+static inline void device_pause_units(uint32_t round)
+{
+    device_pause(round);
 }
 
 #endif

@@ -20,11 +20,20 @@ typedef struct lanes_zero_copy {
     uint64_t window, offset;
 } lanes_zero_copy_t;
 
+/* How payloads travel in flagged units, between two devices only. */
+typedef struct lanes_flagged {
+    weft_lanes_flagged_t words, lines;
+    uint8_t *bench; /* memory of this device for one payload */
+    /* Send: a payload of up to `words_most` bytes goes in flagged words, then up to `lines_most` in
+     * flagged lines. */
+    uint32_t words_most, lines_most;
+} lanes_flagged_t;
+
 /* One end of a FIFO, as the device sees it. Signatures and inline payloads are in the FIFO's
  * headers, or in the slots if an adapter reads and writes those. */
 typedef struct lanes_port {
     uint8_t *fifo;      /* control block and headers */
-    uint8_t *headers;   /* of slot 0, for devices: behind `fifo` or on the receiver's device */
+    uint8_t *headers;   /* `apart`: flagged header of slot 0, on the receiver's device */
     uint64_t *released; /* for devices: in `fifo` or on the sender's device */
     uint8_t *payloads;  /* of slot 0 */
     uint32_t *lengths;  /* or NULL */
@@ -45,9 +54,30 @@ typedef struct lanes_port {
     uint32_t by_host;   /* the peer's host told last: look at its words each time */
     uint32_t sends;     /* 1: this end sends */
     uint32_t greets;    /* 1: the next slice is a greeting: sent, or found and not yet taken */
-    uint32_t reserved;
-    lanes_zero_copy_t in_at; /* send: IN of a run that may be whole; window 0: it cannot be */
+    uint32_t greeting;  /* send: bytes of the message that the greeting is */
+    /* Send: IN of a run that may be whole, then the first message; window 0: it cannot be. */
+    lanes_zero_copy_t in_at;
+    lanes_flagged_t flagged;
 } lanes_port_t;
+
+/* A payload that travels in flagged words or lines. */
+typedef struct lanes_transit {
+    uint64_t *units;  /* in the slot */
+    uint8_t *payload; /* at this end; aligned to 8 */
+    uint64_t flag;
+    uint32_t bytes;
+    uint32_t form; /* WEFT_FIFO_FORM_* */
+    int32_t port;
+    uint32_t reserved;
+} lanes_transit_t;
+
+/* Those of a slice: unpacked before the combination, packed after it. */
+typedef struct lanes_transits {
+    lanes_transit_t unpack[WEFT_MOVE_MAX], pack[WEFT_MOVE_MAX];
+    uint32_t unpacks, packs;
+    uint32_t stopped; /* 1: the run was stopped while units were awaited */
+    uint32_t reserved;
+} lanes_transits_t;
 
 /* A MOVE that progresses: the addresses of its current chunk. */
 typedef struct lanes_member {
@@ -179,32 +209,41 @@ typedef struct lanes_position {
 #define LANES_BLOCKS_MAX 1024u  /* of a launch; a power of two */
 #define LANES_MEMBERS_NEAR 4u   /* MOVEs in progress whose state is in the block's memory */
 #define LANES_VECTORS_NEAR 256u /* words of vectors that are: those of 64 ranks */
+#define LANES_BENCH_NEAR                                                                           \
+    8192u /* bytes of payloads between flagged units and a combination that are */
 
 /* The memory that the threads of a block share. Aligned to 16. */
 typedef struct lanes_block {
-    uint64_t inline_in[WEFT_MOVE_MAX][4]; /* received inline payloads */
-    uint64_t inline_out[4];               /* inline payload to be sent */
-    weft_combine_t combine;               /* next combination of all threads */
+    /* Headers of the sources, laid out as flagged ones are. */
+    uint64_t head[WEFT_MOVE_MAX][WEFT_FIFO_FLAGGED_HEADER_WORDS];
+    uint64_t inline_out[4]; /* inline payload to be sent */
+    uint64_t bench[LANES_BENCH_NEAR / sizeof(uint64_t)];
+    weft_combine_t combine; /* next combination of all threads */
     uint64_t scalar;
     lanes_zero_copy_t zero_copy[WEFT_MOVE_MAX]; /* descriptors of the slice, by destination */
     const uint8_t *source_at[WEFT_MOVE_MAX]; /* payloads in windows, by source; NULL: in the slot */
     uint64_t zero_copied;                    /* descriptors sent in this run */
-    uint32_t go;                             /* 0: the run has ended */
-    uint32_t begin;                          /* LANES_STOPPED: the run must not begin */
+    lanes_transits_t transits;
+    uint32_t go;    /* 0: the run has ended */
+    uint32_t begin; /* LANES_STOPPED: the run must not begin */
     /* Only the leader uses the rest. */
     lanes_position_t at;
-    uint32_t members; /* MOVEs that progress; 0: the instruction is not entered yet */
-    uint32_t at_bar;  /* 1: the arrival at a barrier is published */
-    uint32_t found;   /* 1: looks at ports found something since the last fence */
-    uint32_t whole;   /* 1: the run is whole */
-    uint32_t inlined; /* bytes of the largest payload that is in a header */
+    uint32_t members;             /* MOVEs that progress; 0: the instruction is not entered yet */
+    uint32_t at_bar;              /* 1: the arrival at a barrier is published */
+    uint32_t found;               /* LANES_FOUND_*: by looks at ports since the last fence */
+    uint32_t form[WEFT_MOVE_MAX]; /* of what the slice sends, by destination */
+    uint32_t whole;               /* 1: the run is whole */
+    uint32_t inlined;             /* bytes of the largest payload that is in a header */
     lanes_idle_t idle;
     uint64_t moved; /* slices done in this run */
+    uint64_t bytes; /* of the slice under way */
     const weft_lanes_code_t *code;
     lanes_member_t *member;
     lanes_record_t *record;
     lanes_member_t near[LANES_MEMBERS_NEAR]; /* of a run whose MOVEs all find room */
 } lanes_block_t;
+
+enum { LANES_FOUND_DATA = 1, LANES_FOUND_ROOM = 2 };
 
 /* The memory of a block. What its leader looks at for each slice is here: each look at a port empties the
  * cache in front of all other memory. */

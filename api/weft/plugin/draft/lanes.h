@@ -40,10 +40,10 @@ extern "C" {
  * sleep on a futex there. A device cannot wake it, so such a peer sleeps briefly.
  *
  * Where the payloads lie on the receiver's device, so do headers for devices, and `released` is
- * once more in memory of the sender's device. A device stores into these, a host into those above,
- * each with release. So a slice is told by one of two headers, and as many slices are released as
- * the greater of two words says. A device looks at these and now and then at those above; a host
- * the other way round.
+ * once more in memory of the sender's device. A device stores into these, a host into those above.
+ * So a slice is told by one of two headers, and as many slices are released as the greater of two
+ * words says. A device looks at these and now and then at those above; a host the other way round.
+ * Headers for devices are flagged: see below.
  *
  * The hosts use the 320 bytes before the headers to agree on the location of the payloads before
  * the first slice. A device does not touch them. */
@@ -58,6 +58,42 @@ extern "C" {
 #define WEFT_FIFO_INLINE 32u          /* largest inline payload, in bytes */
 #define WEFT_FIFO_SIGNATURE_WORDS 3u
 #define WEFT_MESSAGE_HEADER_BYTES 64u /* before a payload that an adapter sends: `gpudirect` */
+
+/* Headers for devices, and payloads that a device sends in the same manner, carry their own flags:
+ * n + 1 for slice n, in units that are stored and loaded whole. Who finds all flags has the data,
+ * in whatever order the units came, so neither side has a fence. A unit is
+ *
+ *   a flagged word (NCCL: LL)       16 bytes, 8 of them data, one store of a thread
+ *   a flagged line (NCCL: LL128)    128 bytes, 120 of them data, one store of eight threads of a
+ *                                   warp: only where path and devices keep that whole
+ *
+ * data first, the flag in the last 8 bytes. Memory for units of a kind holds nothing else, ever,
+ * and is zero at first: so no payload is taken for a flag, and no flag of an earlier slice for that
+ * of a later one.
+ *
+ * The header of a slice is eight flagged words: the inline payload or the zero-copy descriptor, the
+ * signature, the form. The form tells how the payload travels: WEFT_FIFO_FORM_*, and above these 8
+ * bits the payload's bytes. The sender's device chooses for each slice; it stores the header after
+ * the payload. */
+#define WEFT_FIFO_FLAGGED_WORD_BYTES 16u
+#define WEFT_FIFO_FLAGGED_LINE_BYTES 128u
+#define WEFT_FIFO_FLAGGED_HEADER_BYTES 128u
+#define WEFT_FIFO_FLAGGED_HEADER_WORDS 8u
+#define WEFT_FIFO_FLAGGED_HEADER_SIGNATURE 4u /* number of its first word */
+#define WEFT_FIFO_FLAGGED_HEADER_FORM 7u
+#define WEFT_FIFO_FORM_SLOT 0u  /* in the header, the slot, or where the descriptor says (Simple) */
+#define WEFT_FIFO_FORM_WORDS 1u /* in flagged words */
+#define WEFT_FIFO_FORM_LINES 2u /* in flagged lines */
+#define WEFT_FIFO_FORM_BITS 8u
+#define WEFT_FIFO_WORDS_ROOM 8192u  /* most payload bytes of a slice in flagged words */
+#define WEFT_FIFO_LINES_ROOM 65536u /* in flagged lines */
+
+/* Memory of flagged units of one kind, for all slots. */
+typedef struct weft_lanes_flagged {
+    uint8_t *memory; /* of slot 0; NULL: there is none */
+    uint64_t stride; /* bytes from slot to slot */
+    uint64_t room;   /* payload bytes that a slot holds, a multiple of 8 */
+} weft_lanes_flagged_t;
 
 /* A zero-copy descriptor takes the place of the inline payload when the slice is longer: two 64-bit
  * words. If the first word is 0, the payload is in the slot and the second word means nothing. If
@@ -77,7 +113,7 @@ extern "C" {
  * signature, to each peer that has a window of this rank open. It waits for the first header of
  * each peer that it has a window of open. With WEFT_FIFO_WHOLE a device says that all it will send
  * lies in windows which all its peers have open, and the greeting is then also the descriptor of
- * the first message.
+ * the first message, of which a flagged one has the bytes; else it has neither.
  *
  * If this device and all its peers say so, the run is *whole*: each channel does one pass, number c
  * for channel c, in which a chunk is one slice, and every slice is a zero-copy descriptor or empty.
@@ -117,10 +153,11 @@ typedef struct weft_lanes_port {
      * slot. Of the headers in `fifo` only the sequences are used. */
     uint32_t gpudirect;
     uint32_t reserved; /* 0 */
-    /* NULL, or the words of devices in memory that this kernel exported or imported: the header
-     * of slot 0, and `released`. Both or none; zero at first. */
+    /* NULL, or the words of devices in memory that this kernel exported or imported: the flagged
+     * header of slot 0, and `released`. Both or none; zero at first. */
     uint8_t *headers;
     uint64_t *released;
+    weft_lanes_flagged_t words, lines; /* with `headers`; zero at first */
 } weft_lanes_port_t;
 
 /* An end of a FIFO that the device knows. It holds the number of the next slice. Each run continues

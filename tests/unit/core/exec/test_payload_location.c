@@ -14,13 +14,18 @@
 #include "core/exec/port.h"
 #include "core/os/os.h"
 
-enum { SLOTS = 4, SLOT_BYTES = 256, BYTES = SLOTS * SLOT_BYTES + SLOTS * 64 };
+enum {
+    SLOTS = 4,
+    SLOT_BYTES = 256,
+    FLAGGED = SLOTS * (128 + 512 + 384),
+    BYTES = SLOTS * SLOT_BYTES + FLAGGED
+};
 
 /* A kernel of the test: what it cannot do, and what it has given out. */
 struct weft_kernel {
     bool unreachable, no_memory, no_import;
     int exported, imported;
-    _Alignas(64) uint8_t memory[BYTES];
+    _Alignas(128) uint8_t memory[BYTES];
 };
 
 static void fake_place(weft_kernel_t *kernel, uint8_t place[WEFT_IPC_LOCATION_BYTES])
@@ -139,7 +144,10 @@ static void agree(pair_t *pair, uint32_t order)
 /* Each end polls words of its own device, which begin with zero. */
 static void check_words(pair_t *pair, bool on_device)
 {
-    static const uint8_t zeros[SLOTS * 64];
+    static const uint8_t zeros[FLAGGED];
+    const weft_payload_location_t *where = &pair->port[1].location;
+    const weft_lanes_flagged_t words = weft_payload_location_words(where);
+    const weft_lanes_flagged_t lines = weft_payload_location_lines(where);
     const weft_device_words_t *send = &pair->port[0].words, *receive = &pair->port[1].words;
     const uint8_t *released = (const uint8_t *)send->released;
     assert_ptr_equal(send->headers, receive->headers);
@@ -147,10 +155,17 @@ static void check_words(pair_t *pair, bool on_device)
     if (!on_device) {
         assert_null(send->headers);
         assert_null(send->released);
+        assert_null(words.memory);
+        assert_null(lines.memory);
         return;
     }
     assert_ptr_equal(receive->headers, pair->kernel[1].memory + SLOTS * SLOT_BYTES);
     assert_memory_equal(receive->headers, zeros, sizeof zeros);
+    assert_ptr_equal(words.memory, receive->headers + SLOTS * 128);
+    assert_ptr_equal(lines.memory, words.memory + SLOTS * words.stride);
+    assert_ptr_equal(lines.memory + SLOTS * lines.stride, pair->kernel[1].memory + BYTES);
+    assert_true(words.room == SLOT_BYTES && words.stride >= 2 * words.room);
+    assert_true(lines.room == SLOT_BYTES && lines.stride / 128 * 120 >= lines.room);
     assert_true(released >= pair->kernel[0].memory + WEFT_IPC_TRIED_BYTES);
     assert_true(released + sizeof(uint64_t) <= pair->kernel[0].memory + BYTES);
     assert_int_equal(*send->released, 0);

@@ -73,11 +73,12 @@ static void tune_race_middle(double *values, uint32_t count, tune_result_t *resu
     qsort(values, count, sizeof *values, tune_race_compare);
     double half = 0.98 * sqrt((double)count), sum = 0;
     int32_t low = (int32_t)floor((double)count / 2 - half);
+    uint32_t quarter = count / 4, middle = count - 2 * quarter;
     low = low < 0 ? 0 : low;
-    for (uint32_t i = count / 4; i < count - count / 4; i++) {
+    for (uint32_t i = quarter; i < quarter + middle; i++) {
         sum += values[i];
     }
-    result->seconds = sum / (count - count / 4 * 2);
+    result->seconds = sum / (double)middle;
     result->low = values[low];
     result->high = values[count - 1 - (uint32_t)low];
 }

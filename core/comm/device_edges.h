@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Edges between two devices of one host: which path joins them, and what it costs by what the
- * kernel says of itself or by what was measured. Paths are of the job and equal on all ranks; of the
- * costs those of the slowest rank hold for all (family_figures.c). */
+ * kernel says of itself or by what was measured. Paths are of the job and equal on all ranks. Costs
+ * are those of the slowest rank (family_figures.c). */
 #ifndef WEFT_COMM_DEVICE_EDGES_H
 #define WEFT_COMM_DEVICE_EDGES_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The congestion control of the sockets (TCP_CONGESTION). BBR sends at a rate that it estimates, by timers.
- * Between near hosts the pauses of collectives spoil the estimate, and 256 KiB take twice as long. So
+ * Between near hosts 256 KiB took more than twice as long with it (decision 105). So
  * near connections use a control that sends as acknowledgements come, and far ones the system's. */
 #ifndef WEFT_PLUGINS_NET_SOCKET_CONGESTION_H
 #define WEFT_PLUGINS_NET_SOCKET_CONGESTION_H

@@ -12,6 +12,9 @@
 #include "core/comm/stream_prepare.h"
 #include "core/comm/streams.h"
 
+/* Groups of so many operations need no memory of the allocator. */
+#define GROUP_FEW 8u
+
 /* A communicator that the group uses, held while it runs. */
 typedef struct group_member {
     weft_comm_t *comm;
@@ -256,6 +259,14 @@ static void group_drive(weft_group_t *group, group_member_t *members, uint32_t c
     }
 }
 
+/* Drives what was begun before the group failed. Its error stays the thread's. */
+static void group_drive_rest(weft_group_t *group, group_member_t *members, uint32_t count)
+{
+    weft_error_t kept = *weft_error_record();
+    group_drive(group, members, count);
+    *weft_error_record() = kept;
+}
+
 /* The first failure in order of the calls becomes the thread's error. */
 static weft_status_t group_collect(const weft_group_t *group, group_member_t *members,
                                    uint32_t count)
@@ -372,7 +383,6 @@ static weft_status_t group_run(weft_group_t *group, group_member_t *members,
     group_bind_parts(group, *whole_p);
     status = group_make_ready(group, members, count);
     if (status == WEFT_OK) {
-        weft_error_t kept;
         group_prepare(group, members, count);
         status = group_append_all(group, members, count);
         if (status == WEFT_OK && *whole_p != NULL) {
@@ -384,14 +394,45 @@ static weft_status_t group_run(weft_group_t *group, group_member_t *members,
             group_leave_all(members, count);
             return status;
         }
-        kept = *weft_error_record();
-        group_drive(group, members, count);
-        *weft_error_record() = kept;
-        status = status == WEFT_OK ? group_collect(group, members, count) : status;
+        if (status == WEFT_OK) {
+            group_drive(group, members, count);
+            status = group_collect(group, members, count);
+        } else {
+            group_drive_rest(group, members, count);
+        }
         group_forget(group, members, count);
     }
     group_leave_all(members, count);
     return status;
+}
+
+/* Runs a group that has not failed. */
+static weft_status_t group_begin(weft_group_t *group, weft_request_t **whole_p,
+                                 const weft_call_t *call)
+{
+    group_member_t few[GROUP_FEW], *members = few;
+    if (group->notes > GROUP_FEW) {
+        members = weft_os_alloc(group->notes * sizeof *members, 0);
+        if (members == NULL) {
+            return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot run a group");
+        }
+    }
+    weft_status_t status = group_run(group, members, whole_p, call);
+    if (members != few) {
+        weft_os_free(members);
+    }
+    return status;
+}
+
+/* Drops a group that failed. Its error stays the thread's. */
+static void group_give_up(weft_group_t *group, weft_request_t *whole)
+{
+    weft_error_t kept = *weft_error_record();
+    group_forget(group, NULL, 0);
+    if (whole != NULL) {
+        weft_request_free(whole);
+    }
+    *weft_error_record() = kept;
 }
 
 /* Runs the closed group. `call`: as group_run(). */
@@ -399,24 +440,20 @@ static weft_status_t group_finish(weft_group_t *group, const weft_call_t *call)
 {
     weft_request_t *whole = NULL;
     weft_status_t status = group->failed;
-    uint32_t room = group->notes > 0 ? group->notes : 1;
     if (status != WEFT_OK) {
-        *weft_error_record() = group->error;
+        weft_group_raise();
     } else if (call != NULL) {
+        uint32_t room = group->notes > 0 ? group->notes : 1;
         status = weft_request_create_group(call, room, &whole);
     }
     if (status == WEFT_OK && (group->notes > 0 || whole != NULL)) {
-        group_member_t *members = weft_os_alloc(room * sizeof *members, 0);
-        status = members != NULL ? group_run(group, members, &whole, call)
-                                 : weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot run a group");
-        weft_os_free(members);
+        status = group_begin(group, &whole, call);
     }
-    weft_error_t kept = *weft_error_record();
-    group_forget(group, NULL, 0);
-    if (status != WEFT_OK && whole != NULL) {
-        weft_request_free(whole);
+    if (status != WEFT_OK) {
+        group_give_up(group, whole);
+    } else {
+        group_forget(group, NULL, 0);
     }
-    *weft_error_record() = kept;
     return status;
 }
 

@@ -4,12 +4,13 @@
 #include "core/comm/group.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "core/base/error.h"
 
 /* Static by thread, since a group is the calling thread's: weft.h promises it. */
 static _Thread_local weft_group_t open_group;
+/* Of the first call that failed in the last group with one. Apart, since closing copies a group. */
+static _Thread_local weft_error_t first_error;
 
 void weft_group_open(void)
 {
@@ -22,7 +23,7 @@ bool weft_group_close(weft_group_t *group)
         return false;
     }
     *group = open_group;
-    memset(&open_group, 0, sizeof open_group);
+    open_group = (weft_group_t){.depth = 0};
     return true;
 }
 
@@ -40,9 +41,14 @@ weft_status_t weft_group_fail(weft_status_t status)
 {
     if (open_group.depth > 0 && status < 0 && open_group.failed == WEFT_OK) {
         open_group.failed = status;
-        open_group.error = *weft_error_record();
+        first_error = *weft_error_record();
     }
     return status;
+}
+
+void weft_group_raise(void)
+{
+    *weft_error_record() = first_error;
 }
 
 weft_status_t weft_group_refuse(const char *call)

@@ -26,7 +26,6 @@ typedef struct weft_group_note {
 typedef struct weft_group {
     uint32_t depth;
     weft_status_t failed; /* of the first call that failed while the group was open */
-    weft_error_t error;
     weft_group_note_t *first, *last;
     uint32_t notes;
 } weft_group_t;
@@ -46,6 +45,10 @@ weft_status_t weft_group_note(weft_comm_state_t *state, const weft_args_t *args,
 /* Remembers that a call of the open group failed; returns `status`. Outside a group it does
  * nothing. */
 weft_status_t weft_group_fail(weft_status_t status);
+
+/* Makes the error of that first call the thread's, after weft_group_close() of a group that has
+ * failed. */
+void weft_group_raise(void);
 
 /* For calls that cannot be part of a group: ERR_STATE inside one, which fails with it. */
 weft_status_t weft_group_refuse(const char *call);

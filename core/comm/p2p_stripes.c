@@ -5,9 +5,7 @@
 
 #include <errno.h>
 
-#include "core/base/dtype.h"
 #include "core/base/error.h"
-#include "core/exec/port_export.h"
 
 /* Stripe 0 may still be a device's, whose messages come before the first of the queue; others are
  * asked for when that has begun. */
@@ -33,9 +31,9 @@ weft_port_t *weft_p2p_stripes_connect(weft_comm_state_t *state, weft_p2p_queue_t
     return queue->port;
 }
 
-weft_status_t weft_p2p_stripes_ask(weft_comm_state_t *state, weft_p2p_queue_t *queue)
+weft_status_t weft_p2p_stripes_ask_all(weft_comm_state_t *state, weft_p2p_queue_t *queue)
 {
-    if (queue->cut.count == 1 || queue->connected >= queue->cut.count) {
+    if (queue->connected >= queue->cut.count) {
         return WEFT_OK;
     }
     for (uint32_t i = queue->connected; i < queue->cut.count; i++) {
@@ -60,11 +58,9 @@ static weft_status_t p2p_stripes_allocate(const weft_comm_state_t *state, weft_p
     return WEFT_OK;
 }
 
-weft_status_t weft_p2p_stripes_begin(weft_comm_state_t *state, weft_p2p_queue_t *queue)
+weft_status_t weft_p2p_stripes_begin_all(weft_comm_state_t *state, weft_p2p_queue_t *queue)
 {
-    const weft_args_t *args = &queue->first->args;
-    queue->cut = weft_comm_stripes(state, args->count * weft_dtype_bytes(args->dtype));
-    if (queue->cut.count > 1 && queue->stripes == NULL) {
+    if (queue->stripes == NULL) {
         weft_status_t status = p2p_stripes_allocate(state, queue);
         if (status != WEFT_OK) {
             queue->cut.count = 1;
@@ -72,24 +68,20 @@ weft_status_t weft_p2p_stripes_begin(weft_comm_state_t *state, weft_p2p_queue_t 
         }
     }
     for (uint32_t i = 0; i < queue->cut.count; i++) {
-        weft_port_t *port = weft_p2p_stripes_port(queue, i);
-        if (port != NULL) {
-            weft_port_fetch(port); /* a device may have moved the message before it */
+        if (queue->stripes[i] != NULL) {
+            weft_port_fetch(queue->stripes[i]);
         }
     }
-    return weft_p2p_stripes_ask(state, queue);
+    return weft_p2p_stripes_ask_all(state, queue);
 }
 
-void weft_p2p_stripes_end(weft_p2p_queue_t *queue)
+void weft_p2p_stripes_end_all(weft_p2p_queue_t *queue)
 {
     for (uint32_t i = 0; i < queue->cut.count; i++) {
-        weft_port_t *port = weft_p2p_stripes_port(queue, i);
-        if (port != NULL) {
-            weft_port_store(port);
+        if (queue->stripes[i] != NULL) {
+            weft_port_store(queue->stripes[i]);
         }
     }
-    if (queue->stripes != NULL) {
-        queue->stripe = 0;
-        queue->port = queue->stripes[0];
-    }
+    queue->stripe = 0;
+    queue->port = queue->stripes[0];
 }

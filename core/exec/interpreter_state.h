@@ -24,7 +24,7 @@ typedef struct weft_member {
     weft_signature_t signature;          /* of a vector collective whose counts two ranks know */
     uint32_t slice;                      /* next slice of the chunk */
     uint32_t done;                       /* chunks finished, of `cnt` */
-    uint32_t cnt;
+    uint32_t cnt;                        /* 1 for a packed MOVE: it finishes all of them at once */
     uint32_t holder; /* operand whose memory is stable and holds what is sent, or none */
     bool finished;
     bool sends_there;                      /* `where` says something of the slice */

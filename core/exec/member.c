@@ -114,6 +114,7 @@ static void member_take(const weft_interpreter_t *run, weft_member_t *m, const w
         m->at[i].address = run->buffers[aim->kind[i]] + aim->offset[i];
     }
     m->shape = aim->shape;
+    m->cnt = 1;
     m->slice = 0;
     m->finished = false;
     m->holder = member_holder(run, &aim->shape);
@@ -126,11 +127,11 @@ void weft_member_enter(const weft_interpreter_t *run, const weft_lane_run_t *lan
     m->move = move;
     m->operands = &run->program->plan->operands[move->operand];
     m->done = 0;
-    m->cnt = move->cnt;
     if (aim != NULL && aim->operands != 0) {
         member_take(run, m, aim);
         return;
     }
+    m->cnt = (move->flags & WEFT_MOVE_PACKED) != 0 ? 1 : move->cnt;
     member_next(run, lane, m);
     if (aim != NULL && !m->finished) {
         member_keep(run, m, aim);
@@ -460,17 +461,22 @@ static void member_place(const weft_interpreter_t *run, const weft_member_t *m)
     }
 }
 
-/* A slice of all chunks. Their messages go through slots: they are in several places. */
-static weft_status_t member_packed_slice(weft_interpreter_t *run, const weft_lane_run_t *lane,
-                                         weft_member_t *m, uint64_t count)
+/* Combines a slice of one chunk. AGAIN: a peer has taken back what it was read from. */
+static weft_status_t member_combine_slice(weft_interpreter_t *run, weft_member_t *m, uint64_t count)
 {
-    m->sends_there = false;
-    weft_status_t status = weft_packed_combine(run, lane, m, count);
-    if (status == WEFT_OK) {
-        status = member_publish(run, m, m->cnt * count * run->program->elem);
-        m->finished = ++m->slice == run->segmentation.slices;
+    weft_status_t status = member_locate(run, m, count * run->program->elem);
+    if (status != WEFT_OK) {
+        return status;
     }
-    return status;
+    if (count > 0) {
+        member_combine(run, m, count);
+    }
+    member_end_landings(m);
+    if (m->reads_there && member_is_withdrawn(run, m)) {
+        member_abandon(m);
+        return WEFT_AGAIN;
+    }
+    return WEFT_OK;
 }
 
 weft_status_t weft_member_slice(weft_interpreter_t *run, const weft_lane_run_t *lane,
@@ -489,24 +495,15 @@ weft_status_t weft_member_slice(weft_interpreter_t *run, const weft_lane_run_t *
     if (!member_signatures_match(run, m)) {
         return WEFT_ERR_MISMATCH;
     }
+    bool packed = m->shape.packs != WEFT_PACKS_NOTHING;
     uint64_t count = weft_segmentation_slice(g, m->shape.chunk, m->slice);
-    if (m->shape.packs != WEFT_PACKS_NOTHING) {
-        return member_packed_slice(run, lane, m, count);
-    }
-    uint64_t bytes = count * run->program->elem;
-    weft_status_t status = member_locate(run, m, bytes);
+    weft_status_t status =
+        packed ? weft_packed_combine(run, lane, m, count) : member_combine_slice(run, m, count);
     if (status != WEFT_OK) {
         return status;
     }
-    if (count > 0) {
-        member_combine(run, m, count);
-    }
-    member_end_landings(m);
-    if (m->reads_there && member_is_withdrawn(run, m)) {
-        member_abandon(m);
-        return WEFT_AGAIN;
-    }
-    status = member_publish(run, m, bytes);
+    uint64_t bytes = count * run->program->elem;
+    status = member_publish(run, m, packed ? m->move->cnt * bytes : bytes);
     if (++m->slice == g->slices) {
         m->finished = ++m->done == m->cnt;
         if (!m->finished) {

@@ -32,8 +32,9 @@ static void packed_find_messages(const weft_member_t *m, packed_t *p)
 {
     uint32_t ports = m->shape.sends | m->shape.receives;
     for (uint32_t i = 0; i < (uint32_t)m->move->ndst + m->move->nsrc; i++) {
-        p->message[i] =
-            (ports >> i & 1) != 0 ? weft_port_payload(m->at[i].port, m->cnt * p->bytes) : NULL;
+        p->message[i] = (ports >> i & 1) != 0
+                            ? weft_port_payload(m->at[i].port, m->move->cnt * p->bytes)
+                            : NULL;
     }
 }
 
@@ -46,7 +47,7 @@ static void *packed_at(const weft_interpreter_t *run, const weft_lane_run_t *lan
         return p->message[i] + j * p->bytes;
     }
     uint32_t chunk = weft_plan_chunk_at(o, weft_measure_chunks(run->program, o->kind),
-                                        lane->iteration * m->cnt + j, 0);
+                                        lane->iteration * m->move->cnt + j, 0);
     return (void *)(weft_measure_address(run, o, chunk, lane) + p->offset);
 }
 
@@ -72,17 +73,19 @@ static void packed_combine_piece(const weft_interpreter_t *run, const weft_lane_
 }
 
 weft_status_t weft_packed_combine(weft_interpreter_t *run, const weft_lane_run_t *lane,
-                                  const weft_member_t *m, uint64_t count)
+                                  weft_member_t *m, uint64_t count)
 {
     size_t elem = run->program->elem;
+    uint32_t pieces = m->move->cnt;
     packed_t p = {.offset = m->slice * run->segmentation.slice * elem, .bytes = count * elem};
-    bool near = m->cnt * p.bytes <= run->program->memory.near_bytes; /* in headers of slots */
-    weft_status_t status = near ? WEFT_OK : packed_commit(run, m, m->cnt * p.bytes);
+    bool near = pieces * p.bytes <= run->program->memory.near_bytes; /* in headers of slots */
+    weft_status_t status = near ? WEFT_OK : packed_commit(run, m, pieces * p.bytes);
     if (status != WEFT_OK) {
         return status;
     }
+    m->sends_there = false; /* the messages are in several places here, so they go through slots */
     packed_find_messages(m, &p);
-    for (uint32_t j = 0; count > 0 && j < m->cnt; j++) {
+    for (uint32_t j = 0; count > 0 && j < pieces; j++) {
         packed_combine_piece(run, lane, m, &p, j, count);
     }
     return WEFT_OK;

@@ -10,6 +10,6 @@
 /* Combines a slice of `count` elements of each chunk, out of the messages that have come and into
  * the slots of those that are to be sent. ERR_RESOURCE: run->blocked has no memory for its slot. */
 weft_status_t weft_packed_combine(weft_interpreter_t *run, const weft_lane_run_t *lane,
-                                  const weft_member_t *m, uint64_t count);
+                                  weft_member_t *m, uint64_t count);
 
 #endif

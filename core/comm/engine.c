@@ -125,9 +125,10 @@ static weft_status_t engine_start_lanes(weft_comm_state_t *state, weft_request_t
                                 ? *user
                                 : (weft_user_op_t){.fn = NULL};
     weft_interpreter_start(&current->run, &binding);
-    uint64_t bytes = current->program.memory.bytes;
-    current->run.nt = current->tunes_nt ? weft_nt_tuner_begin(&current->nt_tuner, bytes)
-                                        : weft_nt_tuner_default(bytes);
+    if (current->tunes_nt) {
+        uint64_t bytes = current->program.memory.bytes;
+        current->run.nt = weft_nt_tuner_begin(&current->nt_tuner, bytes);
+    }
     return WEFT_OK;
 }
 

@@ -228,6 +228,7 @@ static weft_status_t select_prepare(weft_comm_state_t *state, const weft_args_t 
             weft_interpreter_init(&prepared->run, &prepared->program, &state->programs.workspace);
     }
     if (status == WEFT_OK) {
+        prepared->run.nt = weft_nt_tuner_default(prepared->program.memory.bytes);
         weft_log(WEFT_LOG_DEBUG, "select", "%" PRIu64 " elements: %s", args->count,
                  prepared->program.reason);
     }

@@ -271,8 +271,7 @@ bool weft_device_run_start(weft_interpreter_t *run, const weft_binding_t *bindin
 {
     const weft_program_t *program = run->program;
     run->device_run.started = WEFT_OK;
-    if (run->device_run.handle == NULL || run->device_run.launched > 0 ||
-        program->user.fn != NULL) {
+    if (run->device_run.launched > 0 || program->user.fn != NULL) {
         return false;
     }
     weft_status_t status = weft_device_run_export(run);

@@ -13,8 +13,9 @@
 weft_status_t weft_device_run_init(weft_device_run_t *device, const weft_program_t *program);
 void weft_device_run_fini(weft_device_run_t *device, const weft_program_t *program);
 
-/* Hands the run to the device. Returns false if the host has to run it: the device does not reach
- * a buffer, the operator is a function of the caller's, or runs of the program wait in streams. */
+/* Hands the run of a program that has a handle to the device. Returns false if the host has to run
+ * it: the device does not reach a buffer, the operator is a function of the caller's, or runs of
+ * the program wait in streams. */
 bool weft_device_run_start(weft_interpreter_t *run, const weft_binding_t *binding);
 
 /* Gives the device the ports of the program, which are all bound. ERR_UNSUPPORTED: it cannot have

@@ -131,7 +131,7 @@ void weft_interpreter_start(weft_interpreter_t *run, const weft_binding_t *bindi
     run->blocked = NULL;
     run->mismatched = NULL;
     run->signature = weft_binding_signature(run->program, binding);
-    if (weft_device_run_start(run, binding)) {
+    if (weft_device_run_handle(run) != NULL && weft_device_run_start(run, binding)) {
         return;
     }
     if (binding->in_place && run->program->signature.coll == WEFT_ALL_REDUCE) {
@@ -195,7 +195,7 @@ static bool interpreter_lane_enter(const weft_interpreter_t *run, weft_lane_run_
         }
     }
     for (uint32_t i = 0; i < members; i++) {
-        weft_member_enter(run, lane, &lane->member[i], &plan->moves[first[i].n]);
+        weft_member_enter(run, lane, &lane->member[i], first[i].n);
     }
     lane->members = members;
     return true;
@@ -227,11 +227,11 @@ static weft_status_t interpreter_lane_moves(weft_interpreter_t *run, weft_lane_r
 static weft_port_t *interpreter_lane_zero_copy_port(const weft_interpreter_t *run,
                                                     const weft_lane_run_t *lane)
 {
-    const weft_plan_t *plan = run->program->plan;
-    weft_port_t **ports = run->program->ports + lane->channel * plan->nports;
     if (!run->zero_copies) {
         return NULL;
     }
+    const weft_plan_t *plan = run->program->plan;
+    weft_port_t **ports = run->program->ports + lane->channel * plan->nports;
     uint32_t number = (uint32_t)(lane - run->lanes) % plan->nlanes;
     for (uint32_t p = 0; p < plan->nports; p++) {
         if (plan->ports[p].lane == number && !weft_port_is_returned(ports[p])) {
@@ -259,32 +259,6 @@ static weft_status_t interpreter_lane_stop(weft_interpreter_t *run, weft_lane_ru
     }
     lane->stopped = true;
     run->stopped++;
-    return WEFT_OK;
-}
-
-static weft_status_t interpreter_lane_control(weft_interpreter_t *run, weft_lane_run_t *lane,
-                                              const weft_code_t *c)
-{
-    switch (c->opcode) {
-    case WEFT_CODE_LOOP:
-        lane->iteration = 0;
-        lane->times = c->n;
-        lane->pc++;
-        break;
-    case WEFT_CODE_END:
-        if (++lane->iteration < lane->times) {
-            lane->pc = c->mate + 1;
-            break;
-        }
-        lane->iteration = 0;
-        lane->times = 0;
-        lane->pc++;
-        break;
-    case WEFT_CODE_STOP:
-        return interpreter_lane_stop(run, lane);
-    default:
-        break;
-    }
     return WEFT_OK;
 }
 
@@ -324,20 +298,45 @@ static bool interpreter_lane_bar(weft_interpreter_t *run, weft_lane_run_t *lane,
     return true;
 }
 
+static weft_status_t interpreter_lane_control(weft_interpreter_t *run, weft_lane_run_t *lane,
+                                              const weft_code_t *c, bool *moved_p)
+{
+    switch (c->opcode) {
+    case WEFT_CODE_LOOP:
+        lane->iteration = 0;
+        lane->times = c->n;
+        lane->pc++;
+        break;
+    case WEFT_CODE_END:
+        if (++lane->iteration < lane->times) {
+            lane->pc = c->mate + 1;
+            break;
+        }
+        lane->iteration = 0;
+        lane->times = 0;
+        lane->pc++;
+        break;
+    case WEFT_CODE_BAR:
+        if (!interpreter_lane_bar(run, lane, c)) {
+            return WEFT_AGAIN;
+        }
+        *moved_p = true;
+        break;
+    case WEFT_CODE_STOP:
+        return interpreter_lane_stop(run, lane);
+    default:
+        break;
+    }
+    return WEFT_OK;
+}
+
 /* Runs one instruction. OK: go on; AGAIN: blocked; or a failure. */
 static weft_status_t interpreter_lane_instruction(weft_interpreter_t *run, weft_lane_run_t *lane,
                                                   bool *moved_p)
 {
     const weft_code_t *c = &lane->code->code[lane->pc];
-    if (c->opcode == WEFT_CODE_BAR) {
-        if (!interpreter_lane_bar(run, lane, c)) {
-            return WEFT_AGAIN;
-        }
-        *moved_p = true;
-        return WEFT_OK;
-    }
     if (c->opcode != WEFT_CODE_MOVE && c->opcode != WEFT_CODE_PAR) {
-        return interpreter_lane_control(run, lane, c);
+        return interpreter_lane_control(run, lane, c, moved_p);
     }
     if (lane->members == 0 && !interpreter_lane_enter(run, lane)) {
         return WEFT_AGAIN;

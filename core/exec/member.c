@@ -90,11 +90,11 @@ static void member_next(const weft_interpreter_t *run, const weft_lane_run_t *la
 
 /* Returns the aim of a MOVE that is the same in every run, or NULL. */
 static weft_aim_t *member_aim_of(const weft_interpreter_t *run, const weft_lane_run_t *lane,
-                                 const weft_plan_move_t *move)
+                                 uint32_t number)
 {
     const weft_plan_t *plan = run->program->plan;
-    return run->aims != NULL && lane->times == 0 && move->cnt == 1
-               ? &run->aims[lane->channel * plan->nmoves + (uint32_t)(move - plan->moves)]
+    return run->aims != NULL && lane->times == 0 && plan->moves[number].cnt == 1
+               ? &run->aims[lane->channel * plan->nmoves + number]
                : NULL;
 }
 
@@ -121,9 +121,10 @@ static void member_take(const weft_interpreter_t *run, weft_member_t *m, const w
 }
 
 void weft_member_enter(const weft_interpreter_t *run, const weft_lane_run_t *lane, weft_member_t *m,
-                       const weft_plan_move_t *move)
+                       uint32_t number)
 {
-    weft_aim_t *aim = member_aim_of(run, lane, move);
+    const weft_plan_move_t *move = &run->program->plan->moves[number];
+    weft_aim_t *aim = member_aim_of(run, lane, number);
     m->move = move;
     m->operands = &run->program->plan->operands[move->operand];
     m->done = 0;

@@ -10,9 +10,9 @@
  * the proof of the plan allows (core/plan/stable.h). IN and OUT are two buffers; no vectors. */
 void weft_member_offer_landings(const weft_interpreter_t *run, const weft_lane_run_t *lane);
 
-/* Begins a MOVE of the lane. */
+/* Begins a MOVE of the lane, by its number in the plan. */
 void weft_member_enter(const weft_interpreter_t *run, const weft_lane_run_t *lane, weft_member_t *m,
-                       const weft_plan_move_t *move);
+                       uint32_t number);
 
 /* Moves the next slice. OK: done; AGAIN: run->blocked is not ready; ERR_MISMATCH; or the failure of
  * a port. */

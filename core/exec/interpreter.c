@@ -262,15 +262,22 @@ static weft_status_t interpreter_lane_stop(weft_interpreter_t *run, weft_lane_ru
     return WEFT_OK;
 }
 
+/* Notes for `after` that the instruction at pc is finished; inside a LOOP only the last iteration
+ * counts. */
+static void interpreter_lane_note(weft_lane_run_t *lane, uint32_t words)
+{
+    bool last = lane->times == 0 || lane->iteration + 1 == lane->times;
+    for (uint32_t i = 0; last && i < words; i++) {
+        lane->finished[lane->pc + i] = lane->pass + 1;
+    }
+}
+
 static void interpreter_lane_leave(const weft_interpreter_t *run, weft_lane_run_t *lane,
                                    const weft_code_t *c)
 {
     uint32_t words = c->opcode == WEFT_CODE_PAR ? c->n + 1 : 1;
-    /* Inside a LOOP only the last iteration counts as finished. */
-    bool last =
-        run->program->plan->nafters > 0 && (lane->times == 0 || lane->iteration + 1 == lane->times);
-    for (uint32_t i = 0; last && i < words; i++) {
-        lane->finished[lane->pc + i] = lane->pass + 1;
+    if (run->program->plan->nafters > 0) {
+        interpreter_lane_note(lane, words);
     }
     lane->pc += words;
     lane->members = 0;

@@ -240,7 +240,7 @@ static weft_status_t member_resolve(weft_interpreter_t *run, weft_member_t *m, u
 /* What the MOVE writes into memory of receivers is there, or never will be. */
 static void member_end_landings(weft_member_t *m)
 {
-    for (uint32_t left = m->shape.sends; m->lands && left != 0; left &= left - 1) {
+    for (uint32_t left = m->shape.sends; left != 0; left &= left - 1) {
         uint32_t i = member_first(left);
         if (m->where[i].window == WEFT_ZERO_COPY_LANDED) {
             weft_landing_end(m->at[i].port);
@@ -319,7 +319,7 @@ static weft_status_t member_locate(weft_interpreter_t *run, weft_member_t *m, ui
         status = member_describe(run, m, bytes);
         status = status == WEFT_OK ? member_resolve(run, m, bytes) : status;
     }
-    if (status != WEFT_OK) {
+    if (status != WEFT_OK && m->lands) {
         member_end_landings(m);
     }
     return status;
@@ -472,7 +472,9 @@ static weft_status_t member_combine_slice(weft_interpreter_t *run, weft_member_t
     if (count > 0) {
         member_combine(run, m, count);
     }
-    member_end_landings(m);
+    if (m->lands) {
+        member_end_landings(m);
+    }
     if (m->reads_there && member_is_withdrawn(run, m)) {
         member_abandon(m);
         return WEFT_AGAIN;

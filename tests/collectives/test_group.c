@@ -301,9 +301,10 @@ static int nested(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
     return bad;
 }
 
-/* A bad call spoils its group on this rank, and nothing else. */
+/* A bad call spoils its group on this rank, and nothing else. The end tells of the first one. */
 static int bad_call(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
+    weft_error_t error = {.size = sizeof error};
     int32_t out = mark(rank, 0, 9);
     int32_t in = 0;
     (void)arg;
@@ -312,7 +313,9 @@ static int bad_call(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
     bad += CHECK(weft_send(&out, 1, WEFT_INT32, n, comm, NULL) == WEFT_ERR_ARG);
     bad +=
         CHECK(weft_recv(&in, 1, WEFT_INT32, (rank + n - 1) % n, comm, NULL) == WEFT_OK || in == 0);
+    bad += CHECK(weft_recv(NULL, 1, WEFT_INT32, rank, comm, NULL) == WEFT_ERR_ARG);
     bad += CHECK(weft_group_end() == WEFT_ERR_ARG);
+    bad += CHECK(weft_last_error(&error) == WEFT_OK && strstr(error.text, "out of range") != NULL);
     bad += CHECK(in == 0);
     bad += CHECK(weft_barrier(comm, NULL) == WEFT_OK);
     return bad + zero_counts(comm, rank, n, NULL);

@@ -392,17 +392,19 @@ static weft_status_t sock_stream_read(sock_stream_t *stream, bool *drained_p)
 weft_status_t sock_stream_receive(sock_stream_t *stream)
 {
     const weft_op_queue_t *queue = &stream->conn->ops.recv;
-    weft_status_t status = sock_stream_consume(stream);
     bool drained = false;
-    for (int i = 0; i < ROUNDS && status == WEFT_OK; i++) {
+    for (int i = 0;; i++) {
+        /* Most looks are in vain, and find nothing in the stage. */
+        bool staged = stream->stage_end > stream->stage_at;
+        weft_status_t status = staged ? sock_stream_consume(stream) : WEFT_OK;
         bool none = queue->open == 0 && stream->conn->rails == NULL;
-        if (drained || none || stream->ended || stream->fd < 0 || sock_stream_pauses(stream)) {
-            break;
+        if (status != WEFT_OK || i == ROUNDS || drained || none || stream->ended ||
+            stream->fd < 0 || sock_stream_pauses(stream)) {
+            return status;
         }
         status = sock_stream_read(stream, &drained);
-        if (status == WEFT_OK) {
-            status = sock_stream_consume(stream);
+        if (status != WEFT_OK) {
+            return status;
         }
     }
-    return status;
 }

@@ -158,8 +158,9 @@ bool weft_plugin_folders_find(const weft_plugin_folders_t *folders, const char *
     return found || plugin_folder_path(folders->paths[0], name, path, bytes);
 }
 
-/* The names in a folder, to help with one that is missing. */
+/* The names of a kind in a folder, to help with one that is missing. */
 typedef struct weft_listing {
+    const char *kind;
     weft_nearest_t *nearest;
     char text[200];
     char best[WEFT_OPTION_NAME_MAX + 1];
@@ -181,8 +182,8 @@ static void plugin_folder_list_name(void *arg, const char *file)
 {
     weft_listing_t *listing = arg;
     size_t bytes = plugin_folder_stem_bytes(file);
-    if (bytes == 0) {
-        return;
+    if (bytes == 0 || strncmp(file, listing->kind, strlen(listing->kind)) != 0) {
+        return; /* names begin with the kind */
     }
     size_t at = strlen(listing->text);
     snprintf(listing->text + at, sizeof listing->text - at, " %.*s", (int)bytes, file);
@@ -197,9 +198,10 @@ static void plugin_folder_list_name(void *arg, const char *file)
 weft_status_t weft_plugin_folders_refuse(const weft_plugin_folders_t *folders,
                                          const weft_listed_t *listed)
 {
-    char expected[1000], searched[500] = "", hint[80];
+    char expected[1000], searched[500] = "", hint[240];
     weft_nearest_t nearest;
-    weft_listing_t listing = {.nearest = &nearest};
+    const char *kind = weft_plugin_kind_name((uint32_t)listed->kind);
+    weft_listing_t listing = {.kind = kind, .nearest = &nearest};
     weft_nearest_start(&nearest, listed->name);
     for (uint32_t i = 0; i < folders->count; i++) {
         weft_os_folder_each(folders->paths[i], plugin_folder_list_name, &listing);
@@ -209,8 +211,11 @@ weft_status_t weft_plugin_folders_refuse(const weft_plugin_folders_t *folders,
     }
     weft_nearest_hint(&nearest, "", "", hint, sizeof hint);
     bool one = folders->count == 1;
-    snprintf(expected, sizeof expected, "a file%s%s; the folder%s%s", one ? "" : searched, hint,
-             one ? " has" : "s have", listing.text[0] != '\0' ? listing.text : " no plugin");
+    if (hint[0] == '\0') {
+        snprintf(hint, sizeof hint, "; of the kind %s the folder%s%s", kind,
+                 one ? " has" : "s have", listing.text[0] != '\0' ? listing.text : " no plugin");
+    }
+    snprintf(expected, sizeof expected, "a file%s%s", one ? "" : searched, hint);
     return weft_listed_refuse(listed, "cannot be found", "no such file", expected);
 }
 

@@ -36,3 +36,9 @@ expect 3 "$weft" perf all_reduce -P 2 -b 8 -e 8 --conf "$work/bad.ini"
 says err 'bad\.ini:2'
 expect 3 "$weft" config --set core.net=net-nothing
 says err 'net-nothing'
+expect 3 "$weft" config --set core.net=shm
+says err 'did you mean net-shm\?'
+expect 3 env WEFT_LOG=info "$weft" config
+says err 'did you mean WEFT_CORE_LOG\?'
+expect 3 "$weft" config --set core.log=INFO
+says err 'did you mean info\?'

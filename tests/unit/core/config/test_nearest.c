@@ -47,6 +47,37 @@ static void far_names_are_not_suggested(void **state)
     assert_string_equal(HINT("x"), "");
 }
 
+static void of_three_letters_one_may_be_wrong(void **state)
+{
+    (void)state;
+    assert_string_equal(HINT("not"), ", did you mean <net>?");
+    assert_string_equal(HINT("lag"), ", did you mean <log>?");
+    assert_string_equal(HINT("foo"), "");
+}
+
+static void capitals_make_no_difference(void **state)
+{
+    (void)state;
+    assert_string_equal(HINT("LOG"), ", did you mean <log>?");
+    assert_string_equal(HINT("Init_Timeuot"), ", did you mean <init_timeout>?");
+}
+
+static void a_word_left_out_is_found(void **state)
+{
+    static const char *const with_words[] = {"algo-ring", "net-shm", "algo-flat", "CORE_LOG",
+                                             "WEFT_CORE_CHECK"};
+    (void)state;
+#define WORD(wanted) hint_for(wanted, with_words, sizeof with_words / sizeof with_words[0])
+    assert_string_equal(WORD("shm"), ", did you mean <net-shm>?");
+    assert_string_equal(WORD("ring"), ", did you mean <algo-ring>?");
+    assert_string_equal(WORD("LOG"), ", did you mean <CORE_LOG>?");
+    assert_string_equal(WORD("WEFT_CHECK"), ", did you mean <WEFT_CORE_CHECK>?");
+    assert_string_equal(WORD("WEFT_CORE"), ", did you mean <WEFT_CORE_CHECK>?");
+    assert_string_equal(WORD("ing"), "");
+    assert_string_equal(WORD(""), "");
+#undef WORD
+}
+
 static void long_names_do_no_harm(void **state)
 {
     char wanted[500];
@@ -64,6 +95,9 @@ int main(void)
         cmocka_unit_test(swapped_letters_count_once),
         cmocka_unit_test(missing_and_extra_letters_are_found),
         cmocka_unit_test(far_names_are_not_suggested),
+        cmocka_unit_test(of_three_letters_one_may_be_wrong),
+        cmocka_unit_test(capitals_make_no_difference),
+        cmocka_unit_test(a_word_left_out_is_found),
         cmocka_unit_test(long_names_do_no_harm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -131,7 +131,21 @@ static void a_missing_plugin_names_all_folders(void **state)
     snprintf(expected, sizeof expected, "expected a file in one of %s, %s, did you mean net-other?",
              first, scratch_path("second"));
     assert_non_null(strstr(weft_error_record()->text, expected));
-    assert_non_null(strstr(weft_error_record()->text, "the folders have net-both"));
+}
+
+static void without_a_near_name_those_of_the_kind_are_told(void **state)
+{
+    weft_listed_t listed = {
+        .kind = WEFT_KIND_NET, .name = "fabric", .path = "/x/fabric.so", .origin = "--set"};
+    (void)state;
+    make_file("first/algo-x.so");
+    read_two();
+    assert_int_equal(weft_plugin_folders_refuse(&folders, &listed), WEFT_ERR_PLUGIN);
+    assert_non_null(strstr(weft_error_record()->text, "; of the kind net the folders have net-"));
+    assert_null(strstr(weft_error_record()->text, "algo-x"));
+    listed.name = "both";
+    assert_int_equal(weft_plugin_folders_refuse(&folders, &listed), WEFT_ERR_PLUGIN);
+    assert_non_null(strstr(weft_error_record()->text, "did you mean net-both?"));
 }
 
 static void dots_are_seen_only_as_components(void **state)
@@ -166,6 +180,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(given_folders_must_exist),
         cmocka_unit_test(folders_are_searched_in_order),
         cmocka_unit_test(a_missing_plugin_names_all_folders),
+        cmocka_unit_test(without_a_near_name_those_of_the_kind_are_told),
         cmocka_unit_test(dots_are_seen_only_as_components),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -255,14 +255,15 @@ static void p2p_look_at(weft_comm_state_t *state, weft_p2p_queue_t *queue, uint6
         request->deadline = weft_os_deadline(request->timeout);
     }
     if (queue->idle_since == 0) {
-        queue->idle_since = queue->checked = now;
+        queue->idle_since = queue->watch.checked = now;
+        queue->watch.waited = 0;
     }
     weft_comm_record_wait(state, request, (int32_t)queue->peer, now);
     weft_p2p_look(state,
                   &(weft_p2p_wait_t){.request = request,
                                      .port = queue->port,
                                      .idle_since = queue->idle_since,
-                                     .checked_p = &queue->checked,
+                                     .watch = &queue->watch,
                                      .behind = !weft_p2p_queue_is_due(queue)},
                   now);
 }

@@ -4,9 +4,11 @@
 #include "core/comm/p2p_look.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "core/base/dtype.h"
 #include "core/base/error.h"
+#include "core/base/log.h"
 #include "core/comm/watchdog.h"
 
 #define CHECK_NS (100 * WEFT_NS_PER_MS)
@@ -14,7 +16,7 @@
 weft_status_t weft_p2p_mismatch(const weft_comm_state_t *state, uint32_t peer,
                                 const weft_signature_t *here, const weft_signature_t *there)
 {
-    char field[128];
+    char field[192];
     weft_signature_diff(here, there, field, sizeof field);
     return weft_fail(WEFT_ERR_MISMATCH, 0,
                      "message %" PRIu32 " from rank %u (there) to rank %u (here) differs: %s",
@@ -29,19 +31,48 @@ static const char *p2p_look_what_for(const weft_p2p_wait_t *wait)
                                   : "for data";
 }
 
+/* Whoever connects does it when it calls its end of the message. */
+static const char *p2p_look_cause(const weft_p2p_wait_t *wait)
+{
+    return wait->behind || wait->port != NULL ? ""
+           : wait->request->sends ? "; it has not called the receive, or cannot be reached"
+                                  : "; it has not called the send, or cannot be reached";
+}
+
+static void p2p_look_text(const weft_request_t *request, char *text, size_t bytes)
+{
+    snprintf(text, bytes, "%s of %" PRIu64 " %s %s rank %u (message %" PRIu64 ")",
+             request->sends ? "send" : "receive", request->args.count,
+             weft_dtype_name(request->args.dtype), request->sends ? "to" : "from",
+             request->args.root, request->sequence);
+}
+
 static void p2p_look_fail_timeout(weft_comm_state_t *state, const weft_p2p_wait_t *wait,
                                   uint64_t now)
 {
     const weft_request_t *request = wait->request;
     uint32_t peer = request->args.root;
-    weft_fail(WEFT_ERR_TIMEOUT, 0,
-              "%s of %" PRIu64 " %s %s rank %u (message %" PRIu64
-              ") not done after %.3g s: rank %u waits for rank %u %s",
-              request->sends ? "send" : "receive", request->args.count,
-              weft_dtype_name(request->args.dtype), request->sends ? "to" : "from", peer,
-              request->sequence, (double)(now - request->started) / 1e9, state->self.rank, peer,
-              p2p_look_what_for(wait));
+    char text[128];
+    p2p_look_text(request, text, sizeof text);
+    weft_fail(WEFT_ERR_TIMEOUT, 0, "%s not done after %.3g s: rank %u waits for rank %u %s%s", text,
+              (double)(now - request->started) / 1e9, state->self.rank, peer,
+              p2p_look_what_for(wait), p2p_look_cause(wait));
     weft_comm_fail(state, (int32_t)peer);
+}
+
+static void p2p_look_tell_late(const weft_comm_state_t *state, const weft_p2p_wait_t *wait)
+{
+    weft_p2p_watch_t *watch = wait->watch;
+    uint64_t late_ns = (uint64_t)(state->self.family->settings.boot.late * 1e9);
+    char text[128];
+    if (watch->late_told || late_ns == 0 || watch->waited <= late_ns) {
+        return;
+    }
+    watch->late_told = true;
+    p2p_look_text(wait->request, text, sizeof text);
+    weft_log(WEFT_LOG_WARN, "comm", "rank %u has waited %.1f s in a %s for rank %u %s%s",
+             state->self.rank, (double)watch->waited / 1e9, text, wait->request->args.root,
+             p2p_look_what_for(wait), p2p_look_cause(wait));
 }
 
 static bool p2p_look_has_left(weft_comm_state_t *state, const weft_p2p_wait_t *wait, uint64_t now)
@@ -69,10 +100,13 @@ void weft_p2p_look(weft_comm_state_t *state, const weft_p2p_wait_t *wait, uint64
         return;
     }
     if (wait->behind || peer == state->self.rank || p2p_look_has_left(state, wait, now) ||
-        now - *wait->checked_p <= CHECK_NS) {
+        now - wait->watch->checked <= CHECK_NS) {
         return;
     }
-    *wait->checked_p = now;
+    uint64_t since = now - wait->watch->checked;
+    wait->watch->waited += since <= WEFT_STALL_OWN_NS ? since : 0;
+    wait->watch->checked = now;
+    p2p_look_tell_late(state, wait);
     weft_health_ask(state->self.family->boot, 0, state->self.family_rank[peer],
                     &(weft_signature_t){.coll = WEFT_SEND_RECV});
     if (wait->port != NULL) {

@@ -12,7 +12,7 @@ typedef struct weft_p2p_wait {
     const weft_request_t *request; /* started, with its deadline */
     weft_port_t *port;             /* NULL: it is to be connected */
     uint64_t idle_since;           /* when its queue last moved */
-    uint64_t *checked_p;           /* when the port was last looked after */
+    weft_p2p_watch_t *watch;       /* of its queue */
     bool behind;                   /* it waits for a message that is in a stream */
 } weft_p2p_wait_t;
 

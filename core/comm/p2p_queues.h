@@ -8,6 +8,13 @@
 #include "core/comm/request.h"
 #include "core/comm/stripes.h"
 
+/* What was seen of messages that do not move (p2p_look.h). */
+typedef struct weft_p2p_watch {
+    uint64_t checked; /* when the port was last looked after */
+    uint64_t waited;  /* since something moved, without times in which nobody looked */
+    bool late_told;   /* a warning was logged: one for a peer and direction will do */
+} weft_p2p_watch_t;
+
 /* Sends to one peer, or receives from it, in order. */
 typedef struct weft_p2p_queue {
     weft_request_t *first, *last;
@@ -21,7 +28,7 @@ typedef struct weft_p2p_queue {
     uint64_t completed; /* of the last one completed */
     bool active;
     uint64_t idle_since; /* when it last moved; 0: it just did */
-    uint64_t checked;    /* when the port was last looked after */
+    weft_p2p_watch_t watch;
 } weft_p2p_queue_t;
 
 typedef struct weft_p2p {

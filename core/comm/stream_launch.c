@@ -448,19 +448,19 @@ static void launch_look_at_messages(weft_comm_state_t *state, weft_launched_t *r
 {
     weft_port_t *port = launch_blocked_port(run);
     if (run->idle_since == 0) {
-        run->idle_since = run->checked = now;
+        run->idle_since = run->watch.checked = now;
+        run->watch.waited = 0;
     }
     if (port == NULL && now <= run->deadline) {
         return; /* it waits for nobody */
     }
     weft_request_t *message = launch_find_message(run, port);
     weft_comm_record_wait(state, message, port != NULL ? (int32_t)port->peer : -1, now);
-    weft_p2p_look(state,
-                  &(weft_p2p_wait_t){.request = message,
-                                     .port = port,
-                                     .idle_since = run->idle_since,
-                                     .checked_p = &run->checked},
-                  now);
+    weft_p2p_look(
+        state,
+        &(weft_p2p_wait_t){
+            .request = message, .port = port, .idle_since = run->idle_since, .watch = &run->watch},
+        now);
 }
 
 bool weft_launch_look(weft_comm_state_t *state, const weft_launches_t *launches, uint64_t now)

@@ -21,7 +21,8 @@ typedef struct weft_launched {
     weft_request_t *collective; /* NULL: messages */
     /* Sends and receives, which have numbers of their own: `sequence` is 0. NULL: a collective. */
     weft_request_t *messages;
-    uint64_t idle_since, checked; /* weft_p2p_wait_t */
+    uint64_t idle_since;    /* weft_p2p_wait_t */
+    weft_p2p_watch_t watch; /* likewise */
 } weft_launched_t;
 
 /* Memory for inputs that a plan would overwrite. Runs come one after another, so all share one. */

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "tests/support/heard.h"
 #include "tests/support/ranks.h"
 
 static const char *const nets[] = {"core.net=net-shm", "core.net=net-socket"};
@@ -186,6 +187,55 @@ static void a_rank_that_waits_for_nobody_is_told(void **state)
     run(3, leave_one_waiting);
 }
 
+/* Rank 0 is late with its first message and never sends the second; `arg`: it sends none. */
+static int wait_for_a_late_one(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    weft_call_t call = {.size = sizeof call, .timeout = 0.6};
+    const char *words = arg != NULL ? "; it has not called the send, or cannot be reached"
+                                    : "rank 1 waits for rank 0 for data";
+    uint32_t value = 0;
+    int wrong = 0;
+    (void)n;
+    if (rank == 0 && arg == NULL) {
+        usleep(400000);
+        NEED(weft_send(&value, 1, WEFT_UINT32, 1, comm, NULL) == WEFT_OK);
+    } else if (rank == 1 && arg == NULL) {
+        NEED(weft_recv(&value, 1, WEFT_UINT32, 0, comm, NULL) == WEFT_OK);
+    }
+    if (rank == 1) {
+        NEED(weft_recv(&value, 1, WEFT_UINT32, 0, comm, &call) == WEFT_ERR_TIMEOUT);
+        NEED(ranks_error_says(WEFT_ERR_TIMEOUT, words));
+    } else {
+        usleep(700000); /* a rank that has left is no late one */
+    }
+    return wrong;
+}
+
+static const char *run_and_hear(const ranks_job_t *job)
+{
+    heard_begin();
+    int wrong = ranks_run_threads(job);
+    const char *text = heard_end();
+    assert_int_equal(wrong, 0);
+    return text;
+}
+
+static void a_rank_that_waits_long_says_so_once(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
+        const char *const settings[] = {nets[i], "boot.late=100ms"};
+        ranks_job_t job = {
+            .nranks = 2, .settings = settings, .settings_count = 2, .work = wait_for_a_late_one};
+        const char *text = run_and_hear(&job);
+        assert_int_equal(heard_count(text, "rank 1 has waited "), 1);
+        assert_non_null(strstr(text, " s in a receive of 1 uint32 from rank 0 (message 1) for "
+                                     "rank 0 to connect; it has not called the send, or"));
+        job.arg = &job;
+        assert_int_equal(heard_count(run_and_hear(&job), "rank 1 has waited "), 1);
+    }
+}
+
 /* Large messages -------------------------------------------------------------------------------- */
 
 enum { LARGE = 3 << 20 };
@@ -252,6 +302,7 @@ int main(void)
         cmocka_unit_test(a_group_may_receive_from_any),
         cmocka_unit_test(what_does_not_fit_is_told),
         cmocka_unit_test(a_rank_that_waits_for_nobody_is_told),
+        cmocka_unit_test(a_rank_that_waits_long_says_so_once),
         cmocka_unit_test(large_messages_arrive_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

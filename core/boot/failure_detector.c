@@ -24,6 +24,9 @@
 #define DETECTOR_ENDED_NS (100 * WEFT_NS_PER_MS)
 #define DETECTOR_ABSENT_LOOK_NS (20 * WEFT_NS_PER_MS)
 
+/* From outside the two are the same. */
+static const char detector_died[] = " died, or ended without weft_comm_destroy()";
+
 static uint64_t detector_ns(double seconds)
 {
     return seconds > 0 && seconds < 1e9 ? (uint64_t)(seconds * (double)WEFT_NS_PER_S) : 0;
@@ -98,7 +101,7 @@ static void detector_declare_died(weft_health_t *health, uint32_t rank, int caus
 {
     char who[128];
     weft_boot_rank_text(health->boot, rank, who, sizeof who);
-    weft_fail(WEFT_ERR_PEER_DEAD, cause, "%s died", who);
+    weft_fail(WEFT_ERR_PEER_DEAD, cause, "%s%s", who, detector_died);
     weft_detector_declare_dead(health, rank);
 }
 
@@ -203,7 +206,7 @@ static void detector_declare_absent(weft_health_t *health, uint32_t rank, const 
     char who[128];
     weft_boot_rank_text(health->boot, rank, who, sizeof who);
     if (absence->ended || detector_has_ended(health, rank)) {
-        weft_fail(WEFT_ERR_PEER_DEAD, 0, "%s died", who);
+        weft_fail(WEFT_ERR_PEER_DEAD, 0, "%s%s", who, detector_died);
     } else if (absence->closed) {
         weft_fail(WEFT_ERR_PEER_DEAD, 0, "%s gave up: it does not listen any more", who);
     } else if (absence->suspect) {

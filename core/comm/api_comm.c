@@ -93,14 +93,10 @@ weft_status_t weft_comm_missing(weft_comm_t *comm, uint32_t *ranks, uint32_t max
 
 /* Life ----------------------------------------------------------------------------------------- */
 
-weft_status_t weft_unique_id_create(weft_unique_id_t *id, const weft_comm_options_t *options)
+static weft_status_t comm_create_id(weft_unique_id_t *id, const weft_comm_options_t *options)
 {
     weft_config_t *config = NULL;
     weft_settings_t settings;
-    if (id == NULL) {
-        return weft_api_error("init",
-                              weft_fail(WEFT_ERR_ARG, 0, "weft_unique_id_create: id is NULL"));
-    }
     weft_status_t status = weft_config_load(options, &config);
     if (status == WEFT_OK) {
         status = weft_settings_read(config, &settings);
@@ -110,6 +106,14 @@ weft_status_t weft_unique_id_create(weft_unique_id_t *id, const weft_comm_option
         status = weft_boot_id_create(&settings.boot, id);
     }
     weft_config_destroy(config);
+    return status;
+}
+
+weft_status_t weft_unique_id_create(weft_unique_id_t *id, const weft_comm_options_t *options)
+{
+    weft_status_t status = id == NULL
+                               ? weft_fail(WEFT_ERR_ARG, 0, "weft_unique_id_create: id is NULL")
+                               : comm_create_id(id, options);
     return status == WEFT_OK ? status : weft_api_error("init", status);
 }
 
@@ -161,7 +165,7 @@ weft_status_t weft_comm_init_launcher(weft_comm_t **comm_p, const weft_comm_opti
     weft_unique_id_t id;
     weft_status_t status = weft_launcher_detect(&launcher);
     if (status == WEFT_OK && launcher.rank == 0) {
-        status = weft_unique_id_create(&id, options);
+        status = comm_create_id(&id, options);
     }
     if (status == WEFT_OK && launcher.nranks > 1) {
         status = weft_launcher_exchange_id(&launcher, &id, options);

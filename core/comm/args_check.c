@@ -4,6 +4,7 @@
 #include "core/comm/args_check.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "core/base/coll.h"
 #include "core/base/dtype.h"
@@ -200,15 +201,18 @@ static weft_status_t args_check_overlap(const weft_comm_identity_t *self, const 
         recv >= send + args->send_bytes) {
         return WEFT_OK;
     }
+    char in_place[48] = "recv itself";
     int64_t offset = args_in_place_offset(self, args) * (int64_t)elem;
     if ((int64_t)(send - recv) == offset) {
         return args_check_same_blocks(self, args);
     }
+    if (offset != 0) {
+        snprintf(in_place, sizeof in_place, "recv %+" PRId64 " bytes", offset);
+    }
     return weft_fail(WEFT_ERR_ARG, 0,
-                     "%s: send and recv overlap; in place send must be recv %+" PRId64
-                     " bytes, it is "
-                     "%+" PRId64,
-                     weft_coll_call(args->coll), offset, (int64_t)(send - recv));
+                     "%s: send and recv overlap: send is recv %+" PRId64
+                     " bytes; for a call in place it is %s",
+                     weft_coll_call(args->coll), (int64_t)(send - recv), in_place);
 }
 
 /* True if this rank passes vectors for that side. */

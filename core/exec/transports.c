@@ -312,8 +312,7 @@ static bool transports_reaches(const weft_transports_t *transports, uint32_t ind
     return address.bytes > 0 && transport->ops->reachable(transport->adapter, &address) == WEFT_OK;
 }
 
-/* The first device of the first plugin, in the order of the INI, that reaches the peer;
- * transports->count if none does. */
+/* The first entry in the order of the INI that reaches the peer, or transports->count. */
 static uint32_t transports_reaching(const weft_transports_t *transports, uint32_t peer)
 {
     for (uint32_t place = 0; place < transports->plugins; place++) {
@@ -328,10 +327,12 @@ static uint32_t transports_reaching(const weft_transports_t *transports, uint32_
 
 static weft_status_t transports_none_reaches(const weft_transports_t *transports, uint32_t peer)
 {
-    char tried[256] = "";
+    char tried[320] = "";
     for (uint32_t i = 0; i < transports->plugins; i++) {
         size_t at = strlen(tried);
-        snprintf(tried + at, sizeof tried - at, " %s", transports->entry[i].loaded->plugin->name);
+        snprintf(tried + at, sizeof tried - at, "%s %s (%s)", i > 0 ? "," : "",
+                 transports->entry[i].loaded->plugin->name,
+                 transports->entry[i].adapter == NULL ? "no device here" : "does not reach it");
     }
     weft_status_t status = weft_fail(
         WEFT_ERR_LINK, 0, "no transport from rank %u to rank %u; tried:%s; add one to [core] net",

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "tests/support/heard.h"
 #include "tests/support/ranks.h"
 
 static const char *const shm_only[] = {"core.net=net-shm"};
@@ -50,7 +51,7 @@ static int bad_buffers(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
     bad += expect(weft_all_reduce(odd, b, 4, WEFT_FP32, WEFT_SUM, comm, NULL), WEFT_ERR_ARG,
                   "not aligned");
     bad += expect(weft_all_reduce(a, a + 1, 4, WEFT_FP32, WEFT_SUM, comm, NULL), WEFT_ERR_ARG,
-                  "overlap");
+                  "overlap: send is recv -4 bytes; for a call in place it is recv itself");
     bad += expect(weft_all_gather(a + 1, a, 8, WEFT_FP32, comm, NULL), WEFT_ERR_ARG, "overlap");
     bad += expect(weft_reduce_scatter(a, a + 3, 8, WEFT_FP32, WEFT_SUM, comm, NULL), WEFT_ERR_ARG,
                   "overlap");
@@ -328,6 +329,17 @@ static void own_blocks_of_two_lengths_are_refused(void **state)
     assert_int_equal(run_jobs(own_blocks, 2), 0);
 }
 
+static void a_start_that_fails_is_told_in_one_line(void **state)
+{
+    weft_comm_t *comm = NULL;
+    weft_comm_options_t options = {.size = sizeof options, .config = "/nowhere/weft.ini"};
+    (void)state;
+    heard_begin();
+    weft_status_t status = weft_comm_init_launcher(&comm, &options);
+    assert_int_equal(heard_count(heard_end(), "/nowhere/weft.ini"), 1);
+    assert_int_equal(status, WEFT_ERR_CONFIG);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -337,6 +349,7 @@ int main(void)
         cmocka_unit_test(own_blocks_of_two_lengths_are_refused),
         cmocka_unit_test(null_and_stale_handles_are_errors),
         cmocka_unit_test(one_rank_copies),
+        cmocka_unit_test(a_start_that_fails_is_told_in_one_line),
         cmocka_unit_test(a_second_thread_is_refused),
         cmocka_unit_test(asynchronous_calls_finish_in_any_order_of_waiting),
         cmocka_unit_test(memory_is_allocated_registered_and_freed),

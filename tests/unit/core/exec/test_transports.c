@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "core/base/error.h"
 #include "core/exec/transports.h"
 
 enum { RANKS = 3, PLUGINS = 2 };
@@ -144,7 +145,7 @@ const weft_loaded_t *weft_registry_get(const weft_registry_t *registry, weft_plu
 }
 
 /* All ranks have the same devices, but for those of `peer_lacks` at place 0, a bit mask. */
-static weft_transports_t *make_at(uint32_t rank, uint32_t peer_lacks, uint32_t *used_p)
+static weft_transports_t *prepare_at(uint32_t rank, uint32_t peer_lacks, uint8_t **infos_p)
 {
     weft_transports_t *transports = NULL;
     table = short_ops();
@@ -173,6 +174,14 @@ static weft_transports_t *make_at(uint32_t rank, uint32_t peer_lacks, uint32_t *
         at += layout.bytes[i] > 0 ? 1 + (size_t)layout.bytes[i] : 0;
     }
     assert_int_equal(at, bytes);
+    *infos_p = infos;
+    return transports;
+}
+
+static weft_transports_t *make_at(uint32_t rank, uint32_t peer_lacks, uint32_t *used_p)
+{
+    uint8_t *infos;
+    weft_transports_t *transports = prepare_at(rank, peer_lacks, &infos);
     assert_int_equal(weft_transports_choose(transports, infos, used_p), WEFT_OK);
     return transports;
 }
@@ -327,6 +336,27 @@ static void a_peer_may_have_fewer(void **state)
     finish(transports);
 }
 
+static void refused(uint32_t peer_lacks, const char *tried)
+{
+    uint32_t used;
+    uint8_t *infos;
+    weft_transports_t *transports = prepare_at(0, peer_lacks, &infos);
+    assert_int_equal(weft_transports_choose(transports, infos, &used), WEFT_ERR_LINK);
+    assert_non_null(strstr(weft_error_record()->text, tried));
+    assert_int_equal(weft_error_record()->peer, 1);
+    finish(transports);
+}
+
+static void who_reaches_a_peer_by_nothing_hears_why(void **state)
+{
+    (void)state;
+    plans[0] = (plan_t){.devices = 1, .reaches = 1};
+    plans[1] = (plan_t){.devices = 1, .reaches = 0};
+    refused(1 << 0, "tried: net-fake (does not reach it), net-fake (does not reach it);");
+    plans[0] = (plan_t){.devices = 0};
+    refused(0, "tried: net-fake (no device here), net-fake (does not reach it);");
+}
+
 static void the_second_plugin_serves_whom_the_first_does_not_reach(void **state)
 {
     (void)state;
@@ -360,6 +390,7 @@ int main(void)
         cmocka_unit_test(one_device_is_as_ever),
         cmocka_unit_test(devices_that_do_not_work_are_passed_over),
         cmocka_unit_test(a_peer_may_have_fewer),
+        cmocka_unit_test(who_reaches_a_peer_by_nothing_hears_why),
         cmocka_unit_test(the_second_plugin_serves_whom_the_first_does_not_reach),
         cmocka_unit_test(no_more_than_the_limit_are_opened),
     };

@@ -59,8 +59,11 @@ void weft_signature_diff(const weft_signature_t *here, const weft_signature_t *t
                (here->coll == WEFT_ALL_GATHER_V || here->coll == WEFT_REDUCE_SCATTER_V)) {
         snprintf(text, bytes, "vectors of counts with the same sum and other entries, or the plan");
     } else if (here->plan != there->plan) {
-        snprintf(text, bytes, "plan %08" PRIx32 " here, %08" PRIx32 " there", here->plan,
-                 there->plan);
+        snprintf(text, bytes,
+                 "plan %08" PRIx32 " here, %08" PRIx32
+                 " there: the algorithm's plugin is of another build, or its plans are not a "
+                 "function of their arguments",
+                 here->plan, there->plan);
     } else if (bytes > 0) {
         text[0] = '\0';
     }

@@ -156,7 +156,7 @@ static void crash_tell(int number, const void *context)
     used = crash_append(line, sizeof line, used,
                         note.plugin != NULL && note.method != NULL
                             ? note.method
-                            : "outside of the noted calls (core.check = yes notes all)");
+                            : "in a call that is told with core.check = yes");
     used = crash_append(line, sizeof line, used, "\n");
     ssize_t written = write(STDERR_FILENO, line, used);
     (void)written;

@@ -380,9 +380,14 @@ static weft_status_t well_formed_check_ports(const weft_plan_t *plan)
 {
     for (uint32_t i = 0; i < plan->nports; i++) {
         const weft_plan_port_t *port = &plan->ports[i];
-        if (port->peer >= plan->nranks || port->peer == plan->rank) {
-            return weft_fail(WEFT_ERR_PLAN, 0, "plan of rank %u: port %u has peer %u of %u ranks",
-                             plan->rank, i, port->peer, plan->nranks);
+        if (port->peer == plan->rank) {
+            return weft_fail(WEFT_ERR_PLAN, 0, "plan of rank %u: port %u leads to that rank itself",
+                             plan->rank, i);
+        }
+        if (port->peer >= plan->nranks) {
+            return weft_fail(WEFT_ERR_PLAN, 0,
+                             "plan of rank %u: port %u leads to rank %u, there are 0 to %u",
+                             plan->rank, i, port->peer, plan->nranks - 1);
         }
     }
     return WEFT_OK;

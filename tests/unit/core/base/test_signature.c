@@ -16,7 +16,7 @@ static const weft_signature_t base = {
 
 static void check(const weft_signature_t *other, const char *words)
 {
-    char text[128];
+    char text[256];
     assert_false(weft_signature_equal(&base, other));
     weft_signature_diff(&base, other, text, sizeof text);
     assert_string_equal(text, words);
@@ -39,7 +39,9 @@ static void each_field_that_differs_is_named_with_both_values(void **state)
     s = base, s.sequence = 4;
     check(&s, "operation number 3 here, 4 there");
     s = base, s.plan = 78;
-    check(&s, "plan 0000004d here, 0000004e there");
+    check(&s,
+          "plan 0000004d here, 0000004e there: the algorithm's plugin is of another build, or its "
+          "plans are not a function of their arguments");
     s = base, s.coll = 99;
     check(&s, "collective all_reduce here, unknown there");
 }

@@ -263,8 +263,8 @@ static void each_mistake_is_named(void **state)
         {par_shares_port, "two members use port 0"},
         {bar_of_others, "BAR without its own lane"},
         {bar_of_nobody, "BAR of lanes that do not exist"},
-        {peer_self, "has peer 0 of 2 ranks"},
-        {peer_far, "has peer 77 of 2 ranks"},
+        {peer_self, "leads to that rank itself"},
+        {peer_far, "leads to rank 77, there are 0 to 1"},
         {port_twice, "two ports send to rank 1 on channel 0"},
         {lanes_exhausted, "more than 64 lanes"},
     };

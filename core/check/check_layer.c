@@ -115,8 +115,9 @@ void weft_check_gone(weft_check_t *check)
     int64_t left = atomic_load(&check->allocations);
     if (atomic_fetch_sub(&check->instances, 1) == 1 && left != 0) {
         (void)weft_check_breach(
-            check, "destroy", "it frees the instance", "%lld pieces of memory were %s",
-            (long long)(left < 0 ? -left : left), left > 0 ? "not freed" : "freed twice");
+            check, "destroy", "it frees the instance", "of its memory %lld piece%s %s",
+            (long long)(left < 0 ? -left : left), left == 1 || left == -1 ? " was" : "s were",
+            left > 0 ? "not freed" : "freed twice");
     }
 }
 

@@ -3,6 +3,7 @@
  * net-wrong: the plugin of net_right.c, which makes the mistake that its option `wrong` names. One
  * mistake is one line here and one in mistakes_net.txt. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -62,6 +63,10 @@ static weft_status_t wrong_create(const weft_host_t *h, const void *config, weft
         hang();
     if (wrong_is("create-leak"))
         (void)h->alloc(h, 100, 0);
+    if (wrong_is("create-malloc")) { /* past the host, where only the kit looks */
+        void *volatile lost = malloc(100);
+        (void)lost;
+    }
     if (wrong_is("alloc-align"))
         (void)h->alloc(h, 100, 24);
     if (wrong_is("error-ok"))

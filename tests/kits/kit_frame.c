@@ -107,7 +107,7 @@ static bool kit_request_read(const kit_suite_t *suite, int argc, char **argv,
                                             {"measure", no_argument, NULL, 'M'},
                                             {NULL, 0, NULL, 0}};
     int option;
-    while ((option = getopt_long(argc, argv, "+m:s:c:ljM", options, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "m:s:c:ljM", options, NULL)) != -1) {
         if (!kit_option_take(suite, request, option)) {
             return false;
         }

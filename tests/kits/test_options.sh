@@ -11,6 +11,8 @@ die() {
 [ "$("$kit" --list | wc -l)" -ge 5 ] || die "--list prints too little"
 out=$("$kit" --case 'equal prices' "$plugin") || die "one case: $out"
 [ "$(grep -c '^ok' <<<"$out")" -eq 1 ] || die "not one case: $out"
+out=$("$kit" "$plugin" --case 'equal prices') || die "an option behind the plugin: $out"
+[ "$(grep -c '^ok' <<<"$out")" -eq 1 ] || die "an option behind the plugin: $out"
 out=$("$kit" --case 'nobody calls it so' "$plugin" 2>&1) && die "an unknown case is run"
 grep -q 'no case has' <<<"$out" || die "an unknown case: $out"
 out=$("$kit" --seed 7 --json "$plugin") || die "--json: $out"

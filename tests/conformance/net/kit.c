@@ -312,7 +312,12 @@ void sides_wait(kit_side_t *a, kit_side_t *b, const kit_done_t *done)
         if (b != NULL && b != a) {
             side_pump(b);
         }
-        REQUIRE(kit_now_ns() - start < PATIENCE_NS);
+        bool in_time = kit_now_ns() - start < PATIENCE_NS;
+        if (!in_time) {
+            kit_note("an operation has no completion after %d s",
+                     (int)(PATIENCE_NS / UINT64_C(1000000000)));
+        }
+        REQUIRE(in_time);
     }
 }
 

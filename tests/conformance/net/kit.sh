@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# kit.sh KIT PLUGIN: the kit's own command line.
+# kit.sh KIT PLUGIN WRONG: the kit's own command line, and a mistake that no call shows, of net-wrong.
 set -u
-kit=$1 plugin=$2
+kit=$1 plugin=$2 wrong=$3
 die() {
     printf 'FAILED: %s\n' "$*"
     exit 1
@@ -18,5 +18,10 @@ out=$("$kit" "$plugin" nonsense=1 2>&1) && die "a wrong setting is taken"
 [ "$(wc -l <<<"$out")" -eq 1 ] || die "a wrong setting gives more than one line: $out"
 out=$("$kit" --measure "$plugin") || die "--measure: $out"
 [ "$(grep -cE '^(latency|overhead|bandwidth|slot_bytes|slots) ' <<<"$out")" -eq 5 ] || die "--measure: $out"
+if ldd "$kit" | grep -q 'libc\.so\.6' && ! ldd "$kit" | grep -qE 'libasan|libtsan'; then # malloc() of glibc
+    out=$("$kit" --case 'repeated lives' "$wrong" wrong=create-malloc 2>&1) && die "a leak past the host is not seen"
+    grep -q 'lives leave .* bytes of malloc()' <<<"$out" || die "a leak past the host: $out"
+    out=$("$kit" --case 'repeated lives' "$wrong" 2>&1) || die "no leak, but: $out"
+fi
 "$kit" --nonsense >/dev/null 2>&1 && die "a wrong option is taken"
 exit 0

@@ -96,6 +96,16 @@ int tool_args_next(tool_args_t *args)
     return args_take_value(args, option, text[2] != '\0' ? text + 2 : NULL);
 }
 
+/* A character of UTF-8 has one byte that does not go on with 10xxxxxx. */
+static int args_columns(const char *text)
+{
+    int columns = 0;
+    for (; *text != '\0'; text++) {
+        columns += ((unsigned char)*text & 0xc0) != 0x80;
+    }
+    return columns;
+}
+
 void tool_options_print(const tool_option_t *options, FILE *out)
 {
     for (const tool_option_t *o = options; o->name != NULL; o++) {
@@ -103,10 +113,11 @@ void tool_options_print(const tool_option_t *options, FILE *out)
         snprintf(left, sizeof left, "%c%c%s --%s%s%s", o->letter != '\0' ? '-' : ' ',
                  o->letter != '\0' ? o->letter : ' ', o->letter != '\0' ? "," : " ", o->name,
                  o->arg != NULL ? " " : "", o->arg != NULL ? o->arg : "");
-        if (strlen(left) > 32) {
+        int columns = args_columns(left);
+        if (columns > 32) {
             fprintf(out, "  %s\n  %-32s  %s\n", left, "", o->help);
         } else {
-            fprintf(out, "  %-32s  %s\n", left, o->help);
+            fprintf(out, "  %s%*s  %s\n", left, 32 - columns, "", o->help);
         }
     }
 }

@@ -286,7 +286,7 @@ static int perf_options_check_together(const perf_options_t *options)
         return tool_usage("which collective? Try: weft perf all_reduce -P 4 -b 8 -e 16M -f 4");
     }
     if (options->sizes.min_bytes > options->sizes.max_bytes) {
-        return tool_usage("--minbytes %llu is larger than --maxbytes %llu",
+        return tool_usage("--minbytes %llu is larger than --maxbytes %llu; both are 32M by default",
                           (unsigned long long)options->sizes.min_bytes,
                           (unsigned long long)options->sizes.max_bytes);
     }

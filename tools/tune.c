@@ -289,9 +289,11 @@ int tool_tune(int argc, char **argv)
         }
     }
     request.first = request.first > 0 ? request.first : 1;
+    if (request.first > request.last) {
+        return tool_usage("--minbytes is larger than --maxbytes");
+    }
     if (tune_count_points(&request) == 0) {
-        return tool_usage("no collective, or --minbytes is larger than --maxbytes. Try: weft tune "
-                          "all_reduce -P 4 -e 1M");
+        return tool_usage("which collective? Try: weft tune all_reduce -P 4 -e 1M");
     }
     tool_job_t job = {.processes = request.processes,
                       .settings = &request.settings,

@@ -10,6 +10,9 @@ expect 6 "$weft" perf all_reduce --itters 4
 says err 'did you mean --iters\?$'
 expect 6 "$weft" perf all_reduce -b 8 -e 4
 says err 'larger than --maxbytes'
+"$weft" run --help >"$work/help"
+[ "$(grep -o '^  .\{32\}  [^ ]' "$work/help" | wc -l)" -eq "$(grep -c '^  [- ]' "$work/help")" ] ||
+    die "the help of weft run is out of line: $(cat "$work/help")"
 expect 6 "$weft" perf all_reduce -d flaot
 says err 'did you mean float'
 expect 6 "$weft" perf all_reduce -b 8Q

@@ -97,5 +97,9 @@ jq '.ranges[0].seconds_from' "$work/out" >crowded 2>/dev/null || echo skip >crow
 expect 6 "$weft" why
 expect 6 "$weft" why all_redce
 says err 'all_reduce'
+expect 6 "$weft" tune
+says err 'which collective'
+expect 6 "$weft" tune all_reduce -P 2 -b 64 -e 8
+says err 'larger than --maxbytes$'
 expect 6 "$weft" tune all_to_all_v -P 2
 says err 'cannot be tuned'

@@ -65,6 +65,11 @@ def lines_text(series):
     return f" A cache line took {min(lines):.3f} to {max(lines):.3f} µs from core to core." if lines else ""
 
 
+def is_drawn(key):
+    """A barrier has one size, which is no curve."""
+    return not key.startswith("barrier/")
+
+
 def table(key, series):
     coll, transport, ranks = name_of(key)
     there = present(series)
@@ -86,7 +91,9 @@ def table(key, series):
             if side == "limit-window":
                 cells.append(number(distance_of(series, "weft-window").get(size)))
         out.append("| " + " | ".join(cells) + " |")
-    out += ["", f"![{coll}, {transport}, {ranks} ranks]({key.replace('/', '-')}.svg)", ""]
+    out.append("")
+    if is_drawn(key):
+        out += [f"![{coll}, {transport}, {ranks} ranks]({key.replace('/', '-')}.svg)", ""]
     for side, why in sorted(series.get("why", {}).items()):
         out += [f"{TITLES[side]} is incomplete: {why}", ""]
     return out
@@ -186,7 +193,7 @@ def ratio_panel(key, series):
 
 def write_plots(results):
     for key, series in results["series"].items():
-        if key.startswith("barrier/"):
+        if not is_drawn(key):
             continue
         path = os.path.join(RESULTS, key.replace("/", "-") + ".svg")
         plots.picture(path, "", [time_panel(key, series), ratio_panel(key, series)],

@@ -65,7 +65,7 @@ series = {"date": "today", "commit": "c", "rounds": 3, "why": {}, "line": [0.1],
 assert report.ratios_of(series, "weft", "openmpi") == {8: 1.0, 64: 2.0}
 assert report.times_of(series, "weft") == {8: 2.0, 64: 6.0}
 run = {"value": 3.0, "passed": False, "words": "MISSED: 50 % above", "detail": "a|b", "date": "d", "commit": "c"}
-results = {"machine": "m <&>", "series": {"all_reduce/shm/2": series},
+results = {"machine": "m <&>", "series": {"all_reduce/shm/2": series, "barrier/shm/2": series},
            "bars": {"join": {"op": "<=", "limit": 2.0, "unit": "s", "runs": [run]}}, "scale": {}}
 report.RESULTS = report.FIGURES = sys.argv[1]
 report.write_tables(results)
@@ -82,6 +82,7 @@ assert "| 64 | 6.00 | 4.50 | 2.00 |" in text and "MISSED: 50 % above" in text, t
 assert "| 3 MISSED: 50 % above | - | - | a\\|b |" in text, text
 rows = report.verdicts(results, ["join"])
 assert len(rows) == 2 and "3 MISSED: 50 % above" in rows[1] and rows[1].endswith(" -"), rows
+assert "(all_reduce-shm-2.svg)" in text and "barrier-shm-2.svg" not in text + "".join(found), text
 assert any("MISSED" in line for line in report.missed_bars(results))
 END
 echo "compare: all right"

@@ -208,6 +208,21 @@ def write_overview(results):
         plots.picture(os.path.join(FIGURES, "performance-overview.svg"), "", panels, columns=len(panels))
 
 
+def readme_words(results):
+    """How fast it is, for the top of the page."""
+    sizes = (8, 2097152, 134217728)
+    parts = []
+    for transport, word in (("shm", "shared memory"), ("tcp", "TCP")):
+        found = ratios_of(results["series"].get(f"all_reduce/{transport}/2", {"sides": {}}), "weft", "openmpi")
+        if all(found.get(size) is not None for size in sizes):
+            parts.append(f"{word} " + ", ".join(number(found[size]) for size in sizes))
+    return ["All-reduce of two ranks on two cores of a virtual machine, weft's time divided by Open MPI's at "
+            + ", ".join(plots.bytes_text(size) for size in sizes) + ":",
+            "; ".join(parts or ["not measured"]) + ". Below 1 weft is faster.",
+            "[More sizes, MPICH, Gloo and the limits of the machine](#speed); [how it was measured, and where the",
+            "time goes](docs/performance.md)."]
+
+
 def readme_table(results):
     sizes = [8, 512, 8192, 131072, 524288, 2097152, 8388608, 33554432, 134217728]
     out = ["| weft's time divided by that of | " + " | ".join(plots.bytes_text(size) for size in sizes) + " |",
@@ -357,6 +372,7 @@ def write_all(results):
     write_figures(results)
     write_scale(results)
     put_between(os.path.join(ROOT, "README.md"), "compare", readme_table(results))
+    put_between(os.path.join(ROOT, "README.md"), "in-short", readme_words(results))
     page = os.path.join(ROOT, "docs", "performance.md")
     for transport in ("shm", "tcp"):
         put_between(page, f"distance-{transport}", distance_table(results, transport))

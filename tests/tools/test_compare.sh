@@ -80,6 +80,7 @@ with open(os.path.join(sys.argv[1], "compare.md"), encoding="utf-8") as file:
     text = file.read()
 assert "| 64 | 6.00 | 4.50 | 2.00 |" in text and "MISSED: 50 % above" in text, text
 assert "| 3 MISSED: 50 % above | - | - | a\\|b |" in text, text
+assert "not measured. Below" in " ".join(report.readme_words(results))
 rows = report.verdicts(results, ["join"])
 assert len(rows) == 2 and "3 MISSED: 50 % above" in rows[1] and rows[1].endswith(" -"), rows
 assert "(all_reduce-shm-2.svg)" in text and "barrier-shm-2.svg" not in text + "".join(found), text

@@ -159,7 +159,9 @@ static void run_rank_become(const run_place_t *place, uint32_t index, char *text
         (void)signal(number, SIG_DFL);
     }
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
-    (void)setsid();
+    /* A group, to end what it starts, and no session: Linux shares cores between sessions first, and a
+     * rank that yields its core passes it to its own session only. */
+    (void)setpgid(0, 0);
     if (chdir(task->folder) != 0) {
         snprintf(text, bytes, "cannot go to the folder %s: %s", task->folder, strerror(errno));
         return;

@@ -36,6 +36,9 @@ sort "$work/out" >"$work/sorted"
 printf '[0] 0/2 0/2 0/2 no\n[1] 1/2 1/2 1/2 no\n' | cmp - "$work/sorted" || die "the places of ranks"
 expect 0 "${run[@]}" -n 2 -l "$weft" info --launcher
 says out '^\[1\] of host   1 of 2$'
+# They share a session, and so turns of the cores; each has a group of its own, which ends with it.
+expect 0 "${run[@]}" -n 2 sh -c 'echo $(cut -d" " -f6 /proc/$$/stat) $(($(cut -d" " -f5 /proc/$$/stat) - $$))'
+[ "$(grep -cx "$(cut -d' ' -f6 /proc/$$/stat) 0" out)" -eq 2 ] || die "sessions of ranks"
 
 # Lines stay whole, also where ranks write them in pieces.
 printf '%s\n' 'for i in $(seq 300); do printf "<%s" "$WEFT_RANK"; printf "%s>\n" "$WEFT_RANK"; done; printf last' >pieces

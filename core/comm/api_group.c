@@ -239,7 +239,7 @@ static void group_drive_all(weft_group_note_t *note, group_member_t *members, ui
             weft_waiter_reset(waiter);
             continue;
         }
-        if (waiter->idle >= waiter->spins) {
+        if (!weft_waiter_spins(waiter)) {
             for (uint32_t i = 0; i < count; i++) {
                 weft_submit_look_soon(members[i].state);
             }

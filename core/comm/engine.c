@@ -454,7 +454,7 @@ static void engine_step_or_wait(weft_comm_state_t *state)
     }
     weft_port_t *port = engine_blocked_port(state);
     /* A sleeping step lasts long enough to deserve a look at the clock each time. */
-    if (state->waiter.idle >= state->waiter.spins) {
+    if (!weft_waiter_spins(&state->waiter)) {
         weft_submit_look_soon(state);
     }
     if (state->streams != NULL ||
@@ -476,7 +476,7 @@ void weft_engine_drive(weft_comm_state_t *state, const weft_request_t *request)
 /* Looks at the clock when a step sleeps, and now and then between steps that do not. */
 static bool engine_is_late(const weft_comm_state_t *state, uint64_t until, uint32_t turns)
 {
-    return until != WEFT_NEVER && (state->waiter.idle >= state->waiter.spins || turns % 256 == 0) &&
+    return until != WEFT_NEVER && (!weft_waiter_spins(&state->waiter) || turns % 256 == 0) &&
            weft_os_clock_ns() >= until;
 }
 

@@ -17,23 +17,25 @@
 
 /* A pause instruction takes about 40 ns on current x86. */
 #define PAUSES_PER_SECOND 25e6
-
 void weft_waiter_init(weft_waiter_t *waiter, const weft_exec_settings_t *settings,
                       uint32_t ranks_on_host)
 {
     uint32_t cpus = weft_os_cpus();
     bool oversubscribed = ranks_on_host > cpus;
-    *waiter =
-        (weft_waiter_t){.mode = (weft_wait_mode_t)settings->wait, .oversubscribed = oversubscribed};
+    double spin = settings->spin;
+    *waiter = (weft_waiter_t){.mode = (weft_wait_mode_t)settings->wait,
+                              .spin_ns = (uint64_t)(spin * 1e9),
+                              .oversubscribed = oversubscribed};
     if (waiter->mode == WEFT_WAIT_AUTO) {
         waiter->mode = WEFT_WAIT_SLEEP;
-        /* With a core for each rank a long spin costs nobody anything. */
-        waiter->spins = (uint32_t)((oversubscribed ? settings->spin : 200e-6) * PAUSES_PER_SECOND);
+        /* With a core for each rank a long spin costs nobody anything, however long it is. */
+        spin = oversubscribed ? spin : 200e-6;
+        waiter->spin_ns = oversubscribed ? waiter->spin_ns : WEFT_NEVER;
         waiter->yields = oversubscribed ? 200 : 2000;
     } else {
-        waiter->spins = (uint32_t)(settings->spin * PAUSES_PER_SECOND);
         waiter->yields = waiter->mode == WEFT_WAIT_SLEEP ? 20 : UINT32_MAX;
     }
+    waiter->spins = (uint32_t)(spin * PAUSES_PER_SECOND);
     weft_log(WEFT_LOG_INFO, "wait", "%u ranks on %u cores: spin %u steps, then %s", ranks_on_host,
              cpus, waiter->spins,
              waiter->mode == WEFT_WAIT_SPIN    ? "go on spinning"
@@ -60,21 +62,37 @@ static void waiter_sleep_on(weft_waiter_t *waiter, weft_links_t *links, weft_por
     }
 }
 
+/* One step of spinning. The clock ends it where steps take longer than pauses: one that asks a
+ * transport takes ten times as long. Reading the clock takes half a pause. */
+static void waiter_spin(weft_waiter_t *waiter)
+{
+    weft_os_pause();
+    if (waiter->mode == WEFT_WAIT_SPIN) {
+        return;
+    }
+    waiter->idle++;
+    if (waiter->spin_ns == WEFT_NEVER) {
+        return;
+    }
+    if (waiter->idle == 1) {
+        waiter->began = weft_os_clock_ns();
+    } else if (weft_os_clock_ns() - waiter->began >= waiter->spin_ns) {
+        waiter->idle = waiter->spins;
+    }
+}
+
 /* Spins or yields while that is due. Returns false when it is time to sleep. */
 static bool waiter_stay_awake(weft_waiter_t *waiter)
 {
-    uint32_t idle = waiter->idle++;
-    if (waiter->mode == WEFT_WAIT_SPIN || idle < waiter->spins) {
-        weft_os_pause();
-        waiter->idle -= waiter->mode == WEFT_WAIT_SPIN;
+    if (waiter->mode == WEFT_WAIT_SPIN || weft_waiter_spins(waiter)) {
+        waiter_spin(waiter);
         return true;
     }
-    if (idle - waiter->spins < waiter->yields) {
+    if (waiter->idle - waiter->spins < waiter->yields) {
         weft_os_yield();
-        waiter->idle -= waiter->yields == UINT32_MAX;
+        waiter->idle += waiter->yields != UINT32_MAX;
         return true;
     }
-    waiter->idle--;
     return false;
 }
 

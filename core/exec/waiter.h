@@ -2,7 +2,7 @@
  *
  * How a rank waits when nothing moves: first it spins, then it yields its core, then it sleeps.
  * With fewer cores than ranks it yields after about a microsecond, or every hop would cost a
- * scheduler tick. */
+ * scheduler tick. A core passes to threads of the same scheduling group (session, container). */
 #ifndef WEFT_EXEC_WAITER_H
 #define WEFT_EXEC_WAITER_H
 
@@ -18,10 +18,12 @@ typedef enum weft_wait_mode {
 
 typedef struct weft_waiter {
     weft_wait_mode_t mode;
-    uint32_t spins;      /* idle steps that spin … */
+    uint32_t spins;      /* idle steps that spin, unless their time is over before … */
     uint32_t yields;     /* … and that yield before the first sleep */
     uint32_t idle;       /* steps without movement so far */
     uint32_t naps;       /* of them, naps */
+    uint64_t spin_ns;    /* the time that they may take; WEFT_NEVER: any */
+    uint64_t began;      /* the spinning, at this time */
     bool oversubscribed; /* more ranks than cores here */
 } weft_waiter_t;
 
@@ -35,6 +37,12 @@ static inline void weft_waiter_reset(weft_waiter_t *waiter)
 {
     waiter->idle = 0;
     waiter->naps = 0;
+}
+
+/* Returns whether the next idle step spins. Others take long enough for a look at the clock. */
+static inline bool weft_waiter_spins(const weft_waiter_t *waiter)
+{
+    return waiter->idle < waiter->spins;
 }
 
 /* Takes one idle step. Sleeps, if it is time to, on the port `blocked` or on the links, for about a

@@ -69,12 +69,43 @@ static void a_rank_that_is_to_spin_never_sleeps(void **state)
     assert_int_equal(steps_before_sleep(&waiter, 10000), 10000);
 }
 
+/* Steps that spin, when each takes 50 µs. */
+static uint32_t slow_steps_that_spin(weft_waiter_t *waiter)
+{
+    uint32_t steps = 0;
+    weft_waiter_reset(waiter);
+    for (; weft_waiter_spins(waiter); steps++) {
+        weft_os_sleep_ns(UINT64_C(50) * 1000);
+        weft_waiter_nap(waiter);
+    }
+    return steps;
+}
+
+/* A step may ask a transport: then it takes longer than a pause, and the clock ends the spinning. */
+static void slow_steps_spin_no_longer_than_fast_ones(void **state)
+{
+    weft_exec_settings_t settings = {.spin = 1e-6};
+    weft_waiter_t waiter, alone;
+    (void)state;
+    weft_waiter_init(&waiter, &settings, MANY_RANKS);
+    assert_int_equal(slow_steps_that_spin(&waiter), 2);
+    assert_int_equal(slow_steps_that_spin(&waiter), 2); /* each wait has its own time */
+    settings = (weft_exec_settings_t){.wait = WEFT_WAIT_SLEEP, .spin = 1e-3};
+    weft_waiter_init(&waiter, &settings, 1);
+    assert_in_range(slow_steps_that_spin(&waiter), 2, 22);
+    /* With a core for each rank nobody is kept from anything. */
+    settings = (weft_exec_settings_t){.spin = 1e-6};
+    weft_waiter_init(&alone, &settings, 1);
+    assert_int_equal(alone.spin_ns, WEFT_NEVER);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_that_outnumber_cores_sleep_soon),
         cmocka_unit_test(naps_grow_to_a_millisecond),
         cmocka_unit_test(a_rank_that_is_to_spin_never_sleeps),
+        cmocka_unit_test(slow_steps_spin_no_longer_than_fast_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,6 +17,7 @@
 
 /* A pause instruction takes about 40 ns on current x86. */
 #define PAUSES_PER_SECOND 25e6
+
 void weft_waiter_init(weft_waiter_t *waiter, const weft_exec_settings_t *settings,
                       uint32_t ranks_on_host)
 {
@@ -62,16 +63,16 @@ static void waiter_sleep_on(weft_waiter_t *waiter, weft_links_t *links, weft_por
     }
 }
 
-/* One step of spinning. The clock ends it where steps take longer than pauses: one that asks a
- * transport takes ten times as long. Reading the clock takes half a pause. */
-static void waiter_spin(weft_waiter_t *waiter)
+/* One step of spinning. Where a step asks a transport, which takes ten pauses, the clock ends it too.
+ * Reading the clock takes half a pause: too much for steps that only look at memory. */
+static void waiter_spin(weft_waiter_t *waiter, bool asks)
 {
     weft_os_pause();
     if (waiter->mode == WEFT_WAIT_SPIN) {
         return;
     }
     waiter->idle++;
-    if (waiter->spin_ns == WEFT_NEVER) {
+    if (!asks || waiter->spin_ns == WEFT_NEVER) {
         return;
     }
     if (waiter->idle == 1) {
@@ -81,11 +82,12 @@ static void waiter_spin(weft_waiter_t *waiter)
     }
 }
 
-/* Spins or yields while that is due. Returns false when it is time to sleep. */
-static bool waiter_stay_awake(weft_waiter_t *waiter)
+/* Spins or yields while that is due. `asks`: steps ask a transport. Returns false when it is time to
+ * sleep. */
+static bool waiter_stay_awake(weft_waiter_t *waiter, bool asks)
 {
     if (waiter->mode == WEFT_WAIT_SPIN || weft_waiter_spins(waiter)) {
-        waiter_spin(waiter);
+        waiter_spin(waiter, asks);
         return true;
     }
     if (waiter->idle - waiter->spins < waiter->yields) {
@@ -98,14 +100,14 @@ static bool waiter_stay_awake(weft_waiter_t *waiter)
 
 void weft_waiter_step(weft_waiter_t *waiter, weft_links_t *links, weft_port_t *blocked)
 {
-    if (!waiter_stay_awake(waiter)) {
+    if (!waiter_stay_awake(waiter, weft_links_have_messages(links))) {
         waiter_sleep_on(waiter, links, blocked);
     }
 }
 
 void weft_waiter_nap(weft_waiter_t *waiter)
 {
-    if (!waiter_stay_awake(waiter)) {
+    if (!waiter_stay_awake(waiter, true)) {
         waiter_nap(waiter);
     }
 }

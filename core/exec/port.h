@@ -57,12 +57,6 @@ static inline bool weft_port_may_be_apart(const weft_port_t *port, uint64_t byte
     return port->kind == WEFT_PORT_MAPPED && bytes > weft_mapped_port_const(port)->small_bytes;
 }
 
-/* Returns whether a payload of that length goes through the slot in any case. */
-static inline bool weft_port_always_copies(const weft_port_t *port, uint64_t bytes)
-{
-    return port->kind == WEFT_PORT_MAPPED && bytes <= weft_mapped_port_const(port)->small_bytes;
-}
-
 /* Makes sure that the next slot has memory for a payload of `bytes`, before it is written.
  * ERR_RESOURCE, with the peer. */
 static inline weft_status_t weft_port_commit(weft_port_t *port, uint64_t bytes)

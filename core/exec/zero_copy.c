@@ -43,7 +43,7 @@ weft_zero_copy_t weft_zero_copy_describe(weft_port_t *port, const void *payload,
     if (weft_message_port_sends_apart(port, bytes)) {
         return (weft_zero_copy_t){.window = WEFT_ZERO_COPY_HERE, .offset = (uintptr_t)payload};
     }
-    if (!weft_port_is_mapped(port) || weft_mapped_port(port)->windows == NULL) {
+    if (!weft_port_may_be_apart(port, bytes) || weft_mapped_port(port)->windows == NULL) {
         return (weft_zero_copy_t){.window = 0};
     }
     weft_mapped_port_t *mapped = weft_mapped_port(port);

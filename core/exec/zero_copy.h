@@ -17,7 +17,8 @@
 
 /* Describes `bytes` bytes at `payload` to the peer of a mapped port, and counts the message; or
  * to weft_port_send(), if the transport takes them from there. Window 0: they have to be copied,
- * because the peer has no window open that holds them, or the transport needs them in a slot. */
+ * because they are few, the peer has no window open that holds them, or the transport needs them in
+ * a slot. */
 weft_zero_copy_t weft_zero_copy_describe(weft_port_t *port, const void *payload, uint64_t bytes);
 
 /* Finds the payload of the next message over a mapped port, of elements of `elem` bytes.

@@ -238,6 +238,8 @@ static void the_arena_is_offered_once_and_then_read_in_place(void **state)
     assert_ptr_not_equal(payload, p.block + 10);
     assert_int_equal(*(const int32_t *)(const void *)payload, 4711);
     assert_true(weft_port_is_returned(&p.send.port));
+    /* What the header holds goes there. */
+    assert_int_equal(weft_zero_copy_describe(&p.send.port, p.block, WEFT_SLOT_INLINE).window, 0);
     /* Other memory goes through slots as ever, and is not offered. */
     weft_zero_copy_t other = pair_send(&p, plain);
     assert_int_equal(other.window, 0);

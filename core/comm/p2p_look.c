@@ -23,20 +23,26 @@ weft_status_t weft_p2p_mismatch(const weft_comm_state_t *state, uint32_t peer,
                      here->sequence, peer, state->self.rank, field);
 }
 
-static const char *p2p_look_what_for(const weft_p2p_wait_t *wait)
+/* A rank needs no connection to itself. */
+static bool p2p_look_connects(const weft_comm_state_t *state, const weft_p2p_wait_t *wait)
 {
-    return wait->behind           ? "behind a message that is in a stream"
-           : wait->port == NULL   ? "to connect"
-           : wait->request->sends ? "to take data"
-                                  : "for data";
+    return !wait->behind && wait->port == NULL && wait->request->args.root != state->self.rank;
+}
+
+static const char *p2p_look_what_for(const weft_comm_state_t *state, const weft_p2p_wait_t *wait)
+{
+    return wait->behind                     ? "behind a message that is in a stream"
+           : p2p_look_connects(state, wait) ? "to connect"
+           : wait->request->sends           ? "to take data"
+                                            : "for data";
 }
 
 /* Whoever connects does it when it calls its end of the message. */
-static const char *p2p_look_cause(const weft_p2p_wait_t *wait)
+static const char *p2p_look_cause(const weft_comm_state_t *state, const weft_p2p_wait_t *wait)
 {
-    return wait->behind || wait->port != NULL ? ""
-           : wait->request->sends ? "; it has not called the receive, or cannot be reached"
-                                  : "; it has not called the send, or cannot be reached";
+    return !p2p_look_connects(state, wait) ? ""
+           : wait->request->sends          ? "; it has not called the receive, or cannot be reached"
+                                           : "; it has not called the send, or cannot be reached";
 }
 
 static void p2p_look_text(const weft_request_t *request, char *text, size_t bytes)
@@ -56,7 +62,7 @@ static void p2p_look_fail_timeout(weft_comm_state_t *state, const weft_p2p_wait_
     p2p_look_text(request, text, sizeof text);
     weft_fail(WEFT_ERR_TIMEOUT, 0, "%s not done after %.3g s: rank %u waits for rank %u %s%s", text,
               (double)(now - request->started) / 1e9, state->self.rank, peer,
-              p2p_look_what_for(wait), p2p_look_cause(wait));
+              p2p_look_what_for(state, wait), p2p_look_cause(state, wait));
     weft_comm_fail(state, (int32_t)peer);
 }
 
@@ -72,7 +78,7 @@ static void p2p_look_tell_late(const weft_comm_state_t *state, const weft_p2p_wa
     p2p_look_text(wait->request, text, sizeof text);
     weft_log(WEFT_LOG_WARN, "comm", "rank %u has waited %.1f s in a %s for rank %u %s%s",
              state->self.rank, (double)watch->waited / 1e9, text, wait->request->args.root,
-             p2p_look_what_for(wait), p2p_look_cause(wait));
+             p2p_look_what_for(state, wait), p2p_look_cause(state, wait));
 }
 
 static bool p2p_look_has_left(weft_comm_state_t *state, const weft_p2p_wait_t *wait, uint64_t now)
@@ -85,7 +91,7 @@ static bool p2p_look_has_left(weft_comm_state_t *state, const weft_p2p_wait_t *w
     }
     weft_fail(WEFT_ERR_PEER_LEFT, 0,
               "rank %u left the communicator; rank %u waits for it %s (message %" PRIu64 ")", peer,
-              state->self.rank, p2p_look_what_for(wait), wait->request->sequence);
+              state->self.rank, p2p_look_what_for(state, wait), wait->request->sequence);
     weft_comm_fail(state, (int32_t)peer);
     return true;
 }

@@ -168,6 +168,30 @@ static void what_does_not_fit_is_told(void **state)
     }
 }
 
+/* A rank that waits for itself has nothing to connect. */
+static int send_to_itself(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    weft_request_t *request = NULL;
+    weft_call_t call = {.size = sizeof call, .timeout = 0.3, .request_p = &request};
+    uint32_t value = 0;
+    int wrong = 0;
+    (void)n;
+    (void)arg;
+    if (rank == 0) {
+        NEED(weft_send(&value, 1, WEFT_UINT32, 0, comm, &call) == WEFT_OK);
+        NEED(weft_request_wait(&request) == WEFT_ERR_TIMEOUT);
+        NEED(ranks_error_says(WEFT_ERR_TIMEOUT, "rank 0 waits for rank 0 to take data"));
+    }
+    return wrong;
+}
+
+static void a_rank_that_waits_for_itself_is_told(void **state)
+{
+    ranks_job_t job = {.nranks = 2, .settings = nets, .settings_count = 1, .work = send_to_itself};
+    (void)state;
+    assert_int_equal(ranks_run_threads(&job), 0);
+}
+
 static int leave_one_waiting(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     uint32_t value = 0;
@@ -302,6 +326,7 @@ int main(void)
         cmocka_unit_test(receives_and_messages_meet_in_order),
         cmocka_unit_test(a_group_may_receive_from_any),
         cmocka_unit_test(what_does_not_fit_is_told),
+        cmocka_unit_test(a_rank_that_waits_for_itself_is_told),
         cmocka_unit_test(a_rank_that_waits_for_nobody_is_told),
         cmocka_unit_test(a_rank_that_waits_long_says_so_once),
         cmocka_unit_test(large_messages_arrive_whole),

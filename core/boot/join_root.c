@@ -93,6 +93,24 @@ static void root_seat_lose(root_t *root, weft_root_seat_t *seat)
     }
 }
 
+/* Its connection broke. It comes again, unless it died. */
+static void root_seat_broke(root_t *root, weft_root_seat_t *seat)
+{
+    weft_root_close(&root->table, &seat->join);
+    if (weft_root_has_ended(&root->table, seat)) {
+        root_seat_died(root, seat);
+    } else if (!seat->ready) { /* or its neighbours see what becomes of it */
+        root_seat_lose(root, seat);
+    }
+}
+
+static void root_welcome(root_t *root, uint32_t rank)
+{
+    if (!weft_root_welcome(&root->table, rank)) {
+        root_seat_broke(root, &root->table.seats[rank]);
+    }
+}
+
 /* A rank was heard of, and its connection has ended before it said more than its number: it died,
  * unless it comes again. */
 static void root_miss(root_t *root, uint32_t rank)
@@ -120,20 +138,32 @@ static void root_on_silent(void *arg, const weft_handshake_t *handshake)
     }
 }
 
+/* Returns whether the connection is watched; else the join has failed. */
+static bool root_watches(root_t *root, int fd, uint32_t kind, uint32_t rank)
+{
+    if (weft_os_watch_add(root->watch, fd, weft_root_tag(kind, rank)) != WEFT_OK) {
+        root_fail(root, weft_error_record()->status, NULL, weft_error_record()->text);
+        return false;
+    }
+    return true;
+}
+
+/* Takes the connection for the one of a rank's join, also in place of one that broke. */
+static bool root_seat_connect(root_t *root, int fd, uint32_t rank)
+{
+    weft_root_seat_t *seat = &root->table.seats[rank];
+    root_seat_found(root, seat);
+    weft_root_close(&root->table, &seat->join);
+    seat->join = fd;
+    seat->from_join.bytes = 0;
+    return root_watches(root, fd, WEFT_ROOT_JOIN, rank);
+}
+
 /* Its connection broke, here too or only at its end. What it may have missed it is told again. */
 static void root_seat_join_again(root_t *root, int fd, const weft_join_request_t *request)
 {
-    weft_root_table_t *table = &root->table;
-    weft_root_seat_t *seat = &table->seats[request->rank];
-    root_seat_found(root, seat);
-    weft_root_close(table, &seat->join);
-    seat->join = fd;
-    seat->from_join.bytes = 0;
-    if (weft_os_watch_add(root->watch, fd, weft_root_tag(WEFT_ROOT_JOIN, request->rank)) !=
-        WEFT_OK) {
-        root_fail(root, weft_error_record()->status, NULL, weft_error_record()->text);
-    } else if (root->welcomed) {
-        weft_root_welcome_one(table, request->rank);
+    if (root_seat_connect(root, fd, request->rank) && root->welcomed) {
+        root_welcome(root, request->rank);
     }
 }
 
@@ -141,18 +171,14 @@ static void root_seat_join(root_t *root, int fd, const weft_join_request_t *requ
 {
     weft_root_table_t *table = &root->table;
     weft_root_seat_t *seat = &table->seats[request->rank];
-    root_seat_found(root, seat);
-    seat->join = fd;
-    seat->from_join.bytes = 0;
     seat->arrived = true;
     seat->request = *request;
     weft_root_close(table, &seat->process);
-    if (weft_os_watch_add(root->watch, fd, weft_root_tag(WEFT_ROOT_JOIN, request->rank)) !=
-        WEFT_OK) {
-        root_fail(root, weft_error_record()->status, NULL, weft_error_record()->text);
-    } else if (++table->arrived == table->nranks) {
-        weft_root_welcome(table);
+    if (root_seat_connect(root, fd, request->rank) && ++table->arrived == table->nranks) {
         root->welcomed = true;
+        for (uint32_t i = 0; i < table->nranks && table->failure.status == WEFT_OK; i++) {
+            root_welcome(root, i);
+        }
     }
 }
 
@@ -168,11 +194,9 @@ static void root_seat_claim(root_t *root, int fd, const weft_join_request_t *req
         seat->request = *request;
         weft_root_watch_process(table, seat);
     }
-    if (weft_os_watch_add(root->watch, fd, weft_root_tag(WEFT_ROOT_CLAIM, request->rank)) !=
-        WEFT_OK) {
-        root_fail(root, weft_error_record()->status, NULL, weft_error_record()->text);
-    } else if (++table->claimed == table->nranks) {
-        weft_root_send(table, table->seats[0].claim, WEFT_FRAME_CLAIMED, 0, NULL, 0);
+    if (root_watches(root, fd, WEFT_ROOT_CLAIM, request->rank) &&
+        ++table->claimed == table->nranks) {
+        (void)weft_root_send(table, table->seats[0].claim, WEFT_FRAME_CLAIMED, 0, NULL, 0);
     }
 }
 
@@ -367,14 +391,13 @@ static void root_serve_join(root_t *root, weft_root_seat_t *seat)
     }
     const bool gave_up =
         good && frame.type == WEFT_FRAME_FAIL && root_seat_gave_up(root, seat->join, seat);
-    weft_root_close(&root->table, &seat->join);
-    if (gave_up) {
+    if (status == WEFT_ERR_LINK) {
+        root_seat_broke(root, seat);
         return;
     }
-    if (status != WEFT_ERR_LINK || weft_root_has_ended(&root->table, seat)) {
+    weft_root_close(&root->table, &seat->join);
+    if (!gave_up) {
         root_seat_died(root, seat);
-    } else if (!seat->ready) { /* or its neighbours see what becomes of it */
-        root_seat_lose(root, seat);
     }
 }
 
@@ -384,7 +407,7 @@ static void root_release_claims(root_t *root)
     weft_root_table_t *table = &root->table;
     for (uint32_t i = 0; i < table->nranks; i++) {
         if (i > 0 && table->seats[i].claim >= 0) {
-            weft_root_send(table, table->seats[i].claim, WEFT_FRAME_CLAIMED, 0, NULL, 0);
+            (void)weft_root_send(table, table->seats[i].claim, WEFT_FRAME_CLAIMED, 0, NULL, 0);
         }
         weft_root_close(table, &table->seats[i].claim);
     }

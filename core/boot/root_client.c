@@ -132,20 +132,24 @@ static bool root_client_send(weft_root_client_t *client, uint32_t type, int *err
  * it may have missed. */
 static bool root_client_is_back(weft_root_client_t *client, int error)
 {
-    if (error == 0 || client->again == AGAIN_MOST) {
-        return false;
+    bool back = false;
+    while (!back && error != 0 && client->again < AGAIN_MOST) {
+        client->again++;
+        client->got = 0;
+        client->broke = 0;
+        client->waits = false;
+        weft_os_close(client->fd);
+        client->fd = -1;
+        root_client_connect(client, weft_os_clock_ns() + AGAIN_NS);
+        if (weft_connector_run(&client->connector) != WEFT_OK) {
+            return false;
+        }
+        client->fd = client->connector.fd;
+        error = 0;
+        back = root_client_send(client, WEFT_FRAME_JOIN, &error) &&
+               (!client->ready || root_client_send(client, WEFT_FRAME_READY, &error));
     }
-    client->again++;
-    client->got = 0;
-    weft_os_close(client->fd);
-    client->fd = -1;
-    root_client_connect(client, weft_os_clock_ns() + AGAIN_NS);
-    if (weft_connector_run(&client->connector) != WEFT_OK) {
-        return false;
-    }
-    client->fd = client->connector.fd;
-    return root_client_send(client, WEFT_FRAME_JOIN, &error) &&
-           (!client->ready || root_client_send(client, WEFT_FRAME_READY, &error));
+    return back;
 }
 
 static weft_status_t root_client_tell(weft_root_client_t *client, uint32_t type)
@@ -168,17 +172,19 @@ weft_status_t weft_root_client_ready(weft_root_client_t *client)
     return root_client_tell(client, WEFT_FRAME_READY);
 }
 
-/* The root may have ended already. */
+/* The root may have ended already. If the connection broke, no read tells that again. */
 static void root_client_say(weft_root_client_t *client, uint64_t number)
 {
     uint8_t message[WEFT_WIRE_HEADER];
-    int error;
+    int error = 0;
     weft_frame_t frame = {.type = WEFT_FRAME_READY,
                           .from = client->mine.rank,
                           .comm_id = client->boot->comm_id,
                           .number = number};
     weft_frame_encode(&frame, message);
-    (void)weft_os_send(client->fd, message, sizeof message, &error);
+    if (weft_os_send(client->fd, message, sizeof message, &error) < 0) {
+        client->broke = error;
+    }
 }
 
 /* All connections of this rank stand and are in use: its end is now the tree's to judge. */
@@ -266,7 +272,7 @@ static weft_status_t root_client_hear(weft_root_client_t *client, weft_join_requ
         if (got == WEFT_OS_NONE) {
             return WEFT_IN_PROGRESS;
         }
-        if (got <= 0 && root_client_is_back(client, error)) {
+        if (got <= 0 && root_client_is_back(client, error != 0 ? error : client->broke)) {
             continue;
         }
         if (got <= 0) {

@@ -23,6 +23,7 @@ typedef struct weft_root_client {
     bool waits;            /* it knows that this rank waits for neighbours */
     bool welcomed, ready;  /* it has said so, and we have */
     uint32_t again;        /* how often the connection broke and was made again */
+    int broke;             /* errno of a send that found it broken; 0: none has */
     uint32_t got;
     uint8_t message[WEFT_WIRE_MOST]; /* as far as received */
     weft_connector_t connector;

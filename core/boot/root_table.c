@@ -145,7 +145,7 @@ weft_status_t weft_root_read_header(const weft_root_table_t *table, int fd,
                : WEFT_ERR_PROTO;
 }
 
-void weft_root_send(const weft_root_table_t *table, int fd, uint32_t type, uint32_t from,
+bool weft_root_send(const weft_root_table_t *table, int fd, uint32_t type, uint32_t from,
                     const uint8_t *payload, uint32_t bytes)
 {
     uint8_t message[WEFT_WIRE_MOST];
@@ -159,7 +159,7 @@ void weft_root_send(const weft_root_table_t *table, int fd, uint32_t type, uint3
     if (bytes > 0) {
         memcpy(message + WEFT_WIRE_HEADER, payload, bytes);
     }
-    (void)weft_os_send(fd, message, WEFT_WIRE_HEADER + bytes, &error);
+    return weft_os_send(fd, message, WEFT_WIRE_HEADER + bytes, &error) != WEFT_OS_BROKEN;
 }
 
 void weft_root_send_error(const weft_root_table_t *table, int fd, const weft_error_t *error)
@@ -167,7 +167,7 @@ void weft_root_send_error(const weft_root_table_t *table, int fd, const weft_err
     uint8_t payload[WEFT_WIRE_ERROR];
     weft_error_encode(error, payload);
     /* The root speaks for no rank; rank 0 always exists. */
-    weft_root_send(table, fd, WEFT_FRAME_FAIL, 0, payload, sizeof payload);
+    (void)weft_root_send(table, fd, WEFT_FRAME_FAIL, 0, payload, sizeof payload);
 }
 
 void weft_root_refuse(const weft_root_table_t *table, int fd, const weft_join_request_t *request)
@@ -341,20 +341,13 @@ bool weft_root_all_told(const weft_root_table_t *table)
     return table->failure.status != WEFT_OK && table->nranks > 0 && table->told >= table->nranks;
 }
 
-void weft_root_welcome_one(const weft_root_table_t *table, uint32_t rank)
+bool weft_root_welcome(const weft_root_table_t *table, uint32_t rank)
 {
     uint8_t payload[WEFT_WIRE_JOIN_REQUEST];
     uint32_t parent = rank == 0 ? 0 : (rank - 1) / 2;
     weft_join_request_encode(&table->seats[parent].request, payload);
-    weft_root_send(table, table->seats[rank].join, WEFT_FRAME_WELCOME, parent, payload,
-                   sizeof payload);
-}
-
-void weft_root_welcome(const weft_root_table_t *table)
-{
-    for (uint32_t i = 0; i < table->nranks; i++) {
-        weft_root_welcome_one(table, i);
-    }
+    return weft_root_send(table, table->seats[rank].join, WEFT_FRAME_WELCOME, parent, payload,
+                          sizeof payload);
 }
 
 /* Whether ranks that are not connected have not said either that they wait for others. */

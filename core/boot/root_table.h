@@ -79,8 +79,9 @@ bool weft_root_comes_again(const weft_root_table_t *table, const weft_join_reque
 weft_status_t weft_root_read_header(const weft_root_table_t *table, int fd,
                                     weft_root_header_t *header, weft_frame_t *frame);
 
-/* Sends one small frame. A peer whose empty buffer does not take it is as good as gone. */
-void weft_root_send(const weft_root_table_t *table, int fd, uint32_t type, uint32_t from,
+/* Sends one small frame. A peer whose empty buffer does not take it is as good as gone. False: the
+ * connection is broken. That is told once: reads find the end of the stream. */
+bool weft_root_send(const weft_root_table_t *table, int fd, uint32_t type, uint32_t from,
                     const uint8_t *payload, uint32_t bytes);
 void weft_root_send_error(const weft_root_table_t *table, int fd, const weft_error_t *error);
 /* Tells one that comes when all have joined that its id is stale, and closes its connection. */
@@ -111,9 +112,8 @@ void weft_root_watch_process(const weft_root_table_t *table, weft_root_seat_t *s
 /* True if the process of a seat can be seen, and is not there any more. */
 bool weft_root_has_ended(const weft_root_table_t *table, const weft_root_seat_t *seat);
 
-/* Tells a rank its parent in the tree; tells each. All have arrived. */
-void weft_root_welcome_one(const weft_root_table_t *table, uint32_t rank);
-void weft_root_welcome(const weft_root_table_t *table);
+/* Tells a rank its parent in the tree. All have arrived. False: its connection is broken. */
+bool weft_root_welcome(const weft_root_table_t *table, uint32_t rank);
 
 /* Writes "3, 5-7" for the ranks that are not ready if `welcomed`, else have not arrived, else
  * (while ids are exchanged) have not even claimed. Of those that are not ready, ranks that said

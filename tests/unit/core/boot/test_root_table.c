@@ -169,6 +169,23 @@ static void a_header_in_pieces_is_put_together(void **state)
     scene_end(&scene);
 }
 
+/* The send takes the error of the socket, and a read after it would find the end of the stream. */
+static void a_welcome_finds_that_a_connection_is_broken(void **state)
+{
+    scene_t scene = {.far = {-1, -1, -1}};
+    int ends[2];
+    (void)state;
+    scene_fail(&scene, WEFT_ERR_LINK);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+    scene.table.seats[1].join = ends[0];
+    assert_true(weft_root_welcome(&scene.table, 1));
+    close(ends[1]);
+    assert_false(weft_root_welcome(&scene.table, 1));
+    close(ends[0]);
+    scene.table.seats[1].join = -1;
+    scene_end(&scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -177,6 +194,7 @@ int main(void)
         cmocka_unit_test(the_own_process_is_told_in_the_end_whoever_is_missing),
         cmocka_unit_test(who_waits_for_a_neighbour_is_not_missed),
         cmocka_unit_test(a_header_in_pieces_is_put_together),
+        cmocka_unit_test(a_welcome_finds_that_a_connection_is_broken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -559,22 +559,6 @@ static void root_run(void *arg)
     root_destroy(root);
 }
 
-static weft_status_t root_make_id(const weft_boot_settings_t *settings, weft_id_t *id)
-{
-    double life = settings->init_timeout;
-    id->created = (uint32_t)weft_os_wall_s();
-    id->life = life > 0 && life < 1e9 ? (uint32_t)life + 1 : 0;
-    id->count = weft_os_addrs(settings->interface, id->addrs, WEFT_ID_ADDRS);
-    weft_status_t status = id->count > 0 ? WEFT_OK : weft_error_record()->status;
-    if (status == WEFT_OK) {
-        status = weft_os_random(id->secret, sizeof id->secret);
-    }
-    if (status == WEFT_OK) {
-        status = weft_os_random(id->nonce, sizeof id->nonce);
-    }
-    return status;
-}
-
 weft_status_t weft_boot_root_start(const weft_boot_settings_t *settings, weft_id_t *id,
                                    uint16_t port)
 {
@@ -604,19 +588,5 @@ weft_status_t weft_boot_root_start(const weft_boot_settings_t *settings, weft_id
     if (status != WEFT_OK) {
         root_destroy(root);
     }
-    return status;
-}
-
-weft_status_t weft_boot_id_create(const weft_boot_settings_t *settings, weft_unique_id_t *out)
-{
-    weft_id_t id = {0};
-    weft_status_t status = root_make_id(settings, &id);
-    if (status == WEFT_OK) {
-        status = weft_boot_root_start(settings, &id, 0);
-    }
-    if (status == WEFT_OK) {
-        weft_id_encode(&id, out);
-    }
-    weft_id_wipe(&id);
     return status;
 }

@@ -15,7 +15,5 @@
  * use; ERR_RESOURCE, ERR_SYSTEM. */
 weft_status_t weft_boot_root_start(const weft_boot_settings_t *settings, weft_id_t *id,
                                    uint16_t port);
-/* As weft_unique_id_create(). Starts the root's thread. */
-weft_status_t weft_boot_id_create(const weft_boot_settings_t *settings, weft_unique_id_t *out);
 
 #endif

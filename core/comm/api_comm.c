@@ -8,7 +8,7 @@
 #include "core/base/coll.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
-#include "core/boot/join_root.h"
+#include "core/boot/id_create.h"
 #include "core/boot/unique_id.h"
 #include "core/comm/args_check.h"
 #include "core/comm/call.h"

@@ -11,7 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/boot/join_request.h"
-#include "core/boot/join_root.h"
+#include "core/boot/id_create.h"
 #include "core/comm/comm_create.h"
 #include "core/comm/consensus_run.h"
 #include "core/comm/engine.h"

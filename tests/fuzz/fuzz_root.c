@@ -7,7 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/boot/auth.h"
-#include "core/boot/join_root.h"
+#include "core/boot/id_create.h"
 #include "core/os/os.h"
 #include "hostile.h"
 #include "turns.h"

@@ -19,7 +19,7 @@
 #include "core/boot/boot.h"
 #include "core/boot/connector.h"
 #include "core/boot/join_request.h"
-#include "core/boot/join_root.h"
+#include "core/boot/id_create.h"
 #include "core/boot/wire.h"
 #include "core/os/os.h"
 

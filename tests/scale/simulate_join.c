@@ -23,7 +23,7 @@
 #include "core/boot/boot_state.h"
 #include "core/boot/exchange.h"
 #include "core/boot/join.h"
-#include "core/boot/join_root.h"
+#include "core/boot/id_create.h"
 #include "core/os/os.h"
 #include "tests/scale/simulate_join_wraps.h"
 #include "tests/scale/simulated_process.h"

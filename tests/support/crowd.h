@@ -6,7 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/boot/join.h"
-#include "core/boot/join_root.h"
+#include "core/boot/id_create.h"
 
 typedef struct crowd crowd_t;
 

@@ -18,7 +18,7 @@
 
 #include "core/boot/boot_state.h"
 #include "core/boot/join.h"
-#include "core/boot/join_root.h"
+#include "core/boot/id_create.h"
 #include "core/os/os.h"
 
 typedef struct child {

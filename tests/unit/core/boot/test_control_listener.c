@@ -22,7 +22,7 @@
 #include "core/boot/auth.h"
 #include "core/boot/join_request.h"
 #include "core/boot/connector.h"
-#include "core/boot/join_root.h"
+#include "core/boot/id_create.h"
 #include "core/os/os.h"
 
 static weft_id_t opened(const crowd_t *crowd)

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "core/base/error.h"
-#include "core/boot/join_root.h"
+#include "core/boot/id_create.h"
 #include "core/boot/unique_id.h"
 #include "core/os/os.h"
 

@@ -120,8 +120,6 @@ static void only_large_payloads_may_be_elsewhere(void **state)
     weft_mapped_port_set_payloads(&f->receive, small, SMALL, slots);
     assert_false(weft_port_may_be_apart(&f->receive.port, SMALL));
     assert_true(weft_port_may_be_apart(&f->receive.port, SMALL + 1));
-    assert_true(weft_port_always_copies(&f->send.port, SMALL));
-    assert_false(weft_port_always_copies(&f->send.port, SMALL + 1));
 }
 
 static void a_payload_that_is_not_apart_has_no_descriptor(void **state)

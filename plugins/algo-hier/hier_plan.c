@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Three plans. Inside a host chunks go one at a time: a rank sends its chunk to all who want it, then
- * takes what is sent to it. Whoever is furthest behind finds its queues empty and can send, so
- * nothing hangs as long as a chunk has no more slices than a queue has slots. Sending a whole piece
- * before taking anything would hang as soon as a piece is longer than a queue.
+ * Three plans. Inside a host a rank sends in one lane and takes in another, chunk after chunk: a wait
+ * for one chunk does not keep the next from leaving. Whoever is furthest behind finds its queues empty
+ * and can send, so nothing hangs as long as a chunk has no more slices than a queue has slots. Sending a
+ * whole piece before taking anything, in one lane, would hang as soon as a piece is longer than a queue.
  *
  * The phases of a pass are lanes, tied by barriers, so that the hosts exchange one pass while the next
  * one is being gathered and the last one is being spread. What crosses a barrier lies in OUT, which
@@ -34,40 +34,57 @@ static void hier_plan_meet_heads(const hier_t *hier, int up)
     }
 }
 
-/* Every rank sends piece j to head j, which folds it into OUT. */
-static void hier_plan_gather_pieces(const hier_t *hier, uint32_t sum)
+/* Every rank sends piece j to head j, or takes it from there. */
+static void hier_plan_exchange_pieces(const hier_t *hier, int up)
+{
+    hier_ports(hier, hier->layout->heads, up ? CHANNEL_UP : CHANNEL_DOWN, up ? 1 : 0);
+    hier_chunks_begin(hier);
+    hier_plan_meet_heads(hier, up);
+    hier_chunks_end(hier);
+}
+
+/* Head j folds what all ranks of its host send of piece j into OUT. */
+static void hier_plan_fold_piece(const hier_t *hier, uint32_t sum)
 {
     const hier_layout_t *layout = hier->layout;
-    int is_head = layout->index < layout->heads;
-    hier_ports(hier, layout->heads, CHANNEL_UP, 1);
-    hier_ports(hier, is_head ? layout->locals : 0, CHANNEL_UP, 0);
+    hier_ports(hier, layout->locals, CHANNEL_UP, 0);
     hier_chunks_begin(hier);
-    hier_plan_meet_heads(hier, 1);
-    if (is_head) {
-        hier_fold(hier, hier_in_of(hier, layout->index), weft_tmp(sum, 0),
-                  hier_out_of(hier, layout->index));
-    }
+    hier_fold(hier, hier_in_of(hier, layout->index), weft_tmp(sum, 0),
+              hier_out_of(hier, layout->index));
     hier_chunks_end(hier);
 }
 
 /* Head j sends the result of piece j to all. */
-static void hier_plan_spread_pieces(const hier_t *hier)
+static void hier_plan_spread_piece(const hier_t *hier)
 {
-    const hier_layout_t *layout = hier->layout;
-    int is_head = layout->index < layout->heads;
-    hier_ports(hier, is_head ? layout->locals : 0, CHANNEL_DOWN, 1);
-    hier_ports(hier, layout->heads, CHANNEL_DOWN, 0);
+    hier_ports(hier, hier->layout->locals, CHANNEL_DOWN, 1);
     hier_chunks_begin(hier);
-    if (is_head) {
-        hier_spread(hier, hier_out_of(hier, layout->index), none);
-    }
-    hier_plan_meet_heads(hier, 0);
+    hier_spread(hier, hier_out_of(hier, hier->layout->index), none);
     hier_chunks_end(hier);
 }
 
-/* Lane 0 gathers, lane 1 works between hosts, lane 2 spreads; ranks that are not heads have the first
- * and the last only. Cost per rank, l ranks on each of h hosts: 2(l−1)/l blocks inside the host, and
- * between hosts what the other algorithm sends for 1/l of a block. */
+/* The lanes of a head behind that in which it sends. It takes results when it has its own: a lane that
+ * waits for memory would keep the rank from seeing what comes from other hosts. */
+static void hier_plan_head(hier_t *hier, uint32_t between, uint32_t sum)
+{
+    uint32_t others = hier->layout->heads - 1;
+    weft_operand_t piece = weft_out(hier->layout->index * hier->k, 0);
+    hier_new_lane(hier);
+    hier_plan_fold_piece(hier, sum);
+    hier_join_lanes(hier, 1);
+    hier->builder->call(hier->builder, hier->lane, between, piece, piece, 0, CHANNEL_BETWEEN);
+    hier_join_lanes(hier, others > 0 ? 2 : 1);
+    hier_plan_spread_piece(hier);
+    if (others > 0) {
+        hier->lane++;
+        hier_plan_exchange_pieces(hier, 0);
+    }
+}
+
+/* The first lane sends pieces to heads and the last one takes results; those between them are of
+ * heads. The only head of a host has neither. Cost per rank, l ranks on each of h hosts: 2(l−1)/l blocks
+ * inside the host, and between hosts what the other algorithm sends for 1/l of a block; two waits inside
+ * the host. */
 void hier_all_reduce(const hier_job_t *job)
 {
     const hier_layout_t *layout = job->layout;
@@ -77,21 +94,21 @@ void hier_all_reduce(const hier_job_t *job)
     uint32_t between =
         hier_ask_between(&hier, job, hier_group(layout, is_head ? layout->index : 0), 0, &tmp);
     b->grid(b, layout->heads * hier.k, tmp + 1);
-    hier_new_lane(&hier);
     if (layout->locals == 1) {
+        hier_new_lane(&hier);
         b->call(b, hier.lane, between, weft_in(0, 0), weft_out(0, 0), 0, CHANNEL_BETWEEN);
         return;
     }
-    hier_plan_gather_pieces(&hier, tmp);
+    if (layout->heads > is_head) {
+        hier_new_lane(&hier);
+        hier_plan_exchange_pieces(&hier, 1);
+    }
     if (is_head) {
-        weft_operand_t part = weft_out(layout->index * hier.k, 0);
-        hier_join_lane(&hier);
-        b->call(b, hier.lane, between, part, part, 0, CHANNEL_BETWEEN);
-        hier_join_lane(&hier);
+        hier_plan_head(&hier, between, tmp);
     } else {
         hier_new_lane(&hier);
+        hier_plan_exchange_pieces(&hier, 0);
     }
-    hier_plan_spread_pieces(&hier);
 }
 
 /* Lane 0 of a leader works between hosts, the other lane spreads inside the host. */
@@ -111,7 +128,7 @@ void hier_broadcast(const hier_job_t *job)
         if (layout->locals == 1) {
             return;
         }
-        hier_join_lane(&hier);
+        hier_join_lanes(&hier, 1);
         hier_ports(&hier, layout->locals, CHANNEL_DOWN, 1);
     } else {
         hier_port(&hier, leader, CHANNEL_DOWN, 0);

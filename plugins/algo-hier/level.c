@@ -99,14 +99,19 @@ uint32_t hier_together(const hier_t *hier, uint32_t left)
     return members;
 }
 
-void hier_join_lane(hier_t *hier)
+void hier_join_lanes(hier_t *hier, uint32_t count)
 {
     weft_plan_builder_t *b = hier->builder;
-    uint32_t first = hier->lane;
+    uint32_t before = hier->lane;
     hier_new_lane(hier);
-    uint64_t both = UINT64_C(1) << first | UINT64_C(1) << hier->lane;
-    b->bar(b, first, both);
-    b->bar(b, hier->lane, both);
+    for (uint32_t i = 1; i < count; i++) {
+        (void)b->lane(b);
+    }
+    uint64_t all = UINT64_C(1) << before | ((UINT64_C(1) << count) - 1) << hier->lane;
+    b->bar(b, before, all);
+    for (uint32_t i = 0; i < count; i++) {
+        b->bar(b, hier->lane + i, all);
+    }
 }
 
 void hier_fold(const hier_t *hier, weft_operand_t own, weft_operand_t sum, weft_operand_t result)

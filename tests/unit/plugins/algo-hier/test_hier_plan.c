@@ -14,6 +14,7 @@
 
 #include "core/base/error.h"
 #include "core/os/os.h"
+#include "core/plan/network_walk.h"
 #include "core/plan/topo_view.h"
 #include "core/plan/verify.h"
 #include "tests/support/plan_fixture.h"
@@ -389,10 +390,31 @@ static void many_hosts_make_no_long_plans(void **state)
     assert_int_equal(weft_plan_emit(hier_ring.ops, hier_ring.algo, &call, &view, &finder, &plan),
                      WEFT_OK);
     assert_int_equal(plan->k, HOSTS * LOCAL);
-    assert_int_equal(plan->nlanes, 3);
+    assert_int_equal(plan->nlanes, 5);
     assert_int_equal(plan->nports, 2 * 2 * (LOCAL - 1) + 2);
     assert_in_range(plan->nmoves, 1, 60);
     weft_plan_destroy(plan);
+}
+
+/* Four chunks of a piece leave one behind the other, whatever arrives meanwhile. */
+static void one_chunk_is_waited_for_each_way_inside_a_host(void **state)
+{
+    (void)state;
+    static const uint32_t host[] = {0, 0, 1, 1, 2, 2, 3, 3};
+    weft_plan_t **plans = emit(&hier_ring, "aabbccdd", WEFT_ALL_REDUCE, 0);
+    weft_network_t net;
+    weft_network_result_t result;
+    assert_non_null(plans);
+    assert_int_equal(weft_network_init(&net, 8, host), WEFT_OK);
+    for (uint32_t rank = 0; rank < 8; rank++) {
+        assert_int_equal(weft_network_add(&net, plans[rank], false), WEFT_OK);
+    }
+    assert_int_equal(weft_network_price(&net, 4, 8, &result), WEFT_OK);
+    assert_int_equal(result.verdict, WEFT_VERDICT_OK);
+    assert_int_equal(result.cost.fill.hops[WEFT_LEVEL_INSIDE], 2);
+    assert_int_equal(result.cost.fill.hops[WEFT_LEVEL_BETWEEN], 6);
+    weft_network_fini(&net);
+    plan_fixture_free(plans, 8);
 }
 
 static void ranks_that_are_no_heads_have_no_port_to_other_hosts(void **state)
@@ -458,6 +480,7 @@ int main(void)
         cmocka_unit_test(no_more_crosses_an_outer_level_than_must),
         cmocka_unit_test(a_part_of_a_host_can_count_as_a_host),
         cmocka_unit_test(many_hosts_make_no_long_plans),
+        cmocka_unit_test(one_chunk_is_waited_for_each_way_inside_a_host),
         cmocka_unit_test(ranks_that_are_no_heads_have_no_port_to_other_hosts),
         cmocka_unit_test(one_level_is_refused_with_the_reason),
         cmocka_unit_test(an_algorithm_that_cannot_work_between_hosts_says_why),

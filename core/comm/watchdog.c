@@ -26,7 +26,15 @@ static bool watchdog_has_left(const weft_comm_state_t *state, int32_t peer)
 static void watchdog_fail_link(weft_comm_state_t *state)
 {
     const weft_error_t *error = &state->stall.link_error;
-    if (error->status == WEFT_ERR_PEER_DEAD && error->peer >= 0) {
+    *weft_error_record() = *error;
+    const weft_transport_t *lost = weft_links_avoid_lost(state->links);
+    if (lost != NULL) {
+        weft_fail(WEFT_ERR_LINK, 0,
+                  "device %s of %s failed: %s; weft_comm_revoke() and weft_comm_shrink() make a "
+                  "communicator over its other devices",
+                  lost->props.name, lost->loaded->plugin->name, error->text);
+        weft_error_record()->os_errno = error->os_errno; /* its words are in the text */
+    } else if (error->status == WEFT_ERR_PEER_DEAD && error->peer >= 0) {
         weft_fail(WEFT_ERR_LINK, error->os_errno,
                   "the connection to rank %d broke, and its process is not known to have ended: %s",
                   (int)error->peer, error->text);

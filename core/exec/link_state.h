@@ -54,6 +54,15 @@ struct weft_links {
     bool making;           /* somebody waits for a link */
 };
 
+/* Returns how many devices reach the peer of a link. */
+static inline uint32_t weft_link_devices(const weft_links_t *links, const weft_link_t *link)
+{
+    uint32_t count;
+    (void)weft_transports_spread(links->setup.transports, links->setup.family[link->node.peer],
+                                 link->node.channel, 0, &count);
+    return count;
+}
+
 static inline const weft_transport_t *weft_links_transport(const weft_links_t *links, uint32_t i)
 {
     return weft_transports_get(links->setup.transports, i);

@@ -380,36 +380,36 @@ static weft_status_t links_link_begin_conn(weft_links_t *links, weft_link_t *lin
     return weft_plugin_status(transport->loaded, "connect_begin", WEFT_RETURNS_FINAL, status);
 }
 
-/* Returns whether another device to the peer was not tried yet. */
-static bool links_link_can_move(const weft_links_t *links, const weft_link_t *link)
+/* Goes on to the next device. The link may have begun at another one than its own, so it comes round. */
+static void links_link_move(const weft_links_t *links, weft_link_t *link)
 {
-    bool other;
     const weft_links_setup_t *setup = &links->setup;
-    uint32_t peer = setup->family[link->node.peer], number = link->node.channel;
-    uint32_t first = weft_transports_spread(setup->transports, peer, number, 0, &other);
-    return other &&
-           weft_transports_spread(setup->transports, peer, number, link->moves + 1, NULL) != first;
+    uint32_t before = link->transport, count = weft_link_devices(links, link);
+    while (link->transport == before && link->moves < count) {
+        link->moves++;
+        link->transport = weft_transports_spread(setup->transports, setup->family[link->node.peer],
+                                                 link->node.channel, link->moves, NULL);
+    }
+    link->tries = 0;
 }
 
-/* Decides what follows a failed try. Returns OK if there will be another, else the failure. */
+/* Decides what follows a failed try. Returns OK if there will be another, else the failure. After a try
+ * that took long nobody knows whether the peer is late or the device fails: another one may tell. */
 static weft_status_t links_link_try_again(weft_links_t *links, weft_link_t *link,
                                           weft_status_t status)
 {
     uint64_t now = weft_os_clock_ns();
-    bool expired = now - link->begun > PATIENT_NS;
-    link->tries = expired ? 0 : link->tries + 1;
-    if (status != WEFT_ERR_LINK || (link->tries == TRIES && !links_link_can_move(links, link))) {
+    uint32_t devices = weft_link_devices(links, link);
+    bool expired = now - link->begun > PATIENT_NS, moves = devices > 1 && link->moves < devices;
+    link->tries = !expired ? link->tries + 1 : moves ? TRIES : 0;
+    if (status != WEFT_ERR_LINK || (link->tries == TRIES && !moves)) {
         return status;
     }
     weft_log(WEFT_LOG_INFO, "links", "rank %u to %u: %s; trying again", links->setup.rank,
              link->node.peer, weft_error_record()->text);
     links_link_close_conn(links, link);
     if (link->tries == TRIES) {
-        link->tries = 0;
-        link->moves++;
-        link->transport =
-            weft_transports_spread(links->setup.transports, links->setup.family[link->node.peer],
-                                   link->node.channel, link->moves, NULL);
+        links_link_move(links, link);
     }
     link->retry_at = now + (RETRY_NS << 2 * link->tries);
     return WEFT_OK;

@@ -193,6 +193,26 @@ weft_port_t *weft_links_lost(const weft_links_t *links)
     return entry != NULL ? entry->port : NULL;
 }
 
+/* A peer that has closed its end (PEER_DEAD) may have had a reason that is not the device's. */
+static bool links_link_failed(const weft_link_t *link)
+{
+    return link->state == WEFT_LINK_READY &&
+           (link->send.head.broken == WEFT_ERR_LINK || link->receive.head.broken == WEFT_ERR_LINK);
+}
+
+const weft_transport_t *weft_links_avoid_lost(weft_links_t *links)
+{
+    const weft_transport_t *lost = NULL;
+    for (weft_link_t *link = links != NULL ? links->first : NULL; link != NULL; link = link->next) {
+        if (links_link_failed(link) && weft_link_devices(links, link) > 1) {
+            weft_transports_avoid(links->setup.transports, link->transport,
+                                  weft_error_record()->text);
+            lost = weft_transports_get(links->setup.transports, link->transport);
+        }
+    }
+    return lost;
+}
+
 weft_status_t weft_links_announce_windows(weft_links_t *links)
 {
     weft_status_t status = WEFT_OK;

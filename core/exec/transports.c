@@ -45,6 +45,7 @@ struct weft_transports {
     uint8_t *infos;    /* connect info of all ranks */
     uint8_t *serving;  /* per rank: index of the transport */
     weft_link_ways_t ways;
+    weft_avoided_t avoided;
     weft_transports_user_t *users;
     early_t *early;
     kept_t *kept;
@@ -250,17 +251,11 @@ const weft_transport_t *weft_transports_get(const weft_transports_t *transports,
     return &transports->entry[i];
 }
 
-/* An address that is longer than the ABI allows counts as none. */
-static uint8_t transports_address_bytes(const weft_net_address_t *address)
-{
-    return address->bytes <= WEFT_NET_ADDRESS_MAX ? (uint8_t)address->bytes : 0;
-}
-
 weft_connect_layout_t weft_transports_own_layout(const weft_transports_t *transports)
 {
     weft_connect_layout_t layout = {{0}};
     for (uint32_t i = 0; i < transports->count; i++) {
-        layout.bytes[i] = transports_address_bytes(&transports->entry[i].address);
+        layout.bytes[i] = weft_transport_address_bytes(&transports->entry[i].address);
     }
     return layout;
 }
@@ -282,7 +277,7 @@ void weft_transports_connect_info(const weft_transports_t *transports, uint8_t *
     for (uint32_t i = 0; i < transports->count; i++) {
         const weft_net_address_t *address = &transports->entry[i].address;
         uint8_t *at = info + weft_connect_bytes(&transports->layout, i);
-        uint8_t bytes = transports_address_bytes(address);
+        uint8_t bytes = weft_transport_address_bytes(address);
         if (bytes > 0) {
             at[0] = bytes;
             memcpy(at + 1, address->data, bytes);
@@ -383,26 +378,32 @@ uint32_t weft_transports_number(const weft_transports_t *transports, uint32_t pe
 }
 
 uint32_t weft_transports_spread(const weft_transports_t *transports, uint32_t peer, uint32_t number,
-                                uint32_t tries, bool *other_p)
+                                uint32_t tries, uint32_t *count_p)
 {
-    uint32_t found[WEFT_TRANSPORT_DEVICES], count = 0;
     uint32_t first = transports->serving[peer];
-    found[count++] = first;
+    uint32_t found[WEFT_TRANSPORT_DEVICES] = {first}, count = 1;
     for (uint32_t i = first + WEFT_TRANSPORT_PLUGINS; i < transports->count;
          i += WEFT_TRANSPORT_PLUGINS) {
         if (transports_reaches(transports, i, peer)) {
             found[count++] = i;
         }
     }
-    if (other_p != NULL) {
-        *other_p = count > 1;
+    if (count_p != NULL) {
+        *count_p = count;
     }
     const char *nic = weft_link_nic(&transports->ways, transports->rank, peer, number);
     uint32_t at = weft_link_turn(number);
     for (uint32_t i = 0; nic != NULL && i < count; i++) {
         at = weft_link_is_nic(transports->entry[found[i]].props.name, nic) ? i : at;
     }
-    return found[(at + tries) % count];
+    return tries == 0 ? weft_avoided_pass_over(&transports->avoided, found, count, at)
+                      : found[(at + tries) % count];
+}
+
+void weft_transports_avoid(weft_transports_t *transports, uint32_t index, const char *why)
+{
+    const weft_transport_t *t = &transports->entry[index];
+    weft_avoided_add(&transports->avoided, index, t->loaded->plugin->name, t->props.name, why);
 }
 
 uint64_t weft_transports_table_bytes(const weft_transports_t *transports)

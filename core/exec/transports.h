@@ -12,6 +12,7 @@
 
 #include <weft/plugin/net.h>
 
+#include "core/exec/avoided.h"
 #include "core/exec/link_ways.h"
 #include "core/exec/payload_location.h"
 #include "core/os/os.h"
@@ -22,6 +23,8 @@
 #define WEFT_TRANSPORT_PLUGINS 8u
 #define WEFT_TRANSPORT_DEVICES 4u
 #define WEFT_TRANSPORTS_MAX (WEFT_TRANSPORT_PLUGINS * WEFT_TRANSPORT_DEVICES)
+
+_Static_assert(WEFT_AVOIDED_MAX >= WEFT_TRANSPORTS_MAX, "each can be avoided");
 
 /* A transport in use, which is one device of a plugin. Constant once it is open. All zero: there is
  * no such device. */
@@ -40,6 +43,12 @@ typedef struct weft_transport {
     weft_net_props_t props;
     weft_net_address_t address;
 } weft_transport_t;
+
+/* Returns the bytes of an address; one that is longer than the ABI allows counts as none. */
+static inline uint8_t weft_transport_address_bytes(const weft_net_address_t *address)
+{
+    return address->bytes <= WEFT_NET_ADDRESS_MAX ? (uint8_t)address->bytes : 0;
+}
 
 /* What the connector tells the acceptor, under the authentication. Ranks are the communicator's. */
 typedef struct weft_conn_label {
@@ -126,10 +135,14 @@ uint32_t weft_transports_number(const weft_transports_t *transports, uint32_t pe
 /* Returns the index of the transport for link number `number` to that rank, the first time that it
  * is tried (`tries` 0) or after as many tries on others. The devices of the serving plugin that
  * reach the device of the same index there take turns, beginning with the NIC of the link's way if
- * it is one of them, else at a device that follows from the number. `other_p` may be NULL; else
- * *other_p tells whether there is more than one. */
+ * it is one of them, else at a device that follows from the number. The first time, those that are
+ * avoided are passed over if there is another. `count_p` may be NULL; else *count_p is how many
+ * devices there are. */
 uint32_t weft_transports_spread(const weft_transports_t *transports, uint32_t peer, uint32_t number,
-                                uint32_t tries, bool *other_p);
+                                uint32_t tries, uint32_t *count_p);
+/* Notes that a device has failed: for a minute new links of all communicators begin at others.
+ * Warns once in that time; `why` is what is said. */
+void weft_transports_avoid(weft_transports_t *transports, uint32_t index, const char *why);
 /* Copies the address of rank `peer` of the family on transport `index`. */
 void weft_transports_address(const weft_transports_t *transports, uint32_t peer, uint32_t index,
                              weft_net_address_t *address);

@@ -58,7 +58,9 @@ static const weft_option_t options[] = {
      .type = WEFT_OPT_DURATION,
      .offset = offsetof(sock_config_t, rail_patience),
      .value = "1s",
-     .help = "how long a rail may be silent before its messages go over the others",
+     .help =
+         "how long a rail may be silent before its messages go over the others; with bond = no, "
+         "ten times as long ends its connections",
      .min = 0.001,
      .max = 3600},
     {.name = "ip_family",
@@ -232,7 +234,7 @@ static weft_status_t net_socket_sock_device_open(weft_net_t *net, uint32_t index
         return WEFT_ERR_RESOURCE;
     }
     *device = (weft_net_device_t){.host = host, .net = net};
-    net_socket_sock_part(net, index, &device->local);
+    device->apart = net_socket_sock_part(net, index, &device->local) > 1;
     device->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (device->epoll < 0) {
         status = host->set_error(host, WEFT_ERR_RESOURCE, errno, "epoll_create1");

@@ -11,6 +11,7 @@
 #ifndef WEFT_PLUGINS_NET_SOCKET_H
 #define WEFT_PLUGINS_NET_SOCKET_H
 
+#include <netinet/tcp.h>
 #include <stdbool.h>
 
 #include <weft/plugin/net.h>
@@ -101,18 +102,26 @@ typedef struct sock_chunk {
     uint64_t length;
 } sock_chunk_t;
 
+/* Returns whether TCP repeats what the peer's system does not answer. One probe of a closed window may be
+ * on its way; an answer sets the count to 0. */
+static inline bool sock_info_repeats(const struct tcp_info *info)
+{
+    return info->tcpi_retransmits > 0 || info->tcpi_probes > 1;
+}
+
 typedef struct sock_stream {
     weft_net_conn_t *conn;
     int fd;
-    uint32_t armed; /* EPOLL* events that the device's epoll set watches for; 0: not in it */
-    bool sends;     /* carries our large messages: see sock_stream_takes() */
-    bool receives;  /* the peer may send on it */
-    bool ended;     /* the peer will send no more */
-    bool blocked;   /* the kernel takes no more bytes now */
-    bool stalled;   /* the next chunk is for a receive that is not posted yet */
-    bool mute;      /* with several rails: the kernel takes nothing any more */
-    bool eager;     /* is asked in every visit */
-    uint32_t quiet; /* visits since it last brought something */
+    uint32_t armed;     /* EPOLL* events that the device's epoll set watches for; 0: not in it */
+    bool sends;         /* carries our large messages: see sock_stream_takes() */
+    bool receives;      /* the peer may send on it */
+    bool ended;         /* the peer will send no more */
+    bool blocked;       /* the kernel takes no more bytes now */
+    bool stalled;       /* the next chunk is for a receive that is not posted yet */
+    bool mute;          /* with several rails: the kernel takes nothing any more */
+    bool eager;         /* is asked in every visit */
+    uint32_t quiet;     /* visits since it last brought something */
+    uint64_t silent_ns; /* without rails: since when it is silent; 0: it is not */
 
     sock_chunk_t out[SOCK_BATCH];
     uint32_t out_count;
@@ -148,6 +157,7 @@ struct weft_net_device {
     uint32_t timed;      /* connections that poll() visits without an event: conn->timed */
     uint32_t unanswered; /* connections with rails->unanswered */
     uint64_t watched_ns;
+    bool apart; /* one of several: without it there are others */
     int epoll;
 };
 

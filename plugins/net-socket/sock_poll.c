@@ -10,6 +10,7 @@
 #include "sock_conn.h"
 #include "sock_op.h"
 #include "sock_rails.h"
+#include "sock_silence.h"
 #include "sock_stream.h"
 #include "sock_watch.h"
 
@@ -130,6 +131,9 @@ weft_status_t sock_poll(weft_net_device_t *device, weft_net_completion_t *comple
 {
     if (device->unanswered > 0) {
         sock_rails_watch(device);
+    }
+    if (device->apart && device->busy > 0) {
+        sock_silence_watch(device);
     }
     bool many = device->busy > SWEEP_MAX;
     if (many && !device->many) {

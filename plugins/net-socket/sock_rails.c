@@ -337,8 +337,7 @@ static void rails_look_at(sock_stream_t *stream, uint64_t now, rails_look_t *loo
     }
     look->unanswered = look->unanswered || info.tcpi_unacked > 0 || info.tcpi_probes > 0 ||
                        stream->out_at < stream->out_count;
-    /* One probe may be on its way; an answer sets the count to 0. */
-    bool repeats = info.tcpi_retransmits > 0 || info.tcpi_probes > 1;
+    bool repeats = sock_info_repeats(&info);
     track->silent_ns = !repeats ? 0 : track->silent_ns == 0 ? now : track->silent_ns;
     if (repeats && now - track->silent_ns >= patience) {
         look->silent |= rails_bit(stream);

@@ -93,3 +93,31 @@ for way in swallow down; do
     cat "$work/err0" "$work/err1" >"$work/err"
     says err 'goes on without'
 done
+
+# Where each interface is a device, a call fails when one fails. The error names it; all ranks live, and what
+# they shrink to keeps to the other.
+mkdir -m 700 "$work/apart"
+pids=()
+for number in 1 0; do
+    rails_rank $prefix $number "$work/apart" "$build/bin/rail_lost" 400 --set net-socket.bond=no \
+        --set net-socket.devices==r0,r3 --set net-socket.rail_patience=0.1s --set plan.channels=2 \
+        >"$work/out$number" 2>"$work/err$number" &
+    pids+=($!)
+done
+begun=$(rail_bytes $prefix 3)
+for ((i = 0; i < 600; i++)); do
+    [ $(($(rail_bytes $prefix 3) - begun)) -lt 3000000 ] || break
+    sleep 0.05
+done
+rail_swallow $prefix 3
+for pid in "${pids[@]}"; do
+    wait "$pid" || job_failed apart 0
+done
+cat "$work/out0" "$work/out1" >"$work/out"
+[ "$(grep -c 'ERR_LINK: device r3 of net-socket failed: .*has not answered over r3.*weft_comm_shrink' "$work/out")" -eq 2 ] ||
+    die "the error does not say what failed"
+for number in 0 1; do
+    [ "$(grep -c 'warn net-socket: device r3 failed' "$work/err$number")" -le 1 ] || die "it is told more than once"
+done
+grep -q 'warn net-socket: device r3 failed; for a minute new links use other devices' "$work/err0" "$work/err1" ||
+    die "no warning"

@@ -26,20 +26,20 @@ struct weft_net_conn {
     struct weft_net_device *device;
 };
 
-static struct weft_net_device device;
-static weft_transport_t transport;
+static struct weft_net_device device, second;
+static weft_transport_t transport, another;
+static uint32_t begins_at, devices = 1;
 
 uint32_t weft_transports_count(const weft_transports_t *all)
 {
     (void)all;
-    return 1;
+    return devices;
 }
 
 const weft_transport_t *weft_transports_get(const weft_transports_t *all, uint32_t i)
 {
     (void)all;
-    (void)i;
-    return &transport;
+    return i == 0 ? &transport : &another;
 }
 
 uint32_t weft_transports_index(const weft_transports_t *all, uint32_t peer)
@@ -57,16 +57,22 @@ uint32_t weft_transports_number(const weft_transports_t *all, uint32_t peer, uin
 }
 
 uint32_t weft_transports_spread(const weft_transports_t *all, uint32_t peer, uint32_t number,
-                                uint32_t tries, bool *other_p)
+                                uint32_t tries, uint32_t *count_p)
 {
     (void)all;
     (void)peer;
     (void)number;
-    (void)tries;
-    if (other_p != NULL) {
-        *other_p = false;
+    if (count_p != NULL) {
+        *count_p = devices;
     }
-    return 0;
+    return tries == 0 ? begins_at : tries % devices;
+}
+
+void weft_transports_avoid(weft_transports_t *all, uint32_t index, const char *why)
+{
+    (void)all;
+    (void)index;
+    (void)why;
 }
 
 void weft_transports_address(const weft_transports_t *all, uint32_t peer, uint32_t i,
@@ -195,6 +201,25 @@ static void a_link_that_fails_at_each_try_is_lost_and_stays_so(void **state)
     assert_int_equal(device.closed, TRIES);
 }
 
+/* It begins at the second, since the first has failed before. */
+static void a_link_tries_every_device_before_it_is_lost(void **state)
+{
+    (void)state;
+    devices = 2;
+    begins_at = 1;
+    another = (weft_transport_t){.ops = &ops, .loaded = &loaded, .adapter = &second};
+    second = (struct weft_net_device){.answer = WEFT_ERR_LINK};
+    weft_links_t *links = links_of_two(WEFT_ERR_LINK);
+    assert_int_equal(progress_until_lost(links), WEFT_ERR_LINK);
+    assert_int_equal(device.begun, TRIES);
+    assert_int_equal(second.begun, TRIES);
+    weft_links_destroy(links);
+    assert_int_equal(device.closed, TRIES);
+    assert_int_equal(second.closed, TRIES);
+    devices = 1;
+    begins_at = 0;
+}
+
 static void a_refusal_is_not_tried_again(void **state)
 {
     (void)state;
@@ -210,6 +235,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_link_that_fails_at_each_try_is_lost_and_stays_so),
+        cmocka_unit_test(a_link_tries_every_device_before_it_is_lost),
         cmocka_unit_test(a_refusal_is_not_tried_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -210,15 +210,15 @@ static void numbers_take_turns_on_devices(void **state)
 {
     (void)state;
     uint32_t used;
-    bool other;
+    uint32_t count;
     plans[0] = (plan_t){.devices = 3, .reaches = 7};
     plans[1] = (plan_t){.devices = 1, .reaches = 1};
     weft_transports_t *transports = make(0, &used);
     for (uint32_t number = 0; number < 7; number++) {
         assert_int_equal(device_of(transports, 1, number), number % 3);
     }
-    weft_transports_spread(transports, 1, 0, 0, &other);
-    assert_true(other);
+    weft_transports_spread(transports, 1, 0, 0, &count);
+    assert_int_equal(count, 3);
     assert_int_equal(weft_transports_index(transports, 1), 0);
     finish(transports);
 }
@@ -297,13 +297,13 @@ static void one_device_is_as_ever(void **state)
 {
     (void)state;
     uint32_t used;
-    bool other;
+    uint32_t count;
     plans[0] = (plan_t){.devices = 1, .reaches = 1};
     plans[1] = (plan_t){.devices = 1, .reaches = 1};
     weft_transports_t *transports = make(0, &used);
     assert_int_equal(weft_transports_count(transports), PLUGINS);
-    assert_int_equal(weft_transports_spread(transports, 2, 5, 0, &other), 0);
-    assert_false(other);
+    assert_int_equal(weft_transports_spread(transports, 2, 5, 0, &count), 0);
+    assert_int_equal(count, 1);
     assert_int_equal(used, 1);
     finish(transports);
 }
@@ -318,6 +318,29 @@ static void devices_that_do_not_work_are_passed_over(void **state)
     /* 1 is broken, 2 does not reach. */
     for (uint32_t number = 0; number < 4; number++) {
         assert_int_equal(device_of(transports, 1, number), number % 2 == 0 ? 0 : 3);
+    }
+    finish(transports);
+}
+
+/* Where all have failed they take turns again. */
+static void links_begin_at_devices_that_have_not_failed(void **state)
+{
+    (void)state;
+    uint32_t used;
+    plans[0] = (plan_t){.devices = 3, .reaches = 7};
+    plans[1] = (plan_t){.devices = 1, .reaches = 1};
+    weft_transports_t *transports = make(0, &used);
+    weft_transports_avoid(transports, WEFT_TRANSPORT_PLUGINS, "it is a test");
+    for (uint32_t number = 0; number < 6; number++) {
+        assert_int_equal(device_of(transports, 1, number), number % 3 == 0 ? 0 : 2);
+        /* A link that has tried them all may be wrong about the cause. */
+        assert_int_equal(weft_transports_spread(transports, 1, number, 1, NULL),
+                         (number + 1) % 3 * WEFT_TRANSPORT_PLUGINS);
+    }
+    weft_transports_avoid(transports, 0, "it is a test");
+    weft_transports_avoid(transports, 2 * WEFT_TRANSPORT_PLUGINS, "it is a test");
+    for (uint32_t number = 0; number < 6; number++) {
+        assert_int_equal(device_of(transports, 1, number), number % 3);
     }
     finish(transports);
 }
@@ -389,6 +412,7 @@ int main(void)
         cmocka_unit_test(both_ends_of_a_ring_have_one_number),
         cmocka_unit_test(one_device_is_as_ever),
         cmocka_unit_test(devices_that_do_not_work_are_passed_over),
+        cmocka_unit_test(links_begin_at_devices_that_have_not_failed),
         cmocka_unit_test(a_peer_may_have_fewer),
         cmocka_unit_test(who_reaches_a_peer_by_nothing_hears_why),
         cmocka_unit_test(the_second_plugin_serves_whom_the_first_does_not_reach),

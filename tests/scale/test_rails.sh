@@ -114,7 +114,7 @@ for pid in "${pids[@]}"; do
     wait "$pid" || job_failed apart 0
 done
 cat "$work/out0" "$work/out1" >"$work/out"
-[ "$(grep -c 'ERR_LINK: device r3 of net-socket failed: .*has not answered over r3.*weft_comm_shrink' "$work/out")" -eq 2 ] ||
+[ "$(grep -c 'ERR_LINK: device r3 of net-socket failed: .*weft_comm_shrink' "$work/out")" -eq 2 ] ||
     die "the error does not say what failed"
 for number in 0 1; do
     [ "$(grep -c 'warn net-socket: device r3 failed' "$work/err$number")" -le 1 ] || die "it is told more than once"

@@ -9,6 +9,7 @@
 
 #include "core/base/coll.h"
 #include "core/base/error.h"
+#include "core/comm/figures.h"
 #include "tools/args.h"
 #include "tools/job.h"
 #include "tools/json.h"
@@ -23,9 +24,11 @@ typedef struct why_request {
     weft_op_t op;
     int64_t root, processes;
     why_sizes_t sizes;
-    bool json;
+    bool json, windows;
     tool_settings_t settings;
 } why_request_t;
+
+enum { WHY_WINDOWS = 1 };
 
 static const tool_option_t options_table[] = {
     {'P', "processes", "N", "ask for N ranks on this machine (no launcher needed)", 'P'},
@@ -36,6 +39,7 @@ static const tool_option_t options_table[] = {
     {'r', "root", "RANK", "root of rooted collectives, peer of send_recv [0, of send_recv 1]", 'r'},
     {'A', "algo", "NAME[:X=Y]", "ask of this algorithm: --set plan.algo=NAME[:X=Y,...]",
      TOOL_OPT_ALGO},
+    {0, "windows", NULL, "of a communicator that has a window", WHY_WINDOWS},
     TOOL_OPTIONS_CONFIG,
     {0, "json", NULL, "print JSON", TOOL_OPT_JSON},
     {'h', "help", NULL, "this text", 'h'},
@@ -73,8 +77,25 @@ static void why_print_row(const why_row_t *row, uint64_t element)
     printf("%10s %10s  %-13s %8u  %-24s %-8s %10s %10s  %-24s  %s\n",
            price_size_text(row->counts[0] * element, from),
            price_size_text(row->counts[1] * element, to), a->algo, a->tuner.channels, slices,
-           a->protocol, price_time_text(a->seconds, first), price_time_text(b->seconds, last), next,
+           a->travel, price_time_text(a->seconds, first), price_time_text(b->seconds, last), next,
            why_decided(a));
+}
+
+/* Other protocols than that of the edges, as far as all ranks allow them. */
+static void why_print_protocols(const weft_comm_figures_t *figures)
+{
+    for (uint32_t p = 1; p < WEFT_KERNEL_PROTOCOL_COUNT; p++) {
+        char most[24], alpha[24], more[24];
+        const weft_cost_protocol_t *protocol = &figures->model.protocol[p];
+        if (protocol->edge.beta > 0 && protocol->most >= protocol->least) {
+            printf("#   %s, up to %s: %s a message, %s a further one, %.4g GB/s%s\n",
+                   weft_figures_protocol_name((weft_kernel_protocol_t)p),
+                   price_size_text(protocol->most, most),
+                   price_time_text(protocol->edge.alpha, alpha),
+                   price_time_text(protocol->edge.overhead, more), 1e-9 / protocol->edge.beta,
+                   p == WEFT_KERNEL_PROTOCOL_WHOLE ? ", where buffers lie in windows" : "");
+        }
+    }
 }
 
 static void why_print_table(const why_request_t *request, const weft_comm_figures_t *figures,
@@ -99,6 +120,7 @@ static void why_print_table(const why_request_t *request, const weft_comm_figure
             printf("\n");
         }
     }
+    why_print_protocols(figures);
     if (figures->model.launch > 0) {
         printf("# a launch: %s\n", price_time_text(figures->model.launch, alpha));
     }
@@ -123,7 +145,7 @@ static void why_put_row(json_t *json, const why_row_t *row, uint64_t element)
     json_unsigned(json, "slices", a->tuner.slices);
     json_unsigned(json, "slice_bytes_from", a->tuner.slice_bytes);
     json_unsigned(json, "slice_bytes_to", b->tuner.slice_bytes);
-    json_string(json, "protocol", a->protocol);
+    json_string(json, "protocol", a->travel);
     json_real(json, "seconds_from", a->seconds);
     json_real(json, "seconds_to", b->seconds);
     json_string(json, "next", b->next != NULL ? b->next : "");
@@ -203,6 +225,30 @@ static weft_status_t why_ask(weft_comm_t *comm, const why_request_t *request, ui
     return status;
 }
 
+/* Asks beside a window of one page, where that is wanted. */
+static weft_status_t why_ask_beside(weft_comm_t *comm, const why_request_t *request, uint32_t rank)
+{
+    enum { BYTES = 4096 };
+    void *memory = NULL;
+    weft_window_t *window = NULL;
+    if (!request->windows) {
+        return why_ask(comm, request, rank);
+    }
+    weft_status_t status = weft_mem_alloc_device(comm, BYTES, &memory);
+    if (status == WEFT_OK) {
+        status = weft_window_register(comm, memory, BYTES, &window);
+    }
+    if (status == WEFT_OK) {
+        status = why_ask(comm, request, rank);
+        weft_status_t ended = weft_window_deregister(comm, window);
+        status = status == WEFT_OK ? ended : status;
+    }
+    if (memory != NULL) {
+        weft_mem_free(comm, memory);
+    }
+    return status;
+}
+
 static int why_run(void *arg, uint32_t rank, uint32_t nranks, const weft_unique_id_t *id)
 {
     const why_request_t *request = arg;
@@ -210,7 +256,7 @@ static int why_run(void *arg, uint32_t rank, uint32_t nranks, const weft_unique_
     weft_comm_options_t options = tool_settings_options(&request->settings);
     weft_status_t status = weft_comm_init_rank(&comm, nranks, id, rank, &options);
     if (status == WEFT_OK) {
-        status = why_ask(comm, request, rank);
+        status = why_ask_beside(comm, request, rank);
     }
     int code = status == WEFT_OK ? TOOL_OK
                : rank == 0       ? tool_report(status)
@@ -260,6 +306,9 @@ static bool why_take(why_request_t *request, int id, const char *text)
         return dtype >= 0;
     case TOOL_OPT_JSON:
         request->json = true;
+        return true;
+    case WHY_WINDOWS:
+        request->windows = true;
         return true;
     default:
         return tool_settings_take(&request->settings, id, text);

@@ -15,7 +15,7 @@
 static bool why_rows_are_alike(const weft_select_choice_t *a, const weft_select_choice_t *b)
 {
     return strcmp(a->algo, b->algo) == 0 && a->tuner.slices == b->tuner.slices &&
-           a->tuner.channels == b->tuner.channels && strcmp(a->protocol, b->protocol) == 0 &&
+           a->tuner.channels == b->tuner.channels && strcmp(a->travel, b->travel) == 0 &&
            strcmp(a->tuner.rule, b->tuner.rule) == 0;
 }
 
@@ -116,6 +116,7 @@ uint64_t why_rows_hash(const why_rows_t *rows)
         hash = weft_hash_text(hash, row->choices[0].algo);
         hash = weft_hash_add(weft_hash_add(hash, tuner->slices), tuner->channels);
         hash = weft_hash_add(hash, tuner->slice_bytes);
+        hash = weft_hash_text(hash, row->choices[0].travel);
     }
     return hash;
 }

@@ -133,7 +133,8 @@ static void bundle_fill_program(const weft_comm_state_t *state, uint32_t message
     program->signature = (weft_signature_t){.coll = WEFT_SEND_RECV};
     program->offload = (weft_offload_t){.ops = family->kernel.lanes,
                                         .kernel = family->kernel.instance,
-                                        .queue = state->device_queue};
+                                        .queue = state->device_queue,
+                                        .limits = weft_cost_limits(&family->model)};
     program->dtype = WEFT_UINT8;
     program->op = WEFT_SUM;
     program->elem = 1;
@@ -168,7 +169,7 @@ static weft_status_t bundle_make(weft_comm_state_t *state, const weft_args_t *ar
     if (prepared == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot prepare a bundle");
     }
-    prepared->key = weft_programs_key(args);
+    prepared->key = weft_programs_key(&state->programs, args);
     weft_status_t status = bundle_prepare(state, entries, args->root, prepared);
     if (status != WEFT_OK) {
         weft_prepared_free(prepared);

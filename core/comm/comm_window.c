@@ -193,6 +193,18 @@ static weft_status_t window_exchange_offers(weft_comm_state_t *state, weft_windo
     return status;
 }
 
+/* Calls are chosen anew when the first window comes and when the last one goes. */
+static void window_choose_anew(weft_comm_state_t *state)
+{
+    const weft_cost_protocol_t *whole =
+        &state->self.family->model.protocol[WEFT_KERNEL_PROTOCOL_WHOLE];
+    bool some = false;
+    for (uint32_t w = 0; w < WEFT_LANES_WINDOWS; w++) {
+        some = some || state->windows.own[w] != NULL;
+    }
+    state->programs.whole = some && whole->edge.beta > 0 && whole->most > 0;
+}
+
 weft_status_t weft_comm_open_window(weft_comm_state_t *state, void *memory, uint64_t bytes,
                                     weft_window_t **window_p)
 {
@@ -213,6 +225,7 @@ weft_status_t weft_comm_open_window(weft_comm_state_t *state, void *memory, uint
     } else {
         weft_window_free(&state->self, &state->windows, window);
     }
+    window_choose_anew(state);
     return status;
 }
 
@@ -232,5 +245,6 @@ weft_status_t weft_comm_close_window(weft_comm_state_t *state, weft_window_t *wi
     }
     weft_os_free(all);
     weft_window_free(&state->self, &state->windows, window);
+    window_choose_anew(state);
     return status;
 }

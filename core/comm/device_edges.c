@@ -21,11 +21,14 @@ weft_kernel_path_t weft_device_path(const weft_job_t *job, bool exports, uint32_
                : WEFT_KERNEL_PATH_BUS;
 }
 
-void weft_device_edge(const weft_kernel_props_t *props, const weft_figures_t *given,
-                      const char *kernel, weft_kernel_path_t path, weft_cost_edge_t *edge)
+void weft_device_edge(const weft_device_costs_t *costs, weft_kernel_path_t path,
+                      weft_kernel_protocol_t protocol, weft_cost_edge_t *edge)
 {
-    const weft_kernel_edge_t *told = &props->edge[path];
-    const weft_figures_edge_t *line = weft_figures_find_path(given, kernel, path);
+    const weft_kernel_edge_t *told = protocol == WEFT_KERNEL_PROTOCOL_SIMPLE
+                                         ? &costs->props->edge[path]
+                                         : &costs->props->protocol[path][protocol];
+    const weft_figures_edge_t *line =
+        weft_figures_find_path(costs->given, costs->kernel, path, protocol);
     if (told->bandwidth > 0) {
         edge->alpha = (double)told->latency_ns * 1e-9;
         edge->overhead = weft_cost_overhead(told->latency_ns, told->overhead_ns);
@@ -37,5 +40,20 @@ void weft_device_edge(const weft_kernel_props_t *props, const weft_figures_t *gi
         edge->overhead = line->edge.overhead > 0 ? line->edge.overhead : edge->overhead;
         edge->beta = line->edge.beta > 0 ? line->edge.beta : edge->beta;
         edge->together = line->wire > 0 ? line->wire : edge->together;
+    }
+}
+
+/* A line changes what a protocol costs, not whether the path has it. */
+void weft_device_protocols(const weft_device_costs_t *costs, weft_kernel_path_t path,
+                           weft_cost_protocol_t protocols[WEFT_KERNEL_PROTOCOL_COUNT])
+{
+    for (uint32_t p = 0; p < WEFT_KERNEL_PROTOCOL_COUNT; p++) {
+        const weft_kernel_range_t *range = &costs->props->range[path][p];
+        bool has =
+            p == WEFT_KERNEL_PROTOCOL_SIMPLE || costs->props->protocol[path][p].bandwidth > 0;
+        protocols[p] = (weft_cost_protocol_t){.least = range->least, .most = has ? range->most : 0};
+        if (p != WEFT_KERNEL_PROTOCOL_SIMPLE && has) {
+            weft_device_edge(costs, path, (weft_kernel_protocol_t)p, &protocols[p].edge);
+        }
     }
 }

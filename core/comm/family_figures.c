@@ -11,6 +11,7 @@
 
 typedef struct figures {
     weft_cost_edge_t level[WEFT_LEVELS];
+    weft_cost_protocol_t protocol[WEFT_KERNEL_PROTOCOL_COUNT];
     weft_cost_busy_t busy[WEFT_LEVELS];
     double cores;
     double wire;
@@ -35,6 +36,17 @@ static void family_figures_worsen(weft_cost_edge_t *into, const weft_cost_edge_t
     into->beta = family_figures_worse(into->beta, edge->beta);
     into->overhead = family_figures_worse(into->overhead, edge->overhead);
     into->together = family_figures_worse(into->together, edge->together);
+}
+
+/* What all allow, at what it costs the slowest. */
+static void family_figures_worsen_protocols(weft_cost_protocol_t *into,
+                                            const weft_cost_protocol_t *protocols)
+{
+    for (uint32_t p = 0; p < WEFT_KERNEL_PROTOCOL_COUNT; p++) {
+        family_figures_worsen(&into[p].edge, &protocols[p].edge);
+        into[p].least = into[p].least > protocols[p].least ? into[p].least : protocols[p].least;
+        into[p].most = into[p].most < protocols[p].most ? into[p].most : protocols[p].most;
+    }
 }
 
 static void family_figures_worsen_busy(weft_cost_busy_t *into, const weft_cost_busy_t *busy)
@@ -98,14 +110,21 @@ weft_kernel_path_t weft_family_device_path(const weft_family_t *family, uint32_t
                : WEFT_KERNEL_PATH_COUNT;
 }
 
-/* Between devices that meet in memory, what the kernel says of their path. */
+/* Between devices that meet in memory, what the kernel says of their path. Other ranks of a host have
+ * no protocols. */
 static void family_figures_see_devices(const weft_family_t *family, const weft_figures_t *given,
-                                       uint32_t peer, weft_cost_edge_t *edge)
+                                       uint32_t peer, weft_cost_edge_t *edge, figures_t *f)
 {
     const weft_family_kernel_t *kernel = &family->kernel;
+    const weft_device_costs_t costs = {kernel->loaded->plugin->name, &kernel->props, given};
     weft_kernel_path_t path = weft_family_device_path(family, peer);
+    weft_cost_protocol_t protocols[WEFT_KERNEL_PROTOCOL_COUNT] = {{.most = 0}};
     if (path != WEFT_KERNEL_PATH_COUNT) {
-        weft_device_edge(&kernel->props, given, kernel->loaded->plugin->name, path, edge);
+        weft_device_edge(&costs, path, WEFT_KERNEL_PROTOCOL_SIMPLE, edge);
+        weft_device_protocols(&costs, path, protocols);
+    }
+    if (weft_cost_level(family->job.host, family->rank, peer) == WEFT_LEVEL_INSIDE) {
+        family_figures_worsen_protocols(f->protocol, protocols);
     }
 }
 
@@ -121,7 +140,7 @@ static void family_figures_add_peers(const weft_family_t *family, const weft_fig
         weft_level_t level = weft_cost_level(family->job.host, family->rank, peer);
         const weft_transport_t *transport = weft_transports_get(family->transports, index);
         weft_figures_edge_t edge = family_figures_edge(family, given, transport, level);
-        family_figures_see_devices(family, given, peer, &edge.edge);
+        family_figures_see_devices(family, given, peer, &edge.edge, f);
         family_figures_worsen(&f->level[level], &edge.edge);
         family_figures_worsen_busy(&f->busy[level], &edge.busy);
         if (level == WEFT_LEVEL_BETWEEN) {
@@ -152,6 +171,9 @@ static figures_t family_figures_own(const weft_family_t *family, const weft_figu
                                  ? given->kernel.launch
                                  : (double)family->kernel.props.launch_ns * 1e-9,
                    .devices = family->kernel.lanes != NULL || family->kernel.memory != NULL};
+    for (uint32_t p = 0; p < WEFT_KERNEL_PROTOCOL_COUNT; p++) {
+        f.protocol[p].most = UINT64_MAX; /* whoever has no peer on its host leaves it to others */
+    }
     for (uint32_t i = 0; i < weft_transports_count(family->transports); i++) {
         const weft_net_props_t *p = &weft_transports_get(family->transports, i)->props;
         if ((used >> i & 1) == 0) {
@@ -182,6 +204,7 @@ static void family_figures_combine(void *into, const void *from)
         family_figures_worsen(&f->level[l], &g->level[l]);
         family_figures_worsen_busy(&f->busy[l], &g->busy[l]);
     }
+    family_figures_worsen_protocols(f->protocol, g->protocol);
     for (uint32_t i = 0; i < WEFT_FIGURES_RATES; i++) {
         f->gamma[i] = family_figures_worse(f->gamma[i], g->gamma[i]);
     }
@@ -230,6 +253,7 @@ static void family_figures_take(weft_family_t *family, const figures_t *f)
                                         .cache = (double)family->settings.figures.cache,
                                         .wire = f->wire,
                                         .launch = f->launch};
+    memcpy(family->model.protocol, f->protocol, sizeof family->model.protocol);
     memcpy(family->gamma, f->gamma, sizeof family->gamma);
     family_figures_take_slots(family, f);
     family->channels = family_figures_channels(family, f);

@@ -121,6 +121,28 @@ static uint32_t figures_index(const char *word, const char *const *words, uint32
     return i;
 }
 
+/* In the order of weft_kernel_protocol_t. */
+static const char *const figures_protocols[] = {"simple", "ll", "ll128", "whole"};
+_Static_assert(sizeof figures_protocols / sizeof figures_protocols[0] == WEFT_KERNEL_PROTOCOL_COUNT,
+               "one word for each");
+
+const char *weft_figures_protocol_name(weft_kernel_protocol_t protocol)
+{
+    return figures_protocols[protocol];
+}
+
+/* A protocol, behind the path of a line of a kernel. */
+static weft_status_t figures_read_protocol(figures_line_t *line, weft_figures_edge_t *edge)
+{
+    uint32_t which = figures_index(line->word, figures_protocols, WEFT_KERNEL_PROTOCOL_COUNT);
+    if (which == WEFT_KERNEL_PROTOCOL_COUNT) {
+        return figures_refuse_of(line, "expected simple, ll, ll128, whole or WORD=VALUE, not",
+                                 line->word, figures_protocols, WEFT_KERNEL_PROTOCOL_COUNT);
+    }
+    edge->protocol = (weft_kernel_protocol_t)which;
+    return WEFT_OK;
+}
+
 static weft_status_t figures_read_edge_word(figures_line_t *line, weft_figures_edge_t *edge)
 {
     static const char *const words[] = {"latency", "overhead",  "turn", "slice",
@@ -176,8 +198,10 @@ static weft_status_t figures_read_edge(figures_line_t *line, weft_figures_edge_t
     snprintf(edge->net, sizeof edge->net, "%.40s", line->word);
     weft_status_t status = figures_read_place(line, edge);
     while (status == WEFT_OK && figures_next_word(line)) {
-        status = figures_read_edge_word(line, edge);
-        if (status == WEFT_OK && edge->path != WEFT_KERNEL_PATH_COUNT &&
+        bool device = edge->path != WEFT_KERNEL_PATH_COUNT;
+        status = device && strchr(line->word, '=') == NULL ? figures_read_protocol(line, edge)
+                                                           : figures_read_edge_word(line, edge);
+        if (status == WEFT_OK && device &&
             (edge->busy.turn > 0 || edge->busy.slice > 0 || edge->busy.beta > 0)) {
             status = figures_refuse(line, "devices take no core:", " is for transports");
         }
@@ -255,11 +279,12 @@ const weft_figures_edge_t *weft_figures_find(const weft_figures_t *figures, cons
 }
 
 const weft_figures_edge_t *weft_figures_find_path(const weft_figures_t *figures, const char *kernel,
-                                                  weft_kernel_path_t path)
+                                                  weft_kernel_path_t path,
+                                                  weft_kernel_protocol_t protocol)
 {
     for (uint32_t i = 0; i < figures->nedges; i++) {
         const weft_figures_edge_t *edge = &figures->edges[i];
-        if (edge->path == path && strcmp(edge->net, kernel) == 0) {
+        if (edge->path == path && edge->protocol == protocol && strcmp(edge->net, kernel) == 0) {
             return edge;
         }
     }

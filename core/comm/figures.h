@@ -7,6 +7,7 @@
  *   edge = net-socket between latency=14us overhead=3us bandwidth=1.1GB/s wire=2.3GB/s
  *   edge = net-shm inside turn=1.2us slice=170ns work=25GB/s
  *   edge = kernel-cuda direct latency=3us overhead=2us bandwidth=25GB/s wire=200GB/s
+ *   edge = kernel-cuda direct ll latency=1us overhead=600ns bandwidth=12GB/s
  *   kernel = kernel-cpu float=11.2GB/s half=3.1GB/s copy=14GB/s memory=6GB/s launch=5us */
 #ifndef WEFT_COMM_FIGURES_H
 #define WEFT_COMM_FIGURES_H
@@ -15,7 +16,7 @@
 
 #include "core/plan/cost.h"
 
-#define WEFT_FIGURES_EDGES 16 /* lines of `edge` */
+#define WEFT_FIGURES_EDGES 32 /* lines of `edge` */
 #define WEFT_FIGURES_NAME 48
 
 /* What a line says; 0: nothing. */
@@ -23,6 +24,7 @@ typedef struct weft_figures_edge {
     char net[WEFT_FIGURES_NAME]; /* transport, or kernel */
     weft_level_t level;
     weft_kernel_path_t path; /* of a kernel's devices; WEFT_KERNEL_PATH_COUNT: of a transport */
+    weft_kernel_protocol_t protocol; /* between devices */
     weft_cost_edge_t edge;
     weft_cost_busy_t busy;
     double wire; /* seconds per byte of all ranks of a host, or channels of a device, together */
@@ -55,8 +57,12 @@ const weft_figures_edge_t *weft_figures_find(const weft_figures_t *figures, cons
                                              weft_level_t level);
 /* Returns the line of the kernel for a path between its devices, or NULL. */
 const weft_figures_edge_t *weft_figures_find_path(const weft_figures_t *figures, const char *kernel,
-                                                  weft_kernel_path_t path);
+                                                  weft_kernel_path_t path,
+                                                  weft_kernel_protocol_t protocol);
 /* Returns the word of a path: "same", "direct", "bus", "host". */
 const char *weft_figures_path_name(weft_kernel_path_t path);
+
+/* Returns "simple", "ll", "ll128" or "whole". */
+const char *weft_figures_protocol_name(weft_kernel_protocol_t protocol);
 
 #endif

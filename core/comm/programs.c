@@ -26,13 +26,14 @@ static bool programs_key_equal(const weft_program_key_t *a, const weft_program_k
     return memcmp(a, b, sizeof *a) == 0;
 }
 
-weft_program_key_t weft_programs_key(const weft_args_t *args)
+weft_program_key_t weft_programs_key(const weft_programs_t *programs, const weft_args_t *args)
 {
     return (weft_program_key_t){.count = args->count,
                                 .root = args->root,
                                 .coll = (uint8_t)args->coll,
                                 .dtype = (uint8_t)args->dtype,
-                                .op = (uint8_t)args->op};
+                                .op = (uint8_t)args->op,
+                                .whole = programs->whole};
 }
 
 void weft_programs_init(weft_programs_t *programs, uint64_t limit)
@@ -57,7 +58,7 @@ static weft_prepared_t **programs_chain(weft_programs_t *programs, const weft_pr
 
 weft_prepared_t *weft_programs_find(const weft_programs_t *programs, const weft_args_t *args)
 {
-    weft_program_key_t key = weft_programs_key(args);
+    weft_program_key_t key = weft_programs_key(programs, args);
     weft_prepared_t *found = programs_first(programs, &key);
     while (found != NULL && !programs_key_equal(&found->key, &key)) {
         found = found->chained;

@@ -18,7 +18,8 @@
 typedef struct weft_program_key {
     uint64_t count;
     uint32_t root;
-    uint8_t coll, dtype, op, pad;
+    uint8_t coll, dtype, op;
+    uint8_t whole; /* chosen with whole runs in mind */
 } weft_program_key_t;
 
 typedef struct weft_prepared {
@@ -46,7 +47,8 @@ typedef struct weft_programs {
     uint64_t bytes;           /* of the programs in the table */
     uint64_t limit;           /* of bytes: option exec.program_memory */
     uint64_t prepared;        /* programs inserted so far */
-    uint32_t most;            /* channels of a program; 0: no limit but the family's */
+    bool whole;    /* devices may do whole runs, as there are windows; equal on all ranks */
+    uint32_t most; /* channels of a program; 0: no limit but the family's */
     weft_workspace_t workspace;
 } weft_programs_t;
 
@@ -54,7 +56,7 @@ typedef struct weft_programs {
 void weft_programs_init(weft_programs_t *programs, uint64_t limit);
 
 /* Returns the plan key of a call. args->count of a vector collective is the size of its class. */
-weft_program_key_t weft_programs_key(const weft_args_t *args);
+weft_program_key_t weft_programs_key(const weft_programs_t *programs, const weft_args_t *args);
 
 /* Returns the program that was prepared for such a call, or NULL. */
 weft_prepared_t *weft_programs_find(const weft_programs_t *programs, const weft_args_t *args);

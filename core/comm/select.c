@@ -84,6 +84,8 @@ static weft_status_t select_choose(const weft_comm_state_t *state, const weft_ar
         candidate.channels = choice->channels;
         chosen->priced = c->priced[choice->index];
         chosen->seconds = weft_price_call(&call, &candidate, choice->slices, choice->slice_bytes);
+        chosen->protocol =
+            weft_price_protocol(&call, &candidate, choice->slices, choice->slice_bytes);
     }
     return status;
 }
@@ -114,6 +116,25 @@ static weft_status_t select_choose_proved(const weft_comm_state_t *state, const 
     }
 }
 
+/* What slices of the call are worth that go between devices; of a run that may be whole those of its
+ * slices, if it is not. */
+static weft_cost_limits_t select_limits(const weft_comm_state_t *state,
+                                        weft_kernel_protocol_t protocol)
+{
+    const weft_cost_model_t *model = &state->self.family->model;
+    const uint64_t most = model->protocol[protocol].most;
+    switch (protocol) {
+    case WEFT_KERNEL_PROTOCOL_LL:
+        return (weft_cost_limits_t){.words = (uint32_t)most};
+    case WEFT_KERNEL_PROTOCOL_LL128:
+        return (weft_cost_limits_t){.lines = (uint32_t)most};
+    case WEFT_KERNEL_PROTOCOL_WHOLE:
+        return weft_cost_limits(model);
+    default:
+        return (weft_cost_limits_t){.words = 0};
+    }
+}
+
 static void select_describe(const weft_comm_state_t *state, const weft_args_t *args,
                             const weft_tuner_choice_t *choice, const weft_plan_entry_t *entry,
                             const char *algo, weft_program_t *program)
@@ -141,9 +162,10 @@ static uint32_t select_fold(uint64_t hash)
 }
 
 static void select_fill_program(const weft_comm_state_t *state, const weft_args_t *args,
-                                const weft_tuner_choice_t *choice, const weft_plan_entry_t *entry,
+                                const weft_select_choice_t *chosen, const weft_plan_entry_t *entry,
                                 weft_program_t *program)
 {
+    const weft_tuner_choice_t *choice = &chosen->tuner;
     bool reduces = weft_coll_reduces(args->coll);
     weft_coll_t shape = entry->plan->coll;
     program->plan = entry->plan;
@@ -178,6 +200,7 @@ static void select_fill_program(const weft_comm_state_t *state, const weft_args_
     program->in_place = entry->in_place != 0;
     program->offload.meets =
         entry->report.meets && !program->pre && !weft_coll_has_vectors(args->coll);
+    program->offload.limits = select_limits(state, chosen->protocol);
     program->memory.bytes = args->count * program->elem;
     program->signature = (weft_signature_t){
         .coll = (uint8_t)args->coll,
@@ -186,7 +209,8 @@ static void select_fill_program(const weft_comm_state_t *state, const weft_args_
         .root = args->root,
         .count = args->count,
         .plan = select_fold(entry->plans_hash * 31 + choice->slices * 7919 + choice->slice_bytes +
-                            program->channels * UINT64_C(104729))};
+                            program->channels * UINT64_C(104729) +
+                            chosen->protocol * UINT64_C(15485863))};
 }
 
 static weft_status_t select_device(weft_comm_state_t *state, weft_program_t *program)
@@ -207,7 +231,7 @@ static weft_status_t select_prepare(weft_comm_state_t *state, const weft_args_t 
     weft_status_t status = select_choose_proved(state, args, &chosen, &query, &entry);
     if (status == WEFT_OK) {
         prepared->seconds = chosen.seconds;
-        select_fill_program(state, args, &chosen.tuner, &entry, &prepared->program);
+        select_fill_program(state, args, &chosen, &entry, &prepared->program);
         select_describe(state, args, &chosen.tuner, &entry, chosen.algo, &prepared->program);
         /* A user's operator replaces the sums of the kernel, which still copies. */
         weft_op_t op = (int)args->op < WEFT_OP_COUNT ? args->op : WEFT_SUM;
@@ -256,7 +280,7 @@ weft_status_t weft_select(weft_comm_state_t *state, const weft_args_t *args,
     if (prepared == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot prepare a call");
     }
-    prepared->key = weft_programs_key(args);
+    prepared->key = weft_programs_key(&state->programs, args);
     weft_status_t status = select_prepare(state, args, prepared);
     if (status != WEFT_OK) {
         weft_prepared_free(prepared);

@@ -13,7 +13,8 @@ typedef struct weft_select_choice {
     const char *next; /* the second best; NULL: there is none */
     double seconds;   /* that the model predicts */
     weft_tuner_choice_t tuner;
-    const char *protocol; /* how its slices travel; NULL but from weft_comm_why() */
+    weft_kernel_protocol_t protocol; /* between devices */
+    const char *travel;   /* how its slices travel, in a word; NULL but from weft_comm_why() */
     weft_priced_t priced; /* what the price was made of; its variant is NULL for a message */
 } weft_select_choice_t;
 

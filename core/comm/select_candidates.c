@@ -24,6 +24,7 @@
 static bool candidates_needs_proof(const weft_comm_state_t *state, const weft_args_t *args)
 {
     return weft_vectors_need(args->coll) != WEFT_VECTOR_NONE ||
+           weft_price_may_be_whole(state, args) ||
            (state->self.family->settings.plan.deterministic && weft_coll_reduces(args->coll));
 }
 

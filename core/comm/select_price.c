@@ -7,6 +7,7 @@
 
 #include "core/base/coll.h"
 #include "core/comm/vectors.h"
+#include "core/plan/meeting.h"
 
 /* Plans that fit the pool of slots together. */
 #define POOL_PLANS 4u
@@ -14,32 +15,125 @@
 /* Smaller slices than a page save no memory. */
 #define SLICE_LEAST 4096u
 
+/* Makes the better of two cuts win where whole runs cost the same by both. */
+#define WHOLE_TIE 1e-6
+
 uint64_t weft_price_slice(const weft_cost_t *cost, uint64_t bytes)
 {
     uint64_t lines = cost->packed > 1 ? bytes / cost->packed / WEFT_LINE : 0;
     return cost->packed <= 1 ? bytes : lines > 0 ? lines * WEFT_LINE : WEFT_LINE;
 }
 
-/* Each channel carries its part at the speed that the device or the wire gives to one alone. */
-double weft_price_call(const weft_tuner_call_t *call, const weft_tuner_candidate_t *candidate,
-                       uint32_t slices, uint64_t slice_bytes)
+uint64_t weft_price_longest(uint64_t bytes, uint32_t parts, uint64_t slice_bytes)
+{
+    uint64_t slice = bytes / parts + (bytes % parts != 0);
+    return slice < slice_bytes ? slice : slice_bytes;
+}
+
+/* How the blocks of a call are cut, and how slices travel. */
+typedef struct price_cut {
+    uint64_t bytes, part; /* of a block, and of it on one channel */
+    uint32_t channels, slices;
+    uint64_t slice_bytes;
+    weft_kernel_protocol_t protocol;
+} price_cut_t;
+
+/* A whole run does one pass, in which a chunk is a slice. */
+static price_cut_t price_cut(const weft_tuner_call_t *call, const weft_tuner_candidate_t *candidate,
+                             uint32_t slices, uint64_t slice_bytes, weft_kernel_protocol_t protocol)
 {
     const weft_priced_t *p = candidate->core;
-    uint32_t channels = candidate->channels > 0 ? candidate->channels : 1;
-    uint64_t part = (call->bytes + channels - 1) / channels;
+    price_cut_t cut = {.bytes = call->bytes,
+                       .channels = candidate->channels > 0 ? candidate->channels : 1,
+                       .slices = slices,
+                       .slice_bytes = weft_price_slice(&p->cost, slice_bytes),
+                       .protocol = protocol};
+    cut.part = (call->bytes + cut.channels - 1) / cut.channels;
+    if (protocol == WEFT_KERNEL_PROTOCOL_WHOLE) {
+        cut.slices = 1;
+        cut.slice_bytes = (cut.part + p->k - 1) / p->k;
+    }
+    return cut;
+}
+
+static bool price_may(const weft_priced_t *p, const price_cut_t *cut)
+{
+    uint64_t parts = (uint64_t)p->k * cut->slices;
+    uint64_t longest = weft_price_longest(cut->part, (uint32_t)parts, cut->slice_bytes);
+    return (cut->protocol != WEFT_KERNEL_PROTOCOL_WHOLE || p->whole) &&
+           weft_cost_may_travel(&p->model, cut->protocol, longest);
+}
+
+/* What a whole run sends is not copied into slots: only who reads it touches it. */
+static void price_leave_slots_out(weft_cost_work_t *work)
+{
+    double read = work->touched - work->edges[WEFT_LEVEL_INSIDE], half = work->touched / 2;
+    work->touched = read > half ? read : half;
+}
+
+/* Each channel carries its part at the speed that the device or the wire gives to one alone. */
+static double price_by(const weft_priced_t *p, const price_cut_t *cut)
+{
+    weft_cost_model_t model = p->model;
+    weft_cost_t cost = p->cost;
+    if (!price_may(p, cut)) {
+        return INFINITY;
+    }
+    if (cut->protocol == WEFT_KERNEL_PROTOCOL_WHOLE) {
+        price_leave_slots_out(&cost.fill);
+        price_leave_slots_out(&cost.steady);
+    }
+    model.gamma = weft_cost_gamma(&p->cost, &p->model, &p->crowd, cut->bytes, p->k);
+    weft_cost_travel(&model, cut->protocol);
+    weft_cost_share(&model, cut->channels);
+    double alone = weft_cost_time(&cost, &model, cut->part, p->k, cut->slices, cut->slice_bytes);
+    double crowd = weft_cost_crowd_time(&p->cost, &model, &p->crowd, cut->part, p->k, cut->slices,
+                                        cut->slice_bytes);
+    double wire = weft_cost_wire_time(&p->cost, &model, cut->bytes, p->k);
+    double least = crowd > wire ? crowd : wire;
+    return model.launch + (alone > least ? alone : least) + weft_cost_links(&p->cost, &p->crowd);
+}
+
+/* The least seconds, and by which protocol. Where a run may be whole its slices count a little: it goes
+ * on in them if a buffer is in no window. */
+static double price_least(const weft_tuner_call_t *call, const weft_tuner_candidate_t *candidate,
+                          uint32_t slices, uint64_t slice_bytes, weft_kernel_protocol_t *protocol_p)
+{
+    const weft_priced_t *p = candidate->core;
+    double least = INFINITY;
+    *protocol_p = WEFT_KERNEL_PROTOCOL_SIMPLE;
     if (slice_bytes > p->slice_most || slices > p->slices_most) {
         return INFINITY;
     }
-    slice_bytes = weft_price_slice(&p->cost, slice_bytes);
-    weft_cost_model_t model = p->model;
-    model.gamma = weft_cost_gamma(&p->cost, &p->model, &p->crowd, call->bytes, p->k);
-    weft_cost_share(&model, channels);
-    double alone = weft_cost_time(&p->cost, &model, part, p->k, slices, slice_bytes);
-    double crowd =
-        weft_cost_crowd_time(&p->cost, &model, &p->crowd, part, p->k, slices, slice_bytes);
-    double wire = weft_cost_wire_time(&p->cost, &model, call->bytes, p->k);
-    double least = crowd > wire ? crowd : wire;
-    return model.launch + (alone > least ? alone : least) + weft_cost_links(&p->cost, &p->crowd);
+    for (uint32_t i = 0; i < WEFT_KERNEL_PROTOCOL_COUNT; i++) {
+        const weft_kernel_protocol_t protocol = (weft_kernel_protocol_t)i;
+        const price_cut_t cut = price_cut(call, candidate, slices, slice_bytes, protocol);
+        double seconds = price_by(p, &cut);
+        if (protocol == WEFT_KERNEL_PROTOCOL_WHOLE) {
+            seconds += least * WHOLE_TIE;
+        }
+        if (seconds < least) {
+            least = seconds;
+            *protocol_p = protocol;
+        }
+    }
+    return least;
+}
+
+double weft_price_call(const weft_tuner_call_t *call, const weft_tuner_candidate_t *candidate,
+                       uint32_t slices, uint64_t slice_bytes)
+{
+    weft_kernel_protocol_t protocol;
+    return price_least(call, candidate, slices, slice_bytes, &protocol);
+}
+
+weft_kernel_protocol_t weft_price_protocol(const weft_tuner_call_t *call,
+                                           const weft_tuner_candidate_t *candidate, uint32_t slices,
+                                           uint64_t slice_bytes)
+{
+    weft_kernel_protocol_t protocol;
+    (void)price_least(call, candidate, slices, slice_bytes, &protocol);
+    return protocol;
 }
 
 /* One copy into slots and one out of them, which overlap but for a slice; stripes beside each other. */
@@ -48,16 +142,25 @@ double weft_price_message(const weft_comm_state_t *state, uint32_t peer, uint64_
     const weft_family_t *family = state->self.family;
     const weft_stripes_t cut = weft_comm_stripes(state, bytes);
     weft_cost_model_t model = family->model;
+    uint64_t part = (bytes + cut.count - 1) / cut.count;
+    weft_cost_travel(&model, weft_cost_protocol(&model, part < cut.slice ? part : cut.slice));
     weft_cost_share(&model, cut.count);
     const weft_cost_edge_t *edge =
         &model.level[weft_cost_level(weft_identity_hosts(&state->self), state->self.rank, peer)];
     double copy = family->gamma[WEFT_FIGURES_COPY];
-    uint64_t part = (bytes + cut.count - 1) / cut.count;
     uint64_t slices = part / cut.slice + (part % cut.slice != 0);
     uint64_t slice = part < cut.slice ? part : cut.slice;
     double more = slices > 1 ? (double)(slices - 1) * edge->overhead : 0;
     return model.launch + edge->alpha + more + (double)part * (edge->beta + copy) +
            (double)slice * copy;
+}
+
+/* Devices read windows of their own host only. */
+bool weft_price_may_be_whole(const weft_comm_state_t *state, const weft_args_t *args)
+{
+    return state->programs.whole && state->self.nhosts == 1 &&
+           state->self.nranks <= WEFT_MEETING_RANKS && args->op != WEFT_PREMULSUM &&
+           !weft_coll_has_vectors(args->coll);
 }
 
 static weft_cost_crowd_t price_crowd(const weft_comm_state_t *state)
@@ -114,6 +217,7 @@ void weft_price_make(const weft_comm_state_t *state, const weft_args_t *args,
                         .slices_most = price_slices_most(state, variant->algo),
                         .k = entry->plan->k,
                         .channels = once ? 1 : weft_price_channels(state, args, entry->cost.lanes),
+                        .whole = entry->report.meets && weft_price_may_be_whole(state, args),
                         .fingerprint = entry->report.fingerprint};
     priced->model.gamma =
         state->self.family

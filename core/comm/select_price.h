@@ -18,8 +18,12 @@ typedef struct weft_priced {
     uint32_t slices_most; /* of a chunk, so that the plan has the slots that it needs for each */
     uint32_t k;
     uint32_t channels;
+    bool whole; /* runs are whole if all buffers lie in windows, of which there are some */
     uint64_t fingerprint;
 } weft_priced_t;
+
+/* Returns whether runs of the call can be whole, if the plan lets the ranks meet. */
+bool weft_price_may_be_whole(const weft_comm_state_t *state, const weft_args_t *args);
 
 /* Gathers what the price of the call by this plan depends on. */
 void weft_price_make(const weft_comm_state_t *state, const weft_args_t *args,
@@ -30,6 +34,14 @@ void weft_price_make(const weft_comm_state_t *state, const weft_args_t *args,
  * INFINITY: the slots would not fit the pool, or not be enough for so many slices. */
 double weft_price_call(const weft_tuner_call_t *call, const weft_tuner_candidate_t *candidate,
                        uint32_t slices, uint64_t slice_bytes);
+
+/* Returns the protocol between devices by which weft_price_call() is least. */
+weft_kernel_protocol_t weft_price_protocol(const weft_tuner_call_t *call,
+                                           const weft_tuner_candidate_t *candidate, uint32_t slices,
+                                           uint64_t slice_bytes);
+
+/* Returns the bytes of the longest slice of such a call. */
+uint64_t weft_price_longest(uint64_t bytes, uint32_t parts, uint64_t slice_bytes);
 
 /* Returns the bytes of a slice of a plan whose messages have at most `bytes`: the chunks that a
  * MOVE packs share them. */

@@ -14,20 +14,21 @@
 #include "core/comm/vectors.h"
 #include "core/exec/slot_store.h"
 
-/* Slices lie beside their header, in small slots, or in slots of the whole size: slot.h. */
-static const char *why_protocol(const weft_comm_state_t *state, uint64_t slice)
+/* Slices lie beside their header, in small slots, or in slots of the whole size: slot.h. Between
+ * devices they have a protocol. */
+static const char *why_travel(const weft_comm_state_t *state, weft_kernel_protocol_t protocol,
+                              uint64_t slice)
 {
-    uint64_t small = state->self.family->small_bytes;
+    const weft_family_t *family = state->self.family;
+    uint64_t small = family->small_bytes;
     uint64_t near = small > 0 ? WEFT_SLOT_NEAR : WEFT_SLOT_INLINE;
-    return slice <= near ? "header" : slice <= small ? "small" : "slot";
-}
-
-/* The longest slice of a collective that was chosen for. */
-static uint64_t why_slice(const weft_select_choice_t *chosen, uint64_t bytes)
-{
-    uint64_t parts = (uint64_t)chosen->tuner.channels * chosen->priced.k * chosen->tuner.slices;
-    uint64_t slice = bytes / parts + (bytes % parts != 0);
-    return slice < chosen->tuner.slice_bytes ? slice : chosen->tuner.slice_bytes;
+    if (slice <= near) {
+        return "header";
+    }
+    if (family->model.protocol[WEFT_KERNEL_PROTOCOL_LL].edge.beta > 0) {
+        return weft_figures_protocol_name(protocol);
+    }
+    return slice <= small ? "small" : "slot";
 }
 
 static weft_status_t why_message(const weft_comm_state_t *state, const weft_args_t *args,
@@ -43,8 +44,10 @@ static weft_status_t why_message(const weft_comm_state_t *state, const weft_args
     chosen->tuner.slices = 1;
     chosen->tuner.channels = 1;
     chosen->tuner.slice_bytes = state->self.family->slot_bytes;
-    chosen->protocol =
-        why_protocol(state, bytes < chosen->tuner.slice_bytes ? bytes : chosen->tuner.slice_bytes);
+    const weft_stripes_t cut = weft_comm_stripes(state, bytes);
+    const uint64_t slice = weft_price_longest(bytes, cut.count, cut.slice);
+    chosen->protocol = weft_cost_protocol(&state->self.family->model, slice);
+    chosen->travel = why_travel(state, chosen->protocol, slice);
     return WEFT_OK;
 }
 
@@ -67,8 +70,11 @@ weft_status_t weft_comm_why(weft_comm_t *comm, const weft_args_t *args,
     } else {
         status = weft_select_choose(state, &call, chosen);
         if (status == WEFT_OK) {
-            uint64_t bytes = call.count * weft_dtype_size(call.dtype);
-            chosen->protocol = why_protocol(state, why_slice(chosen, bytes));
+            const weft_tuner_choice_t *tuner = &chosen->tuner;
+            const uint32_t parts = tuner->channels * chosen->priced.k * tuner->slices;
+            const uint64_t bytes = call.count * weft_dtype_size(call.dtype);
+            chosen->travel = why_travel(state, chosen->protocol,
+                                        weft_price_longest(bytes, parts, tuner->slice_bytes));
         }
     }
     weft_comm_leave(state);

@@ -147,6 +147,8 @@ static void device_run_image_describe(image_t *image, const weft_program_t *prog
     p->channels = program->channels;
     p->messages = program->signature.coll == WEFT_SEND_RECV ? program->in_chunks : 0;
     p->meets = program->offload.meets;
+    p->words_most = program->offload.limits.words;
+    p->lines_most = program->offload.limits.lines;
 }
 
 static weft_status_t device_prepare(const weft_program_t *program, weft_lanes_handle_t **handle_p)

@@ -22,6 +22,7 @@ typedef struct weft_offload {
     weft_kernel_t *kernel;
     weft_lanes_queue_t *queue; /* of the communicator */
     bool meets;                /* the ranks can meet before a run: core/plan/meeting.h */
+    weft_cost_limits_t limits; /* of slices between devices */
 } weft_offload_t;
 
 /* The caller's function in place of a kernel's. */

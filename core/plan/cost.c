@@ -3,8 +3,6 @@
  * Seconds from the figures of a plan. */
 #include "core/plan/cost.h"
 
-#include <stdbool.h>
-
 /* A chunk of a call, over all passes, that is still in the caches when the next rank reads it. */
 #define CACHED 65536.0
 /* Two ends make a link in this time, and this many calls pay for it. */
@@ -76,6 +74,61 @@ double weft_cost_wire_time(const weft_cost_t *cost, const weft_cost_model_t *mod
                            uint32_t k)
 {
     return (double)cost->wire_chunks * ((double)bytes / k) * model->wire;
+}
+
+bool weft_cost_may_travel(const weft_cost_model_t *model, weft_kernel_protocol_t protocol,
+                          uint64_t bytes)
+{
+    const weft_cost_protocol_t *p = &model->protocol[protocol];
+    if (protocol == WEFT_KERNEL_PROTOCOL_SIMPLE) {
+        return bytes >= p->least ||
+               !(weft_cost_may_travel(model, WEFT_KERNEL_PROTOCOL_LL, bytes) ||
+                 weft_cost_may_travel(model, WEFT_KERNEL_PROTOCOL_LL128, bytes));
+    }
+    return p->edge.beta > 0 && bytes >= p->least && bytes <= p->most;
+}
+
+void weft_cost_travel(weft_cost_model_t *model, weft_kernel_protocol_t protocol)
+{
+    if (protocol != WEFT_KERNEL_PROTOCOL_SIMPLE) {
+        model->level[WEFT_LEVEL_INSIDE] = model->protocol[protocol].edge;
+    }
+}
+
+weft_kernel_protocol_t weft_cost_protocol(const weft_cost_model_t *model, uint64_t bytes)
+{
+    weft_kernel_protocol_t best = WEFT_KERNEL_PROTOCOL_SIMPLE;
+    double least = -1;
+    for (uint32_t p = 0; p < WEFT_KERNEL_PROTOCOL_WHOLE; p++) {
+        weft_cost_model_t by = *model;
+        if (weft_cost_may_travel(model, (weft_kernel_protocol_t)p, bytes)) {
+            weft_cost_travel(&by, (weft_kernel_protocol_t)p);
+            const weft_cost_edge_t *edge = &by.level[WEFT_LEVEL_INSIDE];
+            double seconds = edge->alpha + (double)bytes * edge->beta;
+            if (least < 0 || seconds < least) {
+                best = (weft_kernel_protocol_t)p;
+                least = seconds;
+            }
+        }
+    }
+    return best;
+}
+
+/* The last multiple of a line that travels by the protocol. */
+static uint32_t cost_limit(const weft_cost_model_t *model, weft_kernel_protocol_t protocol)
+{
+    const uint64_t step = 64, most = model->protocol[protocol].most;
+    uint64_t bytes = most < UINT32_MAX ? most : 0;
+    while (bytes > 0 && weft_cost_protocol(model, bytes) != protocol) {
+        bytes = (bytes - 1) / step * step;
+    }
+    return (uint32_t)bytes;
+}
+
+weft_cost_limits_t weft_cost_limits(const weft_cost_model_t *model)
+{
+    return (weft_cost_limits_t){.words = cost_limit(model, WEFT_KERNEL_PROTOCOL_LL),
+                                .lines = cost_limit(model, WEFT_KERNEL_PROTOCOL_LL128)};
 }
 
 void weft_cost_share(weft_cost_model_t *model, uint32_t channels)

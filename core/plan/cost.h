@@ -9,6 +9,10 @@
 #ifndef WEFT_PLAN_COST_H
 #define WEFT_PLAN_COST_H
 
+#include <stdbool.h>
+
+#include <weft/plugin/kernel.h>
+
 #include "core/plan/plan_ir.h"
 
 /* How far an edge goes. */
@@ -33,8 +37,16 @@ typedef struct weft_cost_busy {
     double beta;  /* seconds per byte, but for what kernels copy and combine */
 } weft_cost_busy_t;
 
+/* What edges between two devices of a host cost by a protocol. Those of SIMPLE are the edges of the
+ * level. All 0: no devices meet in memory. */
+typedef struct weft_cost_protocol {
+    weft_cost_edge_t edge;
+    uint64_t least, most; /* bytes of the slices that may travel by it; most 0: none */
+} weft_cost_protocol_t;
+
 typedef struct weft_cost_model {
     weft_cost_edge_t level[WEFT_LEVELS];
+    weft_cost_protocol_t protocol[WEFT_KERNEL_PROTOCOL_COUNT];
     weft_cost_busy_t busy[WEFT_LEVELS];
     double gamma;  /* seconds per byte combined or copied */
     double memory; /* … at least, where a call touches more bytes on a host than `cache` */
@@ -115,6 +127,24 @@ double weft_cost_crowd_time(const weft_cost_t *cost, const weft_cost_model_t *mo
  * chunks, however many channels share them. */
 double weft_cost_wire_time(const weft_cost_t *cost, const weft_cost_model_t *model, uint64_t bytes,
                            uint32_t k);
+
+/* Lengths of slices up to which flagged words, then flagged lines cost least. */
+typedef struct weft_cost_limits {
+    uint32_t words, lines;
+} weft_cost_limits_t;
+
+/* Returns whether slices of `bytes` bytes may travel by the protocol. */
+bool weft_cost_may_travel(const weft_cost_model_t *model, weft_kernel_protocol_t protocol,
+                          uint64_t bytes);
+
+/* Makes the edges inside a host those of the protocol. */
+void weft_cost_travel(weft_cost_model_t *model, weft_kernel_protocol_t protocol);
+
+/* Returns the protocol that costs least for one slice of `bytes` bytes. */
+weft_kernel_protocol_t weft_cost_protocol(const weft_cost_model_t *model, uint64_t bytes);
+
+/* Returns what weft_cost_protocol() comes to. */
+weft_cost_limits_t weft_cost_limits(const weft_cost_model_t *model);
 
 /* Makes each edge as slow as it is for one of `channels` that are in use at once. */
 void weft_cost_share(weft_cost_model_t *model, uint32_t channels);

@@ -7,6 +7,10 @@
  * device's memory. The width of the bus and the number of links CUDA does not tell. */
 #include "cuda_edges.h"
 
+#include <stdbool.h>
+
+#include "lanes_meeting.h"
+
 #define GB_S UINT64_C(1000000000)
 #define LAUNCH_NS 4000u
 
@@ -26,25 +30,69 @@ static const weft_kernel_edge_t edges[WEFT_KERNEL_PATH_COUNT] = {
                                .together = 10 * GB_S},
 };
 
-/* A byte on its way is read from the source, written to a slot, read there, and written to its
- * destination. 0: not known. */
-static uint64_t edges_memory_part(const weft_kernel_t *kernel)
+/* Presumed from what is published of NCCL's protocols over NVLink: a hop takes 0.6 us by LL, 1.9 by LL128, 3.4
+ * by Simple; half of what LL stores is data, 120 of 128 bytes of what LL128 stores. Here a block passes
+ * three barriers more. What is read in place passes no slot. */
+static const weft_kernel_edge_t protocols[WEFT_KERNEL_PATH_COUNT][WEFT_KERNEL_PROTOCOL_COUNT] = {
+    [WEFT_KERNEL_PATH_SAME] = {[WEFT_KERNEL_PROTOCOL_LL] = {1200, 800, 12 * GB_S, 0},
+                               [WEFT_KERNEL_PROTOCOL_LL128] = {2000, 1300, 23 * GB_S, 0},
+                               [WEFT_KERNEL_PROTOCOL_WHOLE] = {4000, 3000, 40 * GB_S, 0}},
+    [WEFT_KERNEL_PATH_DIRECT] = {[WEFT_KERNEL_PROTOCOL_LL] = {1500, 1000, 12 * GB_S, 75 * GB_S},
+                                 [WEFT_KERNEL_PROTOCOL_LL128] = {2300, 1500, 23 * GB_S, 140 * GB_S},
+                                 [WEFT_KERNEL_PROTOCOL_WHOLE] = {4500, 3500, 30 * GB_S,
+                                                                 150 * GB_S}},
+    [WEFT_KERNEL_PATH_BUS] = {[WEFT_KERNEL_PROTOCOL_LL] = {2500, 1800, 6 * GB_S, 10 * GB_S},
+                              [WEFT_KERNEL_PROTOCOL_WHOLE] = {6500, 5000, 12 * GB_S, 20 * GB_S}},
+};
+
+/* Accesses of the device's memory for a byte on its way: read from the source, written to a slot, read
+ * there, written to its destination. Half of the words of LL are data. */
+static const uint32_t accesses[WEFT_KERNEL_PROTOCOL_COUNT] = {4, 6, 4, 2};
+
+/* The edge of a device whose memory has that bandwidth; 0: not known. */
+static weft_kernel_edge_t edges_bound(weft_kernel_edge_t edge, uint64_t most)
 {
-    return kernel->facts.memory_bandwidth / 4;
+    if (most > 0 && edge.bandwidth > 0 && (edge.together == 0 || edge.together > most)) {
+        edge.together = most;
+    }
+    if (edge.together > 0 && edge.bandwidth > edge.together) {
+        edge.bandwidth = edge.together;
+    }
+    return edge;
+}
+
+/* What fits a header travels in it, which is flagged words, whatever the option says. A protocol that
+ * it names takes all that there is room for, LL in place of LL128 on a path without. */
+static void edges_ranges(const weft_kernel_t *kernel, weft_kernel_path_t path,
+                         weft_kernel_range_t *range)
+{
+    enum { BEHIND = WEFT_FIFO_INLINE + 1 };
+    const cuda_protocol_t only = kernel->travel.protocol;
+    const bool keeps_lines = protocols[path][WEFT_KERNEL_PROTOCOL_LL128].bandwidth > 0;
+    const bool lines = keeps_lines && (only == CUDA_PROTOCOL_AUTO || only == CUDA_PROTOCOL_LL128);
+    const bool words = only != CUDA_PROTOCOL_SIMPLE && (only != CUDA_PROTOCOL_LL128 || !lines);
+    const uint64_t ll = words ? WEFT_FIFO_WORDS_ROOM : WEFT_FIFO_INLINE;
+    const uint64_t ll128 = lines ? WEFT_FIFO_LINES_ROOM : 0, most = ll > ll128 ? ll : ll128;
+    range[WEFT_KERNEL_PROTOCOL_SIMPLE].most = UINT64_MAX;
+    if (protocols[path][WEFT_KERNEL_PROTOCOL_LL].bandwidth == 0) {
+        return; /* slots in memory of the host */
+    }
+    range[WEFT_KERNEL_PROTOCOL_SIMPLE].least = only == CUDA_PROTOCOL_AUTO ? BEHIND : most + 1;
+    range[WEFT_KERNEL_PROTOCOL_LL] = (weft_kernel_range_t){0, ll};
+    range[WEFT_KERNEL_PROTOCOL_LL128] = (weft_kernel_range_t){BEHIND, ll128};
+    range[WEFT_KERNEL_PROTOCOL_WHOLE] =
+        (weft_kernel_range_t){BEHIND, kernel->travel.whole ? LANES_WHOLE_MOST : 0};
 }
 
 void cuda_edges_fill(const weft_kernel_t *kernel, weft_kernel_props_t *props)
 {
-    const uint64_t most = edges_memory_part(kernel);
+    const uint64_t memory = kernel->facts.memory_bandwidth;
     for (uint32_t path = 0; path < WEFT_KERNEL_PATH_COUNT; path++) {
-        weft_kernel_edge_t *edge = &props->edge[path];
-        *edge = edges[path];
-        if (most > 0 && (edge->together == 0 || edge->together > most)) {
-            edge->together = most;
+        props->edge[path] = edges_bound(edges[path], memory / accesses[0]);
+        for (uint32_t p = 1; p < WEFT_KERNEL_PROTOCOL_COUNT; p++) {
+            props->protocol[path][p] = edges_bound(protocols[path][p], memory / accesses[p]);
         }
-        if (edge->together > 0 && edge->bandwidth > edge->together) {
-            edge->bandwidth = edge->together;
-        }
+        edges_ranges(kernel, (weft_kernel_path_t)path, props->range[path]);
     }
     props->launch_ns = LAUNCH_NS;
 }

@@ -74,7 +74,8 @@ static const weft_option_t cuda_options[] = {
      .help =
          "how payloads travel between two devices: ll with a flag in each 16 bytes, up to 8 KiB; "
          "ll128 in each 128 bytes, up to 64 KiB, where device and NVLink keep these whole, else as "
-         "ll; simple through slots, behind fences, as all longer ones do; auto: by length",
+         "ll; simple through slots, behind fences, as all longer ones do; auto: what the cost "
+         "model says; used if all ranks allow it",
      .choices = "auto|ll|ll128|simple", /* cuda_protocol_t */
      .flags = WEFT_OPTION_LOCAL},
     {.name = NULL},

@@ -6,8 +6,6 @@
 #include <string.h>
 
 #define PIECE_BYTES 64u /* chunks of a whole run begin at multiples of it */
-/* A block looks at the stop words between chunks only: longer ones would keep abort() waiting. */
-#define CHUNK_BYTES_MAX (UINT64_C(64) << 20)
 
 static bool lanes_meeting_covers(const weft_lanes_endpoint_t *end, const void *memory,
                                  uint64_t bytes)
@@ -81,6 +79,6 @@ void lanes_meeting_set(weft_lanes_handle_t *handle, const weft_lanes_call_t *cal
     run->meeting.whole = lanes_meeting_cut(&image->program, g);
     run->meeting.may =
         handle->kernel->travel.whole && (image->stable & call->stable) != 0 &&
-        run->meeting.whole.chunk * image->program.elem <= CHUNK_BYTES_MAX &&
+        run->meeting.whole.chunk * image->program.elem <= LANES_WHOLE_MOST &&
         lanes_meeting_is_covered(handle, call, call->staging != NULL ? call->staging : call->in);
 }

@@ -5,13 +5,6 @@
 
 #include "cuda_ipc.h"
 
-/* Limits of `auto`. Not measured: NCCL takes about as long for a step in flagged words as a fence alone, half
- * the payload's bandwidth in flagged words, and nearly all of it in flagged lines. */
-static const struct {
-    uint32_t words_most; /* where lines are whole, too */
-    uint32_t lines_most;
-} unmeasured = {.words_most = 4096, .lines_most = WEFT_FIFO_LINES_ROOM};
-
 /* Whether 128 bytes that a warp stores at once are seen at once in memory of the peer's device: in that
  * of the same device, and over NVLink, the only path with all atomic operations. */
 static bool lanes_protocol_keeps_lines(const weft_kernel_t *kernel, const lanes_port_t *port)
@@ -45,7 +38,7 @@ void lanes_protocol_choose(weft_kernel_t *kernel, lanes_port_t *port)
         return;
     }
     if (lines) {
-        flagged->lines_most = lanes_protocol_least(flagged->lines.room, unmeasured.lines_most);
+        flagged->lines_most = lanes_protocol_least(flagged->lines.room, UINT32_MAX);
     } else if (kernel->travel.protocol == CUDA_PROTOCOL_LL128) {
         kernel->host->log(
             kernel->host, WEFT_LOG_INFO,
@@ -54,7 +47,17 @@ void lanes_protocol_choose(weft_kernel_t *kernel, lanes_port_t *port)
             kernel->device, (const void *)port->payloads);
     }
     if (!lines || kernel->travel.protocol == CUDA_PROTOCOL_AUTO) {
-        flagged->words_most =
-            lanes_protocol_least(flagged->words.room, lines ? unmeasured.words_most : UINT32_MAX);
+        flagged->words_most = lanes_protocol_least(flagged->words.room, UINT32_MAX);
     }
+}
+
+void lanes_protocol_limit(const weft_lanes_program_t *program, lanes_flagged_t *flagged)
+{
+    const uint32_t lines = program->lines_most;
+    uint32_t words = program->words_most;
+    if (flagged->lines_most == 0 && lines > words) {
+        words = lines;
+    }
+    flagged->words_most = lanes_protocol_least(flagged->words_most, words);
+    flagged->lines_most = lanes_protocol_least(flagged->lines_most, lines);
 }

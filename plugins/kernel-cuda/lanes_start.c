@@ -13,6 +13,7 @@
 #include "lanes_meeting.h"
 #include "lanes_order.h"
 #include "lanes_poll.h"
+#include "lanes_protocol.h"
 #include "lanes_queue.h"
 #include "lanes_retained.h"
 #include "lanes_stream.h"
@@ -134,6 +135,7 @@ static weft_status_t lanes_start_ports_aim(weft_lanes_handle_t *handle,
     }
     for (uint32_t p = 0; p < nports; p++) {
         ports[p] = call->ends[p]->port;
+        lanes_protocol_limit(&handle->image.program, &ports[p].flagged);
     }
     weft_status_t status = lanes_start_block_renew(handle, bytes, &there);
     handle->run.ports = there;

@@ -335,7 +335,7 @@ FIELD(weft_combine_t, nranks, 92);
 FIELD(weft_combine_t, scalar, 96);
 
 SIZE(weft_kernel_edge_t, 32);
-SIZE(weft_kernel_props_t, 200);
+SIZE(weft_kernel_props_t, 968);
 FIELD(weft_kernel_props_t, size, 0);
 FIELD(weft_kernel_props_t, memory_kind, 8);
 FIELD(weft_kernel_props_t, variant, 12);
@@ -343,6 +343,8 @@ FIELD(weft_kernel_props_t, bandwidth, 48);
 FIELD(weft_kernel_props_t, channels, 56);
 FIELD(weft_kernel_props_t, edge, 64);
 FIELD(weft_kernel_props_t, launch_ns, 192);
+FIELD(weft_kernel_props_t, protocol, 200);
+FIELD(weft_kernel_props_t, range, 712);
 
 SIZE(weft_kernel_ops_t, 56);
 FIELD(weft_kernel_ops_t, size, 0);

@@ -158,7 +158,7 @@ static const weft_lanes_move_t receives = {.cnt = 1, .ndst = 1, .nsrc = 1};
         .size = sizeof(weft_lanes_program_t), .channels = 1, .nlanes = 1, .nports = 1, .ncode = 2, \
         .nmoves = 1, .noperands = 3, .lane = lane, .code = code, .moves = &(which),                \
         .operands = operands, .largest_par = 1, .tmp_chunks = 1, .nranks = 1, .dtype = WEFT_FP32,  \
-        .op = WEFT_SUM, .elem = 4                                                                  \
+        .op = WEFT_SUM, .elem = 4, .words_most = 4096, .lines_most = UINT32_MAX                    \
     }
 const weft_lanes_program_t plan_sends = PLAN(sends);
 static const weft_lanes_program_t plan_receives = PLAN(receives);

@@ -84,7 +84,9 @@ void flat_init(flat_t *flat, const weft_program_t *program, weft_op_t op)
                                  .elem = (uint32_t)program->elem,
                                  .pre = program->pre,
                                  .final = (program->flags & WEFT_COMBINE_FINAL) != 0,
-                                 .pairs = program->pairs}};
+                                 .pairs = program->pairs,
+                                 .words_most = 4096,
+                                 .lines_most = UINT32_MAX}};
     flat_code(flat, plan);
     flat_moves(flat, plan);
 }

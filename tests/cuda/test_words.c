@@ -132,16 +132,25 @@ static void slots_of_the_host_are_read_there(void **state)
 
 /* Fences ------------------------------------------------------------------------------------------ */
 
-static uint32_t fences_of(const char *protocol, uint32_t count)
+static uint32_t fences_where(const char *const *odd, const char *figure, const char *protocol,
+                             uint32_t count)
 {
-    ranks_job_t job = job_of(2, NULL, sum_large);
-    const char *all[SETTINGS + MORE];
+    ranks_job_t job = job_of(2, odd, sum_large);
+    const char *all[SETTINGS + MORE + 1];
     job.arg = &count;
     atomic_store(&fake_cuda.fences, 0);
     fake_cuda.counts = true;
-    assert_int_equal(ranks_run_threads(with(&job, all, protocol)), 0);
+    with(&job, all, protocol);
+    all[job.settings_count] = figure;
+    job.settings_count += figure != NULL;
+    assert_int_equal(ranks_run_threads(&job), 0);
     fake_cuda.counts = false;
     return atomic_load(&fake_cuda.fences);
+}
+
+static uint32_t fences_of(const char *protocol, uint32_t count)
+{
+    return fences_where(NULL, NULL, protocol, count);
 }
 
 /* Those of the runs' ends remain. */
@@ -156,6 +165,23 @@ static void flagged_slices_have_no_fence(void **state)
     }
     /* Each slice has one, to be told and released. */
     assert_true(fences_of("kernel-cuda.protocol=simple", COUNT) >= ends + SLICES);
+}
+
+/* One rank that allows slots only is enough, as are figures by which they cost least. */
+static void the_protocol_is_that_of_all_ranks_and_of_the_figures(void **state)
+{
+    static const char *const simple[] = {"kernel-cuda.protocol=simple", NULL};
+    (void)state;
+    const uint32_t ends = fences_of("kernel-cuda.protocol=simple", 8);
+    assert_true(fences_where(simple, NULL, "kernel-cuda.protocol=auto", COUNT) >= ends + SLICES);
+    assert_true(fences_where(simple, NULL, "kernel-cuda.protocol=ll", COUNT) >= ends + SLICES);
+    assert_true(
+        fences_where(NULL, "figures.edge=kernel-cuda same latency=1ns overhead=1ns bandwidth=9TB/s",
+                     "kernel-cuda.protocol=auto", COUNT) >= ends + SLICES);
+    /* Slow words leave lines; what is forced is so whatever it costs. */
+    const char *const slow = "figures.edge=kernel-cuda same ll latency=1ms overhead=1ms";
+    assert_int_equal(fences_where(NULL, slow, "kernel-cuda.protocol=auto", COUNT), ends);
+    assert_int_equal(fences_where(NULL, slow, "kernel-cuda.protocol=ll", COUNT), ends);
 }
 
 /* Taking turns ----------------------------------------------------------------------------------- */
@@ -245,6 +271,7 @@ int main(void)
         cmocka_unit_test(between_devices_no_slice_is_read_from_the_host),
         cmocka_unit_test(slots_of_the_host_are_read_there),
         cmocka_unit_test(flagged_slices_have_no_fence),
+        cmocka_unit_test(the_protocol_is_that_of_all_ranks_and_of_the_figures),
         cmocka_unit_test(hosts_and_devices_take_turns_at_both_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,6 +64,20 @@ typedef struct weft_kernel_edge {
     uint64_t together;    /* … of all channels of a device together; 0: no other limit */
 } weft_kernel_edge_t;
 
+/* How slices travel between two devices of a host (draft/lanes.h). */
+typedef enum weft_kernel_protocol {
+    WEFT_KERNEL_PROTOCOL_SIMPLE = 0, /* through slots and windows, behind fences */
+    WEFT_KERNEL_PROTOCOL_LL = 1,     /* in flagged words; headers are such words, too */
+    WEFT_KERNEL_PROTOCOL_LL128 = 2,  /* in flagged lines */
+    WEFT_KERNEL_PROTOCOL_WHOLE = 3,  /* a chunk of any length, read in place: whole runs */
+    WEFT_KERNEL_PROTOCOL_COUNT = 4
+} weft_kernel_protocol_t;
+
+/* Bytes of the slices that may travel by a protocol, both included; most 0: none may. */
+typedef struct weft_kernel_range {
+    uint64_t least, most;
+} weft_kernel_range_t;
+
 typedef struct weft_kernel_props {
     size_t size;
     uint32_t memory_kind; /* one WEFT_MEMORY_* */
@@ -74,6 +88,12 @@ typedef struct weft_kernel_props {
     /* Since ABI 1.2, for kernels whose devices run plans (draft/lanes.h). */
     weft_kernel_edge_t edge[WEFT_KERNEL_PATH_COUNT];
     uint64_t launch_ns; /* nanoseconds of a launch, once a call; 0: nothing */
+
+    /* Since ABI 1.3: other protocols than SIMPLE, whose edges are above. Bandwidth 0: the path does
+     * not have the protocol. Ranks agree on ranges that all of them allow; what is in none of them
+     * goes by SIMPLE. */
+    weft_kernel_edge_t protocol[WEFT_KERNEL_PATH_COUNT][WEFT_KERNEL_PROTOCOL_COUNT];
+    weft_kernel_range_t range[WEFT_KERNEL_PATH_COUNT][WEFT_KERNEL_PROTOCOL_COUNT];
 } weft_kernel_props_t;
 
 typedef struct weft_kernel_ops {

@@ -254,6 +254,11 @@ typedef struct weft_lanes_program {
      * lane, which waits for nothing before. A run that sends everything from stable memory may
      * be whole. */
     uint32_t meets;
+    /* Slices of up to `words_most` bytes are worth flagged words, longer ones of up to `lines_most`
+     * flagged lines, wherever a port has them; words take the place of lines where it has no lines.
+     * Longer ones go through slots. 0: none are. */
+    uint32_t words_most, lines_most;
+    uint32_t reserved; /* 0 */
 } weft_lanes_program_t;
 
 /* Segmentation of the blocks; lengths in elements of one block. Chunk c of IN or OUT is piece c mod

@@ -13,6 +13,8 @@
 #include "core/base/error.h"
 #include "core/comm/figures.h"
 
+#define SIMPLE WEFT_KERNEL_PROTOCOL_SIMPLE
+
 static void figures_are_found_by_transport_and_level(void **state)
 {
     (void)state;
@@ -50,21 +52,28 @@ static void paths_between_devices_are_found_by_kernel(void **state)
     assert_int_equal(
         weft_figures_read("w.ini:1\tk same latency=3us overhead=1us bandwidth=20GB/s wire=400GB/s\n"
                           "w.ini:2\tk bus bandwidth=10GB/s\n"
-                          "w.ini:3\tk inside latency=1us\n",
+                          "w.ini:3\tk inside latency=1us\n"
+                          "w.ini:4\tk same ll128 latency=2us\n",
                           "w.ini:4\tk launch=5us float=10GB/s\n", "k", &f),
         WEFT_OK);
-    const weft_figures_edge_t *same = weft_figures_find_path(&f, "k", WEFT_KERNEL_PATH_SAME);
-    const weft_figures_edge_t *bus = weft_figures_find_path(&f, "k", WEFT_KERNEL_PATH_BUS);
+    const weft_figures_edge_t *same =
+        weft_figures_find_path(&f, "k", WEFT_KERNEL_PATH_SAME, SIMPLE);
+    const weft_figures_edge_t *bus = weft_figures_find_path(&f, "k", WEFT_KERNEL_PATH_BUS, SIMPLE);
     assert_non_null(same);
     assert_non_null(bus);
-    assert_null(weft_figures_find_path(&f, "k", WEFT_KERNEL_PATH_DIRECT));
-    assert_null(weft_figures_find_path(&f, "other", WEFT_KERNEL_PATH_SAME));
+    assert_null(weft_figures_find_path(&f, "k", WEFT_KERNEL_PATH_DIRECT, SIMPLE));
+    assert_null(weft_figures_find_path(&f, "other", WEFT_KERNEL_PATH_SAME, SIMPLE));
     assert_true(fabs(same->edge.alpha - 3e-6) < 1e-15);
     assert_true(fabs(same->edge.overhead - 1e-6) < 1e-15);
     assert_true(fabs(same->edge.beta * 20e9 - 1) < 1e-9);
     assert_true(fabs(same->wire * 400e9 - 1) < 1e-9);
     assert_true(bus->edge.alpha == 0);
     assert_true(fabs(f.kernel.launch - 5e-6) < 1e-15);
+    const weft_figures_edge_t *lines =
+        weft_figures_find_path(&f, "k", WEFT_KERNEL_PATH_SAME, WEFT_KERNEL_PROTOCOL_LL128);
+    assert_non_null(lines);
+    assert_true(fabs(lines->edge.alpha - 2e-6) < 1e-15);
+    assert_null(weft_figures_find_path(&f, "k", WEFT_KERNEL_PATH_SAME, WEFT_KERNEL_PROTOCOL_LL));
     /* A line of a path is none of a level. */
     const weft_figures_edge_t *inside = weft_figures_find(&f, "k", WEFT_LEVEL_INSIDE);
     assert_non_null(inside);
@@ -89,6 +98,8 @@ static void wrong_lines_are_told_with_their_place(void **state)
         {"w.ini:9\tk drect latency=1us\n", "did you mean direct?"},
         {"w.ini:9\tk bus turn=1us\n", "is for transports"},
         {"w.ini:9\tk bus work=1GB/s\n", "is for transports"},
+        {"w.ini:9\tk bus ll12 latency=1us\n", "did you mean ll128?"},
+        {"w.ini:9\tnet-a inside ll latency=1us\n", "latency"},
     };
     for (size_t i = 0; i < sizeof edges / sizeof edges[0]; i++) {
         weft_figures_t f;

@@ -22,7 +22,7 @@ static weft_prepared_t *prepare(uint64_t count)
     weft_args_t args = call_of(count);
     weft_prepared_t *prepared = weft_os_alloc(sizeof *prepared, 0);
     assert_non_null(prepared);
-    prepared->key = weft_programs_key(&args);
+    prepared->key = weft_programs_key(&programs, &args);
     prepared->program.plan = &plan;
     weft_programs_insert(&programs, prepared);
     return prepared;

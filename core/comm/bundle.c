@@ -11,6 +11,7 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/comm/p2p_look.h"
+#include "core/comm/stripes_compare.h"
 #include "core/exec/device_run.h"
 #include "core/exec/port_export.h"
 #include "core/plan/hash.h"
@@ -243,6 +244,7 @@ void weft_bundle_number(weft_comm_state_t *state, weft_request_t *first)
     for (weft_request_t *r = first; r != NULL; r = r->next) {
         r->in_stream = true;
         weft_submit_number(state, r);
+        weft_stripes_note(state, r, r->sequence);
     }
 }
 

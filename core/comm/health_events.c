@@ -11,6 +11,7 @@
 #include "core/base/error.h"
 #include "core/comm/comm.h"
 #include "core/comm/consensus_records.h"
+#include "core/comm/stripes_compare.h"
 
 /* Finds the communicator of an event that rank `from` of the family sent. NULL: it is not here, or
  * the sender is not in it. The caller holds the lock. */
@@ -172,7 +173,12 @@ static void events_on_asked(void *arg, uint64_t comm_id, uint32_t from,
     weft_os_lock(&family->lock);
     weft_comm_state_t *state = events_find(family, comm_id, from, &rank);
     weft_answer_t answer = {.waits_for = UINT32_MAX}; /* the communicator is not here */
-    if (state != NULL && events_answer(state, rank, theirs)) {
+    if (theirs->coll == WEFT_SEND_RECV && comm_id != 0) {
+        if (state != NULL) {
+            weft_stripes_compare(state, rank, theirs);
+        }
+        comm_id = 0; /* a failure is the only answer */
+    } else if (state != NULL && events_answer(state, rank, theirs)) {
         events_tell_begun(comm_id, theirs, &answer);
     } else if (state != NULL) {
         events_tell_where(state, &answer);

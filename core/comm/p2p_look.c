@@ -9,6 +9,7 @@
 #include "core/base/dtype.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/comm/stripes_compare.h"
 #include "core/comm/watchdog.h"
 
 #define CHECK_NS (100 * WEFT_NS_PER_MS)
@@ -115,7 +116,9 @@ void weft_p2p_look(weft_comm_state_t *state, const weft_p2p_wait_t *wait, uint64
     p2p_look_tell_late(state, wait);
     weft_health_ask(state->self.family->boot, 0, state->self.family_rank[peer],
                     &(weft_signature_t){.coll = WEFT_SEND_RECV});
-    if (wait->port != NULL) {
+    if (wait->port == NULL) {
+        weft_stripes_ask(state, request, request->sequence);
+    } else {
         weft_status_t health = weft_links_check(state->links, wait->port);
         if (health != WEFT_OK) {
             weft_error_record()->peer = (int32_t)peer;

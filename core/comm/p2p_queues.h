@@ -41,6 +41,7 @@ typedef struct weft_p2p {
      * them, in the order of the calls: p2p_any.h. */
     weft_request_t *held_first, *held_last;
     uint32_t next_any; /* rank to look at first */
+    uint64_t asked;    /* when peers were last asked about stripes: stripes_compare.c */
 } weft_p2p_t;
 
 static inline bool weft_p2p_is_busy(const weft_p2p_t *p2p)

@@ -8,6 +8,7 @@
 
 #include "core/base/dtype.h"
 #include "core/comm/comm.h"
+#include "core/comm/stripes_compare.h"
 #include "core/exec/port_export.h"
 
 /* Returns the queue's port of the next slice, or NULL while its link is not ready. */
@@ -26,6 +27,9 @@ static inline weft_status_t weft_p2p_stripes_begin(weft_comm_state_t *state,
 {
     const weft_args_t *args = &queue->first->args;
     queue->cut = weft_comm_stripes(state, args->count * weft_dtype_bytes(args->dtype));
+    if (state->self.family->kernel.stripes > 1) {
+        weft_stripes_note(state, queue->first, queue->first->sequence);
+    }
     if (queue->cut.count > 1) {
         return weft_p2p_stripes_begin_all(state, queue);
     }

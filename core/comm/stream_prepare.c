@@ -9,6 +9,7 @@
 #include "core/comm/engine.h"
 #include "core/comm/bundle.h"
 #include "core/comm/select.h"
+#include "core/comm/stripes_compare.h"
 #include "core/exec/device_run.h"
 
 /* Returns whether a device may run it: nothing that the host has to do anyway, and nothing behind
@@ -49,6 +50,9 @@ static bool prepare_messages(weft_comm_state_t *state, const weft_request_t *fir
     if (status == WEFT_OK && weft_device_run_handle(&prepared->run) != NULL &&
         !weft_device_run_is_ready(&prepared->run)) {
         status = weft_bundle_bind(state, prepared);
+        if (status == WEFT_IN_PROGRESS) {
+            weft_stripes_ask_all(state, first);
+        }
     }
     return status == WEFT_IN_PROGRESS;
 }

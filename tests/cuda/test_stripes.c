@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -397,6 +398,53 @@ static void first_lengths_that_differ_are_named_by_hosts(void **state)
     messages_run(2, STRIPES, disagree_at_first);
 }
 
+/* The first long message between two ranks: no slice is there that could tell. */
+static int disagree_at_once(desk_t *desk, uint32_t sent, uint32_t received, const char *words)
+{
+    uint32_t rank = desk->rank, peer = 1 - rank;
+    int wrong = 0;
+    NEED(messages_put(desk, LONG) && desk_settle(desk));
+    streams_meet();
+    const time_t begin = time(NULL);
+    (void)(rank == 0 ? messages_send(desk, peer, sent) : messages_receive(desk, peer, received));
+    NEED(streams_failed(desk->comm, WEFT_ERR_MISMATCH, words));
+    NEED(time(NULL) - begin < 5); /* half of what a first call waits for its peers */
+    NEED(desk_settle(desk));
+    return wrong;
+}
+
+static int receive_less_at_first(desk_t *desk)
+{
+    return disagree_at_once(desk, LONG, ONE,
+                            "message 1 from rank 0 (there) to rank 1 (here) differs: 2044 bytes in "
+                            "1 stripe here, 32000 bytes in ");
+}
+
+static int receive_more_at_first(desk_t *desk)
+{
+    return disagree_at_once(desk, 7, LONG,
+                            "message 1 from rank 0 (here) to rank 1 (there) differs: 28 bytes in 1 "
+                            "stripe here, 32000 bytes in 8 there");
+}
+
+/* Rank 0 allows two channels, rank 1 all of them. */
+static int limit_one_rank(desk_t *desk)
+{
+    const uint32_t rank = desk->rank;
+    int wrong = 0;
+    NEED(rank != 0 || weft_comm_set_channels(desk->comm, 2) == WEFT_OK);
+    return wrong + disagree_at_once(desk, LONG, LONG, "32000 bytes in ");
+}
+
+static void first_long_messages_that_are_cut_otherwise_are_told_at_once(void **state)
+{
+    (void)state;
+    messages_run(2, STRIPES, receive_less_at_first);
+    messages_run(2, STRIPES, receive_more_at_first);
+    messages_run(2, STRIPES_SOCKET, receive_less_at_first);
+    messages_run(2, STRIPES, limit_one_rank);
+}
+
 static int leave(desk_t *desk)
 {
     uint32_t rank = desk->rank, peer = 1 - rank;
@@ -436,6 +484,7 @@ int main(void)
         cmocka_unit_test(ranks_without_a_device_take_part),
         cmocka_unit_test(lengths_that_differ_are_named_whatever_their_stripes),
         cmocka_unit_test(first_lengths_that_differ_are_named_by_hosts),
+        cmocka_unit_test(first_long_messages_that_are_cut_otherwise_are_told_at_once),
         cmocka_unit_test(a_peer_that_left_ends_all_blocks),
     };
     fake_cuda.processors = 36; /* of four blocks each: an eighth of what is not spare is 16 */

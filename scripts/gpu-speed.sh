@@ -2,11 +2,12 @@
 # shellcheck shell=bash disable=SC2154
 # Sourced by scripts/gpu-check: the phases that measure.
 
-# perf NAME RANKS ARGUMENT…: an all-reduce; logs/PHASE-NAME.rows has size, microseconds, wrong elements.
+# perf NAME RANKS ARGUMENT…: an all-reduce, or what `collective` says; logs/PHASE-NAME.rows has size,
+# microseconds, wrong elements.
 perf() {
     local name=$1 n=$2
     shift 2
-    limited 60 "$name" "$tree/bin/weft" perf all_reduce -t "$n" -T "$deadline" "$@" "${set_kernel[@]}"
+    limited 60 "$name" "$tree/bin/weft" perf "${collective:-all_reduce}" -t "$n" -T "$deadline" "$@" "${set_kernel[@]}"
     awk '!/^#/ && NF == 13 { print $1, $6, $9 }' "$logs/$phase-$name.out" >"$logs/$phase-$name.rows"
     [ "$verdict" = ok ] || put 1 "weft perf of $n ranks, $name" "$verdict" - - - -
 }

@@ -74,12 +74,16 @@ says out '^probe +questions to the driver +ok +[0-9]+ answers'
 says out '^probe +there and back between processor and device +ok +[0-9.e+]+ ns'
 grep -qE '^edge = kernel-cuda same latency=[0-9]+ns overhead=[0-9]+ns bandwidth=[0-9.e+-]+GB/s wire=[0-9.e+-]+GB/s$' \
     "$work/gpu/logs/figures.ini" || die "no figures of an edge in $work/gpu/logs/figures.ini"
-grep -qE '^kernel = kernel-cuda launch=[0-9]+ns$' "$work/gpu/logs/figures.ini" || die "no figure of a launch"
+grep -qE '^kernel = kernel-cuda launch=[0-9]+ns copy=' "$work/gpu/logs/figures.ini" || die "no figure of a launch"
+for protocol in '' ' ll' ' ll128' ' whole'; do
+    says out "^edge = kernel-cuda same$protocol latency=[0-9]+ns overhead=[0-9]+ns bandwidth=[0-9.e+-]+GB/s"
+done
+says out '^kernel = kernel-cuda launch=[0-9]+ns copy=[0-9.e+-]+GB/s$'
 WEFT_CONF=$work/gpu/logs/figures.ini "$work/moved/tree/bin/weft" config >/dev/null ||
     die "$work/gpu/logs/figures.ini cannot be read"
 says out '^pair +sweep of 2 ranks as threads +ok'
 says out '^pair +all-reduce, 2 ranks, replayed from a graph, 8 bytes +ok'
-says out '^scan +best of the scan, 64 bytes, (default|windows|kernel-cuda.threads=128) +ok +[0-9.]+ us +[0-9.]+ of default'
+says out '^scan +best of the scan, 64 bytes, (default|windows|windows,kernel-cuda.whole=no|kernel-cuda.threads=128|kernel-cuda.protocol=ll) +ok +[0-9.]+ us +[0-9.]+ of default'
 says out '^ncu +cuda_grid: L2 Hit Rate +ok +61.5 %'
 says out '^mps +there and back between kernels of two processes +ok'
 says out '^mps +sweep of 2 ranks as processes +ok'

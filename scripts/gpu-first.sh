@@ -143,6 +143,7 @@ scan_edges() {
         edge_rows simple 65536 "$first" "$last"
     fi
     perf edge-whole 2 -b "$first" -e "$last" -f 2 -R 2 -c 0 --set plan.channels=1 --set plan.algo=algo-flat
+    # shellcheck disable=SC2034 # perf reads it
     collective=sendrecv
     perf wire-simple 2 -b "$long" -e "$long" -c 0 --set kernel-cuda.protocol=simple
     write_figures

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the health channel said of each rank of a communicator, which the health thread writes and the
- * owner of the communicator reads; and what that tells the channel. */
+ * What the health channel said of each rank of a communicator, which the health thread writes and
+ * the owner of the communicator reads; and what that tells the channel. */
 #ifndef WEFT_COMM_PEER_STATUS_H
 #define WEFT_COMM_PEER_STATUS_H
 

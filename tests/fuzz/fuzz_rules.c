@@ -91,8 +91,9 @@ static void figures_of(const char *edges, const char *kernels)
     for (uint32_t e = 0; e < figures.nedges; e++) {
         const weft_figures_edge_t *edge = &figures.edges[e];
         const bool of_devices = edge->path != WEFT_KERNEL_PATH_COUNT;
-        FUZZ_NEED((of_devices ? weft_figures_find_path(&figures, edge->net, edge->path)
-                              : weft_figures_find(&figures, edge->net, edge->level)) != NULL);
+        FUZZ_NEED((of_devices
+                       ? weft_figures_find_path(&figures, edge->net, edge->path, edge->protocol)
+                       : weft_figures_find(&figures, edge->net, edge->level)) != NULL);
     }
 }
 

@@ -165,8 +165,10 @@ weft_status_t weft_transports_create(const weft_registry_t *registry, uint32_t n
     return WEFT_OK;
 }
 
-static void transports_early_close(weft_transports_t *transports, early_t *early)
+static void transports_early_drop(weft_transports_t *transports, early_t **link)
 {
+    early_t *early = *link;
+    *link = early->next;
     transports->entry[early->transport].ops->conn_close(early->conn);
     weft_os_free(early);
 }
@@ -222,9 +224,7 @@ void weft_transports_destroy(weft_transports_t *transports)
         return;
     }
     while (transports->early != NULL) {
-        early_t *early = transports->early;
-        transports->early = early->next;
-        transports_early_close(transports, early);
+        transports_early_drop(transports, &transports->early);
     }
     while (transports->kept != NULL) {
         transports_kept_close(transports, &transports->kept);
@@ -443,8 +443,7 @@ void weft_transports_remove_user(weft_transports_t *transports, weft_transports_
     for (early_t **link = &transports->early; *link != NULL;) {
         early_t *early = *link;
         if (early->label.comm_id == user->comm_id) {
-            *link = early->next;
-            transports_early_close(transports, early);
+            transports_early_drop(transports, link);
         } else {
             link = &early->next;
         }
@@ -473,8 +472,7 @@ static void transports_early_sweep(weft_transports_t *transports)
         bool stray = !transports_know(transports, early->label.comm_id);
         strays += stray;
         if (stray && (strays > STRAYS || now - early->since > STRAY_NS)) {
-            *link = early->next;
-            transports_early_close(transports, early);
+            transports_early_drop(transports, link);
         } else {
             link = &early->next;
         }
@@ -490,8 +488,7 @@ static void transports_early_replace(weft_transports_t *transports, const early_
         if (early->label.comm_id == fresh->label.comm_id &&
             early->label.from == fresh->label.from &&
             early->label.channel == fresh->label.channel) {
-            *link = early->next;
-            transports_early_close(transports, early);
+            transports_early_drop(transports, link);
             return;
         }
     }
@@ -566,8 +563,7 @@ static early_t *transports_early_take(weft_transports_t *transports, uint64_t co
         if (early->label.comm_id != comm_id) {
             link = &early->next;
         } else if (transports_early_is_given_up(transports, early)) {
-            *link = early->next;
-            transports_early_close(transports, early);
+            transports_early_drop(transports, link);
         } else {
             found = link;
             link = &early->next;

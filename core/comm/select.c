@@ -117,7 +117,8 @@ static weft_status_t select_choose_proved(const weft_comm_state_t *state, const 
 }
 
 /* What slices of the call are worth that go between devices; of a run that may be whole those of its
- * slices, if it is not. */
+ * slices, if it is not. Slices end at whole lines, so one may be longer than words may be: it travels in
+ * lines then. */
 static weft_cost_limits_t select_limits(const weft_comm_state_t *state,
                                         weft_kernel_protocol_t protocol)
 {
@@ -125,7 +126,8 @@ static weft_cost_limits_t select_limits(const weft_comm_state_t *state,
     const uint64_t most = model->protocol[protocol].most;
     switch (protocol) {
     case WEFT_KERNEL_PROTOCOL_LL:
-        return (weft_cost_limits_t){.words = (uint32_t)most};
+        return (weft_cost_limits_t){.words = (uint32_t)most,
+                                    .lines = weft_cost_limits(model).lines};
     case WEFT_KERNEL_PROTOCOL_LL128:
         return (weft_cost_limits_t){.lines = (uint32_t)most};
     case WEFT_KERNEL_PROTOCOL_WHOLE:

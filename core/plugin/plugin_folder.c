@@ -158,7 +158,8 @@ bool weft_plugin_folders_find(const weft_plugin_folders_t *folders, const char *
     return found || plugin_folder_path(folders->paths[0], name, path, bytes);
 }
 
-/* The names of a kind in a folder, to help with one that is missing. */
+/* The names in a folder, to help with one that is missing: the nearest of all, and those that begin with
+ * the kind, as those of weft do. */
 typedef struct weft_listing {
     const char *kind;
     weft_nearest_t *nearest;
@@ -182,11 +183,13 @@ static void plugin_folder_list_name(void *arg, const char *file)
 {
     weft_listing_t *listing = arg;
     size_t bytes = plugin_folder_stem_bytes(file);
-    if (bytes == 0 || strncmp(file, listing->kind, strlen(listing->kind)) != 0) {
-        return; /* names begin with the kind */
+    if (bytes == 0) {
+        return;
     }
     size_t at = strlen(listing->text);
-    snprintf(listing->text + at, sizeof listing->text - at, " %.*s", (int)bytes, file);
+    if (strncmp(file, listing->kind, strlen(listing->kind)) == 0) {
+        snprintf(listing->text + at, sizeof listing->text - at, " %.*s", (int)bytes, file);
+    }
     weft_nearest_offer(listing->nearest, file, bytes);
     if (listing->nearest->best == file) {
         memcpy(listing->best, file, bytes);

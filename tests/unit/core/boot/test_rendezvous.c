@@ -179,7 +179,7 @@ static void leave_a_dead_note(void)
             _exit(weft_unique_id_create(&id, NULL) == WEFT_OK &&
                   weft_launcher_exchange_id(&l, &id, NULL) == WEFT_OK);
         }
-        while (notes_left() == 0) {
+        while (notes_left() == 0 && waitpid(dead, &how, WNOHANG) == 0) {
             weft_os_sleep_ns(WEFT_NS_PER_MS);
         }
         kill(dead, SIGKILL);

@@ -6,21 +6,36 @@
 #define WEFT_BOOT_BOOT_STATE_H
 
 #include "core/boot/boot_types.h"
+#include "core/boot/connector.h"
 #include "core/boot/control_listener.h"
 #include "core/boot/join_request.h"
 #include "core/config/settings.h"
 #include "core/os/os.h"
 
 typedef struct weft_health weft_health_t;
+typedef struct weft_root_client weft_root_client_t;
 
 #define WEFT_TREE_PARENT 0 /* index of the link to the parent; children follow */
 #define WEFT_TREE_LINKS 3
 
 typedef struct weft_tree_link {
-    int fd; /* −1: none */
+    int fd; /* −1: none, or it broke */
     uint32_t rank;
-    bool torn; /* a frame was sent in part: nothing may follow it */
+    bool torn;      /* a frame was sent in part: nothing may follow it */
+    bool reset;     /* sending has found so */
+    bool fresh;     /* made again, and the other end has not yet said on it what it has taken */
+    bool quiet;     /* it holds something that is not for this wait */
+    bool part;      /* likewise, but it may become something else with its next bytes */
+    bool seen;      /* since it broke: the child listens */
+    uint32_t made;  /* so many times */
+    uint32_t sent;  /* over this connection: the frames of the exchanges before this one */
+    uint32_t took;  /* its frames of the exchanges before this one */
+    uint64_t broke; /* when, if it is not there since; else 0 */
+    weft_connector_t *connector; /* to make it again, or see whether a child lives; NULL: idle */
 } weft_tree_link_t;
+
+/* A frame of an exchange that was sent: tree_record.h. */
+typedef struct weft_tree_record weft_tree_record_t;
 
 struct weft_boot {
     weft_boot_settings_t settings; /* without its strings */
@@ -36,6 +51,8 @@ struct weft_boot {
     weft_join_request_t *requests; /* of all ranks: where each rank's listener and process is */
     weft_control_listener_t listener;
     weft_tree_link_t links[WEFT_TREE_LINKS]; /* until the health thread owns the connections */
+    weft_tree_record_t *records;             /* oldest first */
+    weft_root_client_t *root;                /* during the first exchange; else NULL */
     weft_health_t *health;
 };
 

@@ -8,6 +8,7 @@
 #include "core/boot/dissemination.h"
 #include "core/boot/failure_detector.h"
 #include "core/boot/health_state.h"
+#include "core/boot/tree_record.h"
 
 /* Communicator 0: the join of a neighbour failed, while we had it behind us. All have heard why; now
  * they hear that it is gone, so that nobody waits for it, and the tree closes the gap. */
@@ -86,12 +87,38 @@ static weft_status_t control_frame_leave_comm(weft_health_t *health, weft_neighb
     return WEFT_OK;
 }
 
+/* A child is still in the join, and its connection was made again: it hears what it has not taken of
+ * the exchanges, and then all that it passed over before that. */
+static void control_frame_again(weft_health_t *health, weft_neighbour_t *neighbour, uint32_t least)
+{
+    const weft_boot_t *boot = health->boot;
+    const weft_tree_link_t *link = boot->links;
+    weft_frame_t again = {.type = WEFT_FRAME_AGAIN, .from = boot->rank, .sequence = boot->sequence};
+    while (link < boot->links + WEFT_TREE_LINKS && link->rank != neighbour->rank) {
+        link++;
+    }
+    if (link == boot->links + WEFT_TREE_LINKS || neighbour->rank < boot->rank) {
+        return; /* our parent is in the join, and has asked what it need not */
+    }
+    weft_neighbour_send(&health->neighbours, neighbour, &again, NULL);
+    const weft_tree_record_t *record = boot->records;
+    while ((record = weft_tree_record_for(boot, link, least, record)) != NULL) {
+        weft_neighbour_send_bytes(neighbour, record->header, sizeof record->header);
+        weft_neighbour_send_bytes(neighbour, record->payload, record->bytes);
+        record = record->next;
+    }
+    weft_disseminate_all_to(health, neighbour);
+}
+
 static weft_status_t control_frame_serve(weft_health_t *health, weft_neighbour_t *neighbour,
                                          const weft_frame_t *frame, const uint8_t *payload,
                                          const char **why)
 {
     switch (frame->type) {
     case WEFT_FRAME_BEAT:
+        return WEFT_OK;
+    case WEFT_FRAME_AGAIN:
+        control_frame_again(health, neighbour, frame->sequence);
         return WEFT_OK;
     case WEFT_FRAME_LEAVE_FAMILY:
         return control_frame_leave_family(health, neighbour, frame, why);

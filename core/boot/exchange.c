@@ -48,22 +48,6 @@ static uint64_t exchange_deadline(const weft_boot_t *boot, uint32_t height)
     return boot->until > WEFT_NEVER / 2 ? WEFT_NEVER : boot->until + height * LEVEL_NS;
 }
 
-static weft_status_t exchange_send_header(weft_boot_t *boot, weft_tree_link_t *link, uint32_t type,
-                                          uint64_t bytes, uint64_t number, uint64_t until)
-{
-    uint8_t header[WEFT_WIRE_HEADER];
-    weft_frame_t frame = {.type = type,
-                          .bytes = (uint32_t)bytes,
-                          .from = boot->rank,
-                          .sequence = boot->sequence,
-                          .comm_id = boot->comm_id,
-                          .number = number};
-    weft_frame_encode(&frame, header);
-    weft_status_t status = weft_tree_link_send(boot, link, header, sizeof header, until);
-    link->torn = bytes > 0;
-    return status;
-}
-
 static weft_status_t exchange_malformed(weft_boot_t *boot, const weft_tree_link_t *link,
                                         const char *what, const char *field)
 {
@@ -73,23 +57,30 @@ static weft_status_t exchange_malformed(weft_boot_t *boot, const weft_tree_link_
     return weft_boot_set_culprit(boot, link->rank);
 }
 
-/* Receives a header that must be of `type`. A failure that comes instead is returned as such. */
+static bool exchange_has(const weft_boot_t *boot, uint32_t child)
+{
+    return boot->links[child].rank < boot->nranks;
+}
+
+/* The frame of this exchange that comes over the link is here, whole. */
+static weft_status_t exchange_took(weft_boot_t *boot, weft_tree_link_t *link, weft_status_t status)
+{
+    if (status == WEFT_OK) {
+        link->took = boot->sequence + 1;
+    }
+    return status;
+}
+
+/* Receives a header that must be of `type`. A failure that comes instead is returned as such. AGAIN:
+ * as weft_tree_link_recv(). */
 static weft_status_t exchange_recv_header(weft_boot_t *boot, weft_tree_link_t *link,
                                           const char *what, uint32_t type, uint64_t until,
                                           weft_frame_t *frame)
 {
-    uint8_t header[WEFT_WIRE_HEADER], payload[WEFT_WIRE_ERROR];
-    const char *why;
-    weft_status_t status = weft_tree_link_recv(boot, link, what, header, sizeof header, until);
+    const char *why = NULL;
+    weft_status_t status = weft_tree_link_next(boot, link, what, until, frame, &why);
     if (status != WEFT_OK) {
-        return status;
-    }
-    if (weft_frame_decode(header, boot->nranks, boot->comm_id, frame, &why) != WEFT_OK) {
-        return exchange_malformed(boot, link, what, why);
-    }
-    if (weft_frame_is_failure(frame)) {
-        status = weft_tree_link_recv(boot, link, what, payload, sizeof payload, until);
-        return status != WEFT_OK ? status : weft_tree_adopt_failure(boot, payload, link->rank);
+        return why != NULL ? exchange_malformed(boot, link, what, why) : status;
     }
     return frame->type != type                 ? exchange_malformed(boot, link, what, "type")
            : frame->from != link->rank         ? exchange_malformed(boot, link, what, "rank")
@@ -98,19 +89,20 @@ static weft_status_t exchange_recv_header(weft_boot_t *boot, weft_tree_link_t *l
                                                : WEFT_OK;
 }
 
-/* Moves the subtree of `top` between `all` and the link. */
-static weft_status_t exchange_move_subtree(weft_boot_t *boot, weft_tree_link_t *link, uint32_t top,
-                                           const char *what, size_t bytes, uint8_t *all,
-                                           uint64_t until)
+static weft_status_t exchange_gather_once(weft_boot_t *boot, weft_tree_link_t *link,
+                                          const char *what, size_t bytes, uint8_t *all)
 {
-    uint32_t first, count;
-    weft_status_t status = WEFT_OK;
-    for (uint32_t l = 0; status == WEFT_OK && exchange_level(top, l, boot->nranks, &first, &count);
-         l++) {
-        uint8_t *at = all + first * bytes;
-        status = top == boot->rank
-                     ? weft_tree_link_send(boot, link, at, count * bytes, until)
-                     : weft_tree_link_recv(boot, link, what, at, count * bytes, until);
+    uint32_t levels, first, count;
+    uint32_t ranks = exchange_subtree(link->rank, boot->nranks, &levels);
+    uint64_t until = exchange_deadline(boot, levels - 1);
+    weft_frame_t frame;
+    weft_status_t status = exchange_recv_header(boot, link, what, WEFT_FRAME_GATHER, until, &frame);
+    if (status == WEFT_OK && (frame.number != bytes || frame.bytes != ranks * bytes)) {
+        return exchange_malformed(boot, link, what, "length");
+    }
+    for (uint32_t l = 0;
+         status == WEFT_OK && exchange_level(link->rank, l, boot->nranks, &first, &count); l++) {
+        status = weft_tree_link_recv(boot, link, what, all + first * bytes, count * bytes, until);
     }
     return status;
 }
@@ -118,48 +110,48 @@ static weft_status_t exchange_move_subtree(weft_boot_t *boot, weft_tree_link_t *
 static weft_status_t exchange_gather_from(weft_boot_t *boot, weft_tree_link_t *link,
                                           const char *what, size_t bytes, uint8_t *all)
 {
-    uint32_t levels;
-    uint32_t ranks = exchange_subtree(link->rank, boot->nranks, &levels);
-    uint64_t until = exchange_deadline(boot, levels - 1);
-    weft_frame_t frame;
-    weft_status_t status = exchange_recv_header(boot, link, what, WEFT_FRAME_GATHER, until, &frame);
-    if (status != WEFT_OK) {
-        return status;
-    }
-    if (frame.number != bytes || frame.bytes != ranks * bytes) {
-        return exchange_malformed(boot, link, what, "length");
-    }
-    return exchange_move_subtree(boot, link, link->rank, what, bytes, all, until);
+    weft_status_t status;
+    do {
+        status = exchange_gather_once(boot, link, what, bytes, all);
+    } while (status == WEFT_AGAIN);
+    return exchange_took(boot, link, status);
 }
 
 static weft_status_t exchange_gather_up(weft_boot_t *boot, const char *what, size_t bytes,
                                         uint8_t *all)
 {
     weft_tree_link_t *parent = &boot->links[WEFT_TREE_PARENT];
-    uint32_t levels;
+    weft_tree_record_t *record;
+    uint32_t levels, first, count;
     uint32_t ranks = exchange_subtree(boot->rank, boot->nranks, &levels);
     uint64_t until = exchange_deadline(boot, levels);
     weft_status_t status = WEFT_OK;
     for (uint32_t i = 1; status == WEFT_OK && i < WEFT_TREE_LINKS; i++) {
-        if (boot->links[i].fd >= 0) {
+        if (exchange_has(boot, i)) {
             status = exchange_gather_from(boot, &boot->links[i], what, bytes, all);
         }
     }
-    if (status != WEFT_OK || boot->rank == 0) {
+    if (status != WEFT_OK) {
         return status;
     }
-    status = exchange_send_header(boot, parent, WEFT_FRAME_GATHER, ranks * bytes, bytes, until);
-    return status != WEFT_OK
-               ? status
-               : exchange_move_subtree(boot, parent, boot->rank, what, bytes, all, until);
+    weft_tree_records_drop(boot, WEFT_FRAME_SPREAD); /* or the children would not be here */
+    if (boot->rank == 0) {
+        return WEFT_OK;
+    }
+    status = weft_tree_record_make(boot, WEFT_FRAME_GATHER, ranks * bytes, bytes, &record);
+    uint8_t *to = status == WEFT_OK ? record->payload : NULL;
+    for (uint32_t l = 0; to != NULL && exchange_level(boot->rank, l, boot->nranks, &first, &count);
+         l++) {
+        memcpy(to, all + first * bytes, count * bytes);
+        to += count * bytes;
+    }
+    return status == WEFT_OK ? weft_tree_link_send(boot, parent, what, record, until) : status;
 }
 
-/* What the subtree of the link has made of its bytes is combined into `data`. */
-static weft_status_t exchange_combine_from(weft_boot_t *boot, weft_tree_link_t *link,
-                                           const char *what, size_t bytes, void *data,
-                                           weft_boot_combine_fn_t combine)
+/* Receives what the subtree of the link has made of its bytes. */
+static weft_status_t exchange_value_once(weft_boot_t *boot, weft_tree_link_t *link,
+                                         const char *what, size_t bytes, void *theirs)
 {
-    _Alignas(16) uint8_t theirs[WEFT_BOOT_REDUCE_MOST];
     uint32_t levels;
     (void)exchange_subtree(link->rank, boot->nranks, &levels);
     uint64_t until = exchange_deadline(boot, levels - 1);
@@ -168,33 +160,69 @@ static weft_status_t exchange_combine_from(weft_boot_t *boot, weft_tree_link_t *
     if (status == WEFT_OK && (frame.number != bytes || frame.bytes != bytes)) {
         return exchange_malformed(boot, link, what, "length");
     }
-    if (status == WEFT_OK) {
-        status = weft_tree_link_recv(boot, link, what, theirs, bytes, until);
-    }
+    return status == WEFT_OK ? weft_tree_link_recv(boot, link, what, theirs, bytes, until) : status;
+}
+
+/* It is combined into `data`. */
+static weft_status_t exchange_combine_from(weft_boot_t *boot, weft_tree_link_t *link,
+                                           const char *what, size_t bytes, void *data,
+                                           weft_boot_combine_fn_t combine)
+{
+    _Alignas(16) uint8_t theirs[WEFT_BOOT_REDUCE_MOST];
+    weft_status_t status;
+    do {
+        status = exchange_value_once(boot, link, what, bytes, theirs);
+    } while (status == WEFT_AGAIN);
     if (status == WEFT_OK) {
         combine(data, theirs);
     }
-    return status;
+    return exchange_took(boot, link, status);
 }
 
 static weft_status_t exchange_combine_up(weft_boot_t *boot, const char *what, size_t bytes,
                                          void *data, weft_boot_combine_fn_t combine)
 {
     weft_tree_link_t *parent = &boot->links[WEFT_TREE_PARENT];
+    weft_tree_record_t *record;
     uint32_t levels;
     (void)exchange_subtree(boot->rank, boot->nranks, &levels);
     uint64_t until = exchange_deadline(boot, levels);
     weft_status_t status = WEFT_OK;
     for (uint32_t i = 1; status == WEFT_OK && i < WEFT_TREE_LINKS; i++) {
-        if (boot->links[i].fd >= 0) {
+        if (exchange_has(boot, i)) {
             status = exchange_combine_from(boot, &boot->links[i], what, bytes, data, combine);
         }
     }
-    if (status != WEFT_OK || boot->rank == 0) {
+    if (status != WEFT_OK) {
         return status;
     }
-    status = exchange_send_header(boot, parent, WEFT_FRAME_GATHER, bytes, bytes, until);
-    return status != WEFT_OK ? status : weft_tree_link_send(boot, parent, data, bytes, until);
+    weft_tree_records_drop(boot, WEFT_FRAME_SPREAD); /* or the children would not be here */
+    if (boot->rank == 0) {
+        return WEFT_OK;
+    }
+    status = weft_tree_record_make(boot, WEFT_FRAME_GATHER, bytes, bytes, &record);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    memcpy(record->payload, data, bytes);
+    return weft_tree_link_send(boot, parent, what, record, until);
+}
+
+static weft_status_t exchange_spread_once(weft_boot_t *boot, const char *what, void *data,
+                                          size_t max, size_t *bytes, uint64_t until)
+{
+    weft_tree_link_t *parent = &boot->links[WEFT_TREE_PARENT];
+    weft_frame_t frame;
+    weft_status_t status =
+        exchange_recv_header(boot, parent, what, WEFT_FRAME_SPREAD, until, &frame);
+    if (status == WEFT_OK && frame.bytes > max) {
+        status = exchange_malformed(boot, parent, what, "length");
+    }
+    if (status == WEFT_OK) {
+        *bytes = frame.bytes;
+        status = weft_tree_link_recv(boot, parent, what, data, *bytes, until);
+    }
+    return status;
 }
 
 /* Sends rank 0's bytes to all, at most `max`. *bytes is their number afterwards. */
@@ -204,26 +232,24 @@ static weft_status_t exchange_spread_down(weft_boot_t *boot, const char *what, v
     uint32_t levels;
     (void)exchange_subtree(0, boot->nranks, &levels);
     uint64_t until = exchange_deadline(boot, 2 * levels);
-    weft_tree_link_t *parent = &boot->links[WEFT_TREE_PARENT];
-    weft_status_t status = WEFT_OK;
+    weft_tree_record_t *record = NULL;
+    weft_status_t status = boot->rank > 0 ? WEFT_AGAIN : WEFT_OK;
+    while (status == WEFT_AGAIN) {
+        status = exchange_spread_once(boot, what, data, max, bytes, until);
+    }
     if (boot->rank > 0) {
-        weft_frame_t frame;
-        status = exchange_recv_header(boot, parent, what, WEFT_FRAME_SPREAD, until, &frame);
-        if (status == WEFT_OK && frame.bytes > max) {
-            status = exchange_malformed(boot, parent, what, "length");
-        }
-        if (status == WEFT_OK) {
-            *bytes = frame.bytes;
-            status = weft_tree_link_recv(boot, parent, what, data, *bytes, until);
-        }
+        status = exchange_took(boot, &boot->links[WEFT_TREE_PARENT], status);
+        weft_tree_records_drop(boot, WEFT_FRAME_GATHER); /* what came is the answer */
+    }
+    if (status == WEFT_OK && exchange_has(boot, 1)) {
+        status = weft_tree_record_make(boot, WEFT_FRAME_SPREAD, *bytes, 0, &record);
+    }
+    if (record != NULL && *bytes > 0) {
+        memcpy(record->payload, data, *bytes);
     }
     for (uint32_t i = 1; status == WEFT_OK && i < WEFT_TREE_LINKS; i++) {
-        if (boot->links[i].fd >= 0) {
-            status =
-                exchange_send_header(boot, &boot->links[i], WEFT_FRAME_SPREAD, *bytes, 0, until);
-        }
-        if (status == WEFT_OK && boot->links[i].fd >= 0) {
-            status = weft_tree_link_send(boot, &boot->links[i], data, *bytes, until);
+        if (exchange_has(boot, i)) {
+            status = weft_tree_link_send(boot, &boot->links[i], what, record, until);
         }
     }
     return status;

@@ -9,7 +9,9 @@
 #include "core/boot/dissemination.h"
 #include "core/boot/failure_detector.h"
 #include "core/boot/health_state.h"
+#include "core/boot/link_renewal.h"
 #include "core/boot/reconnect.h"
+#include "core/boot/tree_repair.h"
 #include "core/os/os_folder.h"
 
 /* How long a leaving rank waits for its neighbours to have heard it. */
@@ -222,6 +224,7 @@ static void health_run(void *arg)
 {
     weft_health_t *health = arg;
     weft_health_own(health);
+    weft_tree_repair(health); /* a connection may have broken at the end of the join */
     for (;;) {
         weft_neighbours_flush(&health->neighbours);
         health_publish_held(health);
@@ -273,9 +276,15 @@ static weft_status_t health_init(weft_health_t *health, weft_boot_t *boot)
     }
     for (uint32_t i = 0; status == WEFT_OK && i < WEFT_TREE_LINKS; i++) {
         weft_tree_link_t *link = &boot->links[i];
+        weft_link_renewal_end(link);
         if (link->fd >= 0) {
             status = weft_neighbours_add(&health->neighbours, link->fd, link->rank);
+            if (status == WEFT_OK) {
+                health->neighbours.list[health->neighbours.count - 1].fresh = link->fresh;
+            }
             link->fd = -1;
+        } else if (link->broke != 0) {
+            health->membership.breaks[link->rank] = WEFT_BREAK_NEW;
         }
     }
     weft_detector_init(health);

@@ -17,6 +17,7 @@
 #include "core/boot/exchange.h"
 #include "core/boot/health.h"
 #include "core/boot/host_numbers.h"
+#include "core/boot/link_renewal.h"
 #include "core/boot/root_client.h"
 #include "core/boot/tree_link.h"
 #include "core/os/os.h"
@@ -29,24 +30,6 @@ struct weft_join {
     weft_root_client_t root;    /* unless there is one rank only */
     weft_connector_t connector; /* to the parent */
 };
-
-/* Takes a connection of the listener, which is that of a child or is closed. */
-static void join_accept_child(weft_join_t *join, int fd, const uint8_t label[WEFT_AUTH_LABEL])
-{
-    uint32_t rank;
-    if (weft_auth_label_read(label, WEFT_PURPOSE_TREE, &rank)) {
-        for (uint32_t i = 1; i < WEFT_TREE_LINKS; i++) {
-            weft_tree_link_t *link = &join->boot->links[i];
-            if (link->rank == rank && rank < join->boot->nranks) {
-                /* A child that comes again has given up the connection that it had. */
-                weft_os_close(link->fd);
-                link->fd = fd;
-                return;
-            }
-        }
-    }
-    weft_os_close(fd);
-}
 
 /* Returns the first neighbour that is not connected, or −1. */
 static int64_t join_absent(const weft_join_t *join)
@@ -72,7 +55,7 @@ static weft_status_t join_parent_step(weft_join_t *join)
         return WEFT_OK;
     }
     if (status == WEFT_OK) {
-        boot->links[WEFT_TREE_PARENT].fd = join->connector.fd;
+        weft_link_renewal_attach(&boot->links[WEFT_TREE_PARENT], join->connector.fd);
         return WEFT_OK;
     }
     char why[300], who[128];
@@ -125,7 +108,7 @@ static weft_status_t join_connect_tree(weft_join_t *join)
             return weft_error_record()->status;
         }
         while (weft_control_listener_poll(&boot->listener, &entries[0], &fd, label) == WEFT_OK) {
-            join_accept_child(join, fd, label);
+            weft_link_renewal_accept(boot, fd, label);
         }
     }
 }
@@ -149,8 +132,10 @@ static weft_status_t join_learn_peers(weft_join_t *join)
         return weft_fail(WEFT_ERR_RESOURCE, 0, "out of memory for %u ranks", boot->nranks);
     }
     weft_join_request_encode(&join->root.mine, mine);
+    boot->root = &join->root;
     weft_status_t status =
         weft_boot_all_gather(boot, "the exchange of addresses", mine, WEFT_WIRE_JOIN_REQUEST, all);
+    boot->root = NULL;
     for (uint32_t i = 0; status == WEFT_OK && i < boot->nranks; i++) {
         weft_join_request_t request;
         const char *why = "rank";
@@ -262,8 +247,10 @@ void weft_boot_give_up(weft_boot_t *boot)
 static void join_boot_free(weft_boot_t *boot)
 {
     for (uint32_t i = 0; i < WEFT_TREE_LINKS; i++) {
+        weft_link_renewal_end(&boot->links[i]);
         weft_os_close(boot->links[i].fd);
     }
+    weft_tree_records_drop(boot, 0);
     weft_control_listener_close(&boot->listener);
     weft_os_free(boot->peers);
     weft_os_free(boot->requests);

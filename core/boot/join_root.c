@@ -5,6 +5,7 @@
  * Then it belongs to the seat of its rank. */
 #include "core/boot/join_root.h"
 
+#include <errno.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,8 +21,8 @@
 
 #define JOINERS_FIRST 16
 #define LINGER_NS (10 * WEFT_NS_PER_S)
-/* A joiner that was cut off comes again within this time. */
-#define LOST_NS (WEFT_NS_PER_S / 2)
+#define LOST_NS (WEFT_NS_PER_S / 2)  /* a joiner that was cut off comes again by then */
+#define RESET_NS (2 * WEFT_NS_PER_S) /* keepalive tells it of a reset within a second */
 #define REGISTER_BYTES (WEFT_WIRE_HEADER + WEFT_WIRE_JOIN_REQUEST)
 #define EVENTS 64
 /* Ranks that are missed before anybody has said how many there are. */
@@ -85,10 +86,10 @@ static void root_seat_found(root_t *root, weft_root_seat_t *seat)
     seat->lost = 0;
 }
 
-static void root_seat_lose(root_t *root, weft_root_seat_t *seat)
+static void root_seat_lose(root_t *root, weft_root_seat_t *seat, bool reset)
 {
     if (seat->lost == 0) {
-        seat->lost = weft_os_clock_ns();
+        seat->lost = weft_os_clock_ns() + (reset ? RESET_NS : LOST_NS);
         root->lost++;
     }
 }
@@ -100,7 +101,7 @@ static void root_seat_broke(root_t *root, weft_root_seat_t *seat)
     if (weft_root_has_ended(&root->table, seat)) {
         root_seat_died(root, seat);
     } else if (!seat->ready) { /* or its neighbours see what becomes of it */
-        root_seat_lose(root, seat);
+        root_seat_lose(root, seat, true);
     }
 }
 
@@ -113,7 +114,7 @@ static void root_welcome(root_t *root, uint32_t rank)
 
 /* A rank was heard of, and its connection has ended before it said more than its number: it died,
  * unless it comes again. */
-static void root_miss(root_t *root, uint32_t rank)
+static void root_miss(root_t *root, uint32_t rank, bool reset)
 {
     if (root->table.nranks == 0) {
         if (root->early_count < EARLY_MOST) {
@@ -122,7 +123,7 @@ static void root_miss(root_t *root, uint32_t rank)
     } else if (rank < root->table.nranks) {
         weft_root_seat_t *seat = &root->table.seats[rank];
         if (!seat->arrived) {
-            root_seat_lose(root, seat);
+            root_seat_lose(root, seat, reset);
         }
     }
 }
@@ -132,9 +133,10 @@ static void root_on_silent(void *arg, const weft_handshake_t *handshake)
 {
     uint8_t label[WEFT_AUTH_LABEL];
     uint32_t rank;
+    int cause = errno;
     if (weft_auth_server_label(&handshake->auth, label) &&
         weft_auth_label_read(label, WEFT_PURPOSE_ROOT, &rank)) {
-        root_miss(arg, rank);
+        root_miss(arg, rank, weft_os_was_reset(cause));
     }
 }
 
@@ -200,11 +202,10 @@ static void root_seat_claim(root_t *root, int fd, const weft_join_request_t *req
     }
 }
 
-/* The seats are there: those of ranks that were lost before are marked. */
 static void root_miss_early(root_t *root)
 {
     for (uint32_t i = 0; root->table.nranks > 0 && i < root->early_count; i++) {
-        root_miss(root, root->early[i]);
+        root_miss(root, root->early[i], true);
     }
 }
 
@@ -259,7 +260,7 @@ static void join_root_joiner_step(root_t *root, joiner_t *joiner)
     weft_frame_t frame;
     weft_join_request_t request;
     const char *why;
-    int error;
+    int error = 0;
     ssize_t got = weft_os_recv(joiner->fd, joiner->frame + joiner->bytes,
                                REGISTER_BYTES - joiner->bytes, &error);
     if (got == WEFT_OS_NONE) {
@@ -268,7 +269,7 @@ static void join_root_joiner_step(root_t *root, joiner_t *joiner)
     if (got <= 0) {
         weft_root_close(&root->table, &joiner->fd);
         if (!join_root_joiner_lives(joiner)) {
-            root_miss(root, joiner->rank);
+            root_miss(root, joiner->rank, got < 0 && weft_os_was_reset(error));
         }
         return;
     }
@@ -441,7 +442,7 @@ static void root_judge_lost(root_t *root, uint64_t now)
 {
     for (uint32_t i = 0; i < root->table.nranks && root->lost > 0; i++) {
         weft_root_seat_t *seat = &root->table.seats[i];
-        if (seat->lost != 0 && now >= seat->lost + LOST_NS) {
+        if (seat->lost != 0 && now >= seat->lost) {
             root_seat_found(root, seat);
             root_seat_died(root, seat);
         }

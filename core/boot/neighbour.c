@@ -271,6 +271,15 @@ void weft_neighbour_send(const weft_neighbours_t *neighbours, weft_neighbour_t *
     }
 }
 
+void weft_neighbour_send_bytes(weft_neighbour_t *neighbour, const uint8_t *data, size_t bytes)
+{
+    if (bytes > 0 && neighbour->fd >= 0 && !neighbour->ended_sending &&
+        neighbour_make_room(neighbour, bytes)) {
+        memcpy(neighbour->out + neighbour->out_end, data, bytes);
+        neighbour->out_end += bytes;
+    }
+}
+
 void weft_neighbours_flood(weft_neighbours_t *neighbours, const weft_neighbour_t *except,
                            const weft_frame_t *frame, const uint8_t *payload)
 {

@@ -18,8 +18,9 @@
 #define STEPS_TO_HELLO 2
 /* A connection that breaks again and again has another cause than a reset on its way. */
 #define AGAIN_MOST 8
-/* The root waits half as long for a rank that it has lost. */
-#define AGAIN_NS WEFT_NS_PER_S
+/* The root waits longer for a rank that it has lost, and keepalive says within a second that a new
+ * connection is gone too. */
+#define AGAIN_NS (WEFT_NS_PER_S + WEFT_NS_PER_S / 2)
 
 /* A root that could not have a connection to each rank has told those that came in time. Its limit is most
  * likely ours. "" if that allows enough. */
@@ -125,19 +126,17 @@ static bool root_client_send(weft_root_client_t *client, uint32_t type, int *err
     weft_frame_encode(&frame, message);
     weft_join_request_encode(&client->mine, message + WEFT_WIRE_HEADER);
     bytes += WEFT_WIRE_HEADER;
-    return weft_os_send(client->fd, message, bytes, error_p) == (ssize_t)bytes;
+    return weft_os_send_all(client->fd, message, bytes, error_p);
 }
 
-/* The connection broke, which is no end. True: there is a new one, and the root has heard on it what
+/* The connection was reset, which is no end. True: there is a new one, and the root has heard on it what
  * it may have missed. */
 static bool root_client_is_back(weft_root_client_t *client, int error)
 {
-    bool back = false;
-    while (!back && error != 0 && client->again < AGAIN_MOST) {
+    while ((client->reset || weft_os_was_reset(error)) && client->again < AGAIN_MOST) {
+        client->reset = client->waits = false;
         client->again++;
         client->got = 0;
-        client->broke = 0;
-        client->waits = false;
         weft_os_close(client->fd);
         client->fd = -1;
         root_client_connect(client, weft_os_clock_ns() + AGAIN_NS);
@@ -146,10 +145,12 @@ static bool root_client_is_back(weft_root_client_t *client, int error)
         }
         client->fd = client->connector.fd;
         error = 0;
-        back = root_client_send(client, WEFT_FRAME_JOIN, &error) &&
-               (!client->ready || root_client_send(client, WEFT_FRAME_READY, &error));
+        if (root_client_send(client, WEFT_FRAME_JOIN, &error) &&
+            (!client->ready || root_client_send(client, WEFT_FRAME_READY, &error))) {
+            return true;
+        }
     }
-    return back;
+    return false;
 }
 
 static weft_status_t root_client_tell(weft_root_client_t *client, uint32_t type)
@@ -172,7 +173,7 @@ weft_status_t weft_root_client_ready(weft_root_client_t *client)
     return root_client_tell(client, WEFT_FRAME_READY);
 }
 
-/* The root may have ended already. If the connection broke, no read tells that again. */
+/* The root may have ended already. If the connection was reset, no read tells that again. */
 static void root_client_say(weft_root_client_t *client, uint64_t number)
 {
     uint8_t message[WEFT_WIRE_HEADER];
@@ -182,8 +183,8 @@ static void root_client_say(weft_root_client_t *client, uint64_t number)
                           .comm_id = client->boot->comm_id,
                           .number = number};
     weft_frame_encode(&frame, message);
-    if (weft_os_send(client->fd, message, sizeof message, &error) < 0) {
-        client->broke = error;
+    if (!weft_os_send_all(client->fd, message, sizeof message, &error)) {
+        client->reset = weft_os_was_reset(error);
     }
 }
 
@@ -272,7 +273,7 @@ static weft_status_t root_client_hear(weft_root_client_t *client, weft_join_requ
         if (got == WEFT_OS_NONE) {
             return WEFT_IN_PROGRESS;
         }
-        if (got <= 0 && root_client_is_back(client, error != 0 ? error : client->broke)) {
+        if (got <= 0 && root_client_is_back(client, error)) {
             continue;
         }
         if (got <= 0) {
@@ -336,6 +337,20 @@ weft_status_t weft_root_client_step(weft_root_client_t *client)
     return status == WEFT_IN_PROGRESS ? WEFT_OK
            : status == WEFT_OK        ? root_client_malformed("type")
                                       : status;
+}
+
+/* Its end is none of ours any more: it has told all that all are ready, or it died. */
+weft_status_t weft_root_client_watch(weft_root_client_t *client)
+{
+    weft_error_t before = *weft_error_record();
+    weft_status_t status = weft_root_client_step(client);
+    if (status != WEFT_OK && client->ended) {
+        *weft_error_record() = before;
+        weft_os_close(client->fd);
+        client->fd = -1;
+        return WEFT_OK;
+    }
+    return status;
 }
 
 void weft_root_client_end(weft_root_client_t *client)

@@ -12,7 +12,7 @@
 #include "core/boot/boot_state.h"
 #include "core/boot/connector.h"
 
-typedef struct weft_root_client {
+struct weft_root_client {
     weft_boot_t *boot;
     weft_id_t id;
     weft_join_request_t mine;
@@ -22,12 +22,12 @@ typedef struct weft_root_client {
     bool told;             /* it said why the join failed */
     bool waits;            /* it knows that this rank waits for neighbours */
     bool welcomed, ready;  /* it has said so, and we have */
+    bool reset;            /* sending has found that the connection was */
     uint32_t again;        /* how often the connection broke and was made again */
-    int broke;             /* errno of a send that found it broken; 0: none has */
     uint32_t got;
     uint8_t message[WEFT_WIRE_MOST]; /* as far as received */
     weft_connector_t connector;
-} weft_root_client_t;
+};
 
 /* Begins to connect, and sends the first message if that does not take long. Does not block. */
 void weft_root_client_begin(weft_root_client_t *client, weft_boot_t *boot, const weft_id_t *id);
@@ -53,6 +53,8 @@ weft_status_t weft_root_client_welcome(weft_root_client_t *client, weft_join_req
 /* After the welcome: OK, or the failure that the root has told meanwhile. Does not block, but to
  * make a broken connection again. */
 weft_status_t weft_root_client_step(weft_root_client_t *client);
+/* The same while the first exchange is under way: the root may end. */
+weft_status_t weft_root_client_watch(weft_root_client_t *client);
 /* For a rank that misses another: waits half a second for the root to say why. IN_PROGRESS: it does
  * not know. */
 weft_status_t weft_root_client_failure(weft_root_client_t *client);

@@ -133,7 +133,7 @@ weft_status_t weft_root_read_header(const weft_root_table_t *table, int fd,
         return WEFT_AGAIN;
     }
     if (got <= 0) {
-        return got == 0 ? WEFT_ERR_PROTO : WEFT_ERR_LINK;
+        return got != 0 && weft_os_was_reset(error) ? WEFT_ERR_LINK : WEFT_ERR_PROTO;
     }
     header->bytes += (uint32_t)got;
     if (header->bytes < WEFT_WIRE_HEADER) {
@@ -149,7 +149,7 @@ bool weft_root_send(const weft_root_table_t *table, int fd, uint32_t type, uint3
                     const uint8_t *payload, uint32_t bytes)
 {
     uint8_t message[WEFT_WIRE_MOST];
-    int error;
+    int error = 0;
     weft_frame_t frame = {.type = type,
                           .bytes = bytes,
                           .from = from,
@@ -159,7 +159,8 @@ bool weft_root_send(const weft_root_table_t *table, int fd, uint32_t type, uint3
     if (bytes > 0) {
         memcpy(message + WEFT_WIRE_HEADER, payload, bytes);
     }
-    return weft_os_send(fd, message, WEFT_WIRE_HEADER + bytes, &error) != WEFT_OS_BROKEN;
+    return weft_os_send(fd, message, WEFT_WIRE_HEADER + bytes, &error) != WEFT_OS_BROKEN ||
+           !weft_os_was_reset(error);
 }
 
 void weft_root_send_error(const weft_root_table_t *table, int fd, const weft_error_t *error)

@@ -24,7 +24,8 @@ typedef struct weft_root_seat {
     int process; /* readable when its process ends; watched until it has joined */
     bool claimed, arrived, ready, told;
     bool waits; /* not ready, because a neighbour is not */
-    /* When its connection broke, or ended before it said more than its rank; 0: it did not. */
+    /* Its connection was reset, or ended before it said more than its rank: until when it may come
+     * again; 0: it has one. */
     uint64_t lost;
     weft_root_header_t from_join, from_claim; /* of the next frame */
     weft_join_request_t request;              /* once it has claimed or arrived */
@@ -75,12 +76,12 @@ weft_status_t weft_root_check(const weft_root_table_t *table, const weft_join_re
 bool weft_root_comes_again(const weft_root_table_t *table, const weft_join_request_t *request);
 
 /* Reads on in the header of a frame, which may come in pieces. AGAIN: there is more to come. LINK:
- * the stream broke. PROTO: it has ended, or it is no frame of this job. */
+ * the stream was reset. PROTO: it has ended in another way, or it is no frame of this job. */
 weft_status_t weft_root_read_header(const weft_root_table_t *table, int fd,
                                     weft_root_header_t *header, weft_frame_t *frame);
 
 /* Sends one small frame. A peer whose empty buffer does not take it is as good as gone. False: the
- * connection is broken. That is told once: reads find the end of the stream. */
+ * connection was reset. That is told once: reads find the end of the stream. */
 bool weft_root_send(const weft_root_table_t *table, int fd, uint32_t type, uint32_t from,
                     const uint8_t *payload, uint32_t bytes);
 void weft_root_send_error(const weft_root_table_t *table, int fd, const weft_error_t *error);

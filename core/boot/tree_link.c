@@ -6,8 +6,17 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/base/log.h"
 #include "core/boot/boot.h"
+#include "core/boot/link_renewal.h"
+#include "core/boot/root_client.h"
 #include "core/os/os.h"
+
+/* Poll entries of a wait: the links, what makes them again, and the root. */
+#define TURN_ROOT (WEFT_TREE_LINKS + WEFT_RENEWAL_ENTRIES)
+#define TURN_ENTRIES (TURN_ROOT + 1)
+/* The rest of a header follows soon. */
+#define PART_NS WEFT_NS_PER_MS
 
 weft_status_t weft_tree_adopt_failure(const weft_boot_t *boot,
                                       const uint8_t payload[WEFT_WIRE_ERROR], uint32_t from)
@@ -56,54 +65,6 @@ static weft_status_t tree_link_died(const weft_boot_t *boot, uint32_t rank, cons
     return weft_boot_set_culprit(boot, rank);
 }
 
-/* The header of a FAIL frame is at the front of this link: receives the frame. */
-static weft_status_t tree_link_take_failure(weft_boot_t *boot, weft_tree_link_t *link,
-                                            const char *what)
-{
-    uint8_t message[WEFT_WIRE_MOST];
-    size_t have = 0;
-    uint64_t until = weft_os_deadline(1.0);
-    while (have < sizeof message && weft_os_clock_ns() < until) {
-        struct pollfd entry = {.fd = link->fd, .events = POLLIN};
-        int error = 0;
-        if (weft_os_poll(&entry, 1, until) < 0) {
-            return weft_error_record()->status;
-        }
-        ssize_t got = weft_os_recv(link->fd, message + have, sizeof message - have, &error);
-        if (got == 0 || got == WEFT_OS_BROKEN) {
-            return tree_link_died(boot, link->rank, what, error);
-        }
-        have += got > 0 ? (size_t)got : 0;
-    }
-    if (have < sizeof message) {
-        return tree_link_died(boot, link->rank, what, 0);
-    }
-    return weft_tree_adopt_failure(boot, message + WEFT_WIRE_HEADER, link->rank);
-}
-
-/* Looks at what a link holds, and leaves it there. Returns OK if nothing is wrong, else the failure
- * that the link reports, or that it has ended. *quiet is set when the link holds something that is
- * not for this wait. */
-static weft_status_t tree_link_look(weft_boot_t *boot, weft_tree_link_t *link, const char *what,
-                                    bool *quiet)
-{
-    uint8_t header[WEFT_WIRE_HEADER];
-    weft_frame_t frame;
-    const char *why;
-    int error = 0;
-    ssize_t got = weft_os_peek(link->fd, header, sizeof header, &error);
-    if (got == 0 || got == WEFT_OS_BROKEN) {
-        return tree_link_died(boot, link->rank, what, error);
-    }
-    if (got == (ssize_t)sizeof header &&
-        weft_frame_decode(header, boot->nranks, boot->comm_id, &frame, &why) == WEFT_OK &&
-        weft_frame_is_failure(&frame)) {
-        return tree_link_take_failure(boot, link, what);
-    }
-    *quiet = got > 0;
-    return WEFT_OK;
-}
-
 static weft_status_t tree_link_timed_out(weft_boot_t *boot, uint32_t rank, const char *what)
 {
     char who[128];
@@ -112,82 +73,150 @@ static weft_status_t tree_link_timed_out(weft_boot_t *boot, uint32_t rank, const
     return weft_boot_set_culprit(boot, rank);
 }
 
-/* Waits until `link` has something to read. */
-static weft_status_t tree_link_wait(weft_boot_t *boot, weft_tree_link_t *link, const char *what,
-                                    uint64_t until)
+/* A reset may come from the middle of the network, and so may the end of a connection on which the
+ * other end has said nothing yet: it has given that one up. Any other end is the rank's. */
+static weft_status_t tree_link_ended(weft_boot_t *boot, weft_tree_link_t *link, const char *what,
+                                     int error)
 {
-    bool quiet[WEFT_TREE_LINKS] = {false};
-    for (;;) {
-        struct pollfd entries[WEFT_TREE_LINKS];
-        for (uint32_t i = 0; i < WEFT_TREE_LINKS; i++) {
-            entries[i] = (struct pollfd){.fd = quiet[i] ? -1 : boot->links[i].fd, .events = POLLIN};
-        }
-        int ready = weft_os_poll(entries, WEFT_TREE_LINKS, until);
-        if (ready < 0) {
-            return weft_error_record()->status;
-        }
-        if (ready == 0) {
-            if (weft_os_clock_ns() >= until) {
-                return tree_link_timed_out(boot, link->rank, what);
-            }
-            continue;
-        }
-        if (entries[link - boot->links].revents != 0) {
-            return WEFT_OK;
-        }
-        for (uint32_t i = 0; i < WEFT_TREE_LINKS; i++) {
-            weft_status_t status = WEFT_OK;
-            if (entries[i].revents != 0) {
-                status = tree_link_look(boot, &boot->links[i], what, &quiet[i]);
-            }
-            if (status != WEFT_OK) {
-                return status;
-            }
-        }
+    if (!link->fresh && !link->reset && !weft_os_was_reset(error)) {
+        return tree_link_died(boot, link->rank, what, error);
     }
+    weft_log(WEFT_LOG_INFO, "boot", "rank %u: the control connection to rank %u broke: %s",
+             boot->rank, link->rank, strerror(error));
+    return weft_link_renewal_begin(link) == WEFT_OK ? WEFT_OK
+                                                    : tree_link_died(boot, link->rank, what, error);
 }
 
-weft_status_t weft_tree_link_recv(weft_boot_t *boot, weft_tree_link_t *link, const char *what,
-                                  void *data, size_t bytes, uint64_t until)
+/* Receives `bytes` that are on their way. OK, and *whole says whether they came. */
+static weft_status_t tree_link_take(weft_boot_t *boot, weft_tree_link_t *link, const char *what,
+                                    uint8_t *message, size_t bytes, bool *whole)
 {
-    uint8_t *to = data;
-    while (bytes > 0) {
+    size_t have = 0;
+    uint64_t until = weft_os_deadline(1.0);
+    while (have < bytes && weft_os_clock_ns() < until) {
+        struct pollfd entry = {.fd = link->fd, .events = POLLIN};
         int error = 0;
-        ssize_t got = weft_os_recv(link->fd, to, bytes, &error);
+        if (weft_os_poll(&entry, 1, until) < 0) {
+            return weft_error_record()->status;
+        }
+        ssize_t got = weft_os_recv(link->fd, message + have, bytes - have, &error);
         if (got == 0 || got == WEFT_OS_BROKEN) {
-            return tree_link_died(boot, link->rank, what, error);
+            *whole = false;
+            return tree_link_ended(boot, link, what, error);
         }
-        if (got == WEFT_OS_NONE) {
-            weft_status_t status = tree_link_wait(boot, link, what, until);
-            if (status != WEFT_OK) {
-                return status;
-            }
-            continue;
-        }
-        to += got;
-        bytes -= (size_t)got;
+        have += got > 0 ? (size_t)got : 0;
     }
+    *whole = have == bytes;
+    return *whole ? WEFT_OK : tree_link_died(boot, link->rank, what, 0);
+}
+
+/* Gives the bytes to the kernel. AGAIN: the connection broke. */
+static weft_status_t tree_link_put(weft_boot_t *boot, weft_tree_link_t *link, const char *what,
+                                   const uint8_t *data, size_t bytes, uint64_t until);
+
+/* Sends header and payload. */
+static weft_status_t tree_link_put_record(weft_boot_t *boot, weft_tree_link_t *link,
+                                          const char *what, const weft_tree_record_t *record,
+                                          uint64_t until)
+{
+    weft_status_t status =
+        tree_link_put(boot, link, what, record->header, sizeof record->header, until);
+    if (status == WEFT_OK) {
+        link->sent = record->sequence + 1;
+        status = tree_link_put(boot, link, what, record->payload, record->bytes, until);
+    }
+    return status;
+}
+
+/* The other end of a new connection says from which exchange on it has not taken our frames. */
+static weft_status_t tree_link_resume(weft_boot_t *boot, weft_tree_link_t *link, const char *what,
+                                      uint64_t least, uint64_t until)
+{
+    weft_status_t status = WEFT_OK;
+    link->fresh = false;
+    if (link != &boot->links[WEFT_TREE_PARENT]) {
+        weft_link_renewal_say(boot, link, WEFT_FRAME_AGAIN);
+    }
+    const weft_tree_record_t *record = boot->records;
+    while (status == WEFT_OK &&
+           (record = weft_tree_record_for(boot, link, least, record)) != NULL) {
+        status = tree_link_put_record(boot, link, what, record, until);
+        record = record->next;
+    }
+    return status == WEFT_AGAIN ? WEFT_OK : status;
+}
+
+/* A whole header is at the front of this link. Takes the frame if it is a failure, which is returned,
+ * or one of connections that are made again. A parent that has joined may say more before it answers,
+ * and says that again later. */
+static weft_status_t tree_link_serve(weft_boot_t *boot, weft_tree_link_t *link, const char *what,
+                                     const weft_frame_t *frame, uint64_t until)
+{
+    uint8_t message[WEFT_WIRE_LONGEST];
+    const bool parent = link == &boot->links[WEFT_TREE_PARENT];
+    const bool again = frame->type == WEFT_FRAME_AGAIN;
+    bool whole = false;
+    if (!weft_frame_is_failure(frame) && !again && frame->type != WEFT_FRAME_BEAT &&
+        (!link->fresh || !parent || frame->bytes > sizeof message - WEFT_WIRE_HEADER)) {
+        link->fresh = false;
+        link->quiet = true;
+        return WEFT_OK;
+    }
+    weft_status_t status =
+        tree_link_take(boot, link, what, message, WEFT_WIRE_HEADER + frame->bytes, &whole);
+    if (!whole) {
+        return status;
+    }
+    if (weft_frame_is_failure(frame)) {
+        return weft_tree_adopt_failure(boot, message + WEFT_WIRE_HEADER, link->rank);
+    }
+    return again && (link->fresh || !parent)
+               ? tree_link_resume(boot, link, what, frame->sequence, until)
+               : WEFT_OK;
+}
+
+/* Looks at what a link holds, and leaves it there if it is not for this wait. `before` is the error
+ * that sending had. Returns OK if nothing is wrong. */
+static weft_status_t tree_link_look(weft_boot_t *boot, weft_tree_link_t *link, const char *what,
+                                    int before, uint64_t until)
+{
+    uint8_t header[WEFT_WIRE_HEADER];
+    weft_frame_t frame;
+    const char *why;
+    int error = 0;
+    ssize_t got = weft_os_peek(link->fd, header, sizeof header, &error);
+    link->part = got > 0 && got < (ssize_t)sizeof header;
+    link->quiet = link->part;
+    if (got == 0 || got == WEFT_OS_BROKEN ||
+        (link->part && link->fresh && header[0] == WEFT_CONNECTOR_ALIVE)) {
+        return tree_link_ended(boot, link, what, before != 0 ? before : error);
+    }
+    if (got < (ssize_t)sizeof header) {
+        return WEFT_OK;
+    }
+    if (weft_frame_decode(header, boot->nranks, boot->comm_id, &frame, &why) == WEFT_OK) {
+        return tree_link_serve(boot, link, what, &frame, until);
+    }
+    link->fresh = false; /* whoever reads it says what is wrong */
+    link->quiet = true;
     return WEFT_OK;
 }
 
-/* The peer takes no bytes any more. It may have said why before it closed. */
-static weft_status_t tree_link_send_broken(weft_boot_t *boot, weft_tree_link_t *link, int error)
+static weft_status_t tree_link_put(weft_boot_t *boot, weft_tree_link_t *link, const char *what,
+                                   const uint8_t *data, size_t bytes, uint64_t until)
 {
-    bool quiet;
-    weft_status_t status = tree_link_look(boot, link, "initialisation", &quiet);
-    return status != WEFT_OK ? status : tree_link_died(boot, link->rank, "initialisation", error);
-}
-
-weft_status_t weft_tree_link_send(weft_boot_t *boot, weft_tree_link_t *link, const void *data,
-                                  size_t bytes, uint64_t until)
-{
-    const uint8_t *from = data;
+    weft_status_t status = WEFT_OK;
     link->torn = true;
     while (bytes > 0) {
         int error = 0;
-        ssize_t done = weft_os_send(link->fd, from, bytes, &error);
+        ssize_t done = weft_os_send(link->fd, data, bytes, &error);
         if (done == WEFT_OS_BROKEN) {
-            return tree_link_send_broken(boot, link, error);
+            /* It may have said why before it closed. */
+            status = tree_link_look(boot, link, what, error, until);
+            if (status == WEFT_OK && link->fd >= 0) {
+                status = tree_link_ended(boot, link, what, error);
+            }
+            return status == WEFT_OK ? WEFT_AGAIN : status;
         }
         if (done == WEFT_OS_NONE) {
             struct pollfd entry = {.fd = link->fd, .events = POLLOUT};
@@ -196,13 +225,139 @@ weft_status_t weft_tree_link_send(weft_boot_t *boot, weft_tree_link_t *link, con
                 return weft_error_record()->status;
             }
             if (ready == 0 && weft_os_clock_ns() >= until) {
-                return tree_link_timed_out(boot, link->rank, "initialisation");
+                return tree_link_timed_out(boot, link->rank, what);
             }
             continue;
         }
-        from += done;
+        data += done;
         bytes -= (size_t)done;
     }
     link->torn = false;
     return WEFT_OK;
+}
+
+/* Connections that are made again. Who cannot be had any more has died. */
+static weft_status_t tree_link_renew(weft_boot_t *boot, const char *what,
+                                     const struct pollfd *listener)
+{
+    weft_tree_link_t *link = NULL;
+    weft_status_t status = weft_link_renewal_step(boot, listener, &link);
+    return status == WEFT_OK || status == WEFT_ERR_RESOURCE || status == WEFT_ERR_SYSTEM
+               ? status
+               : tree_link_died(boot, link->rank, what, weft_error_record()->os_errno);
+}
+
+/* Waits once for something to happen, and serves all but what `link` has to read. A wait that ends
+ * without it names its rank. */
+static weft_status_t tree_link_turn(weft_boot_t *boot, const weft_tree_link_t *link,
+                                    const char *what, uint64_t until)
+{
+    struct pollfd entries[TURN_ENTRIES];
+    uint64_t wake = until;
+    weft_status_t status = WEFT_OK;
+    for (uint32_t i = 0; i < WEFT_TREE_LINKS; i++) {
+        const weft_tree_link_t *one = &boot->links[i];
+        uint64_t soon = one->part ? weft_os_clock_ns() + PART_NS : until;
+        wake = soon < wake ? soon : wake;
+        entries[i] = (struct pollfd){.fd = one->quiet ? -1 : one->fd, .events = POLLIN};
+    }
+    weft_link_renewal_prepare(boot, entries + WEFT_TREE_LINKS, &wake);
+    entries[TURN_ROOT] =
+        (struct pollfd){.fd = boot->root != NULL ? boot->root->fd : -1, .events = POLLIN};
+    int ready = weft_os_poll(entries, TURN_ENTRIES, wake);
+    if (ready < 0) {
+        return weft_error_record()->status;
+    }
+    if (ready == 0 && weft_os_clock_ns() >= until) {
+        return tree_link_timed_out(boot, link->rank, what);
+    }
+    for (uint32_t i = 0; status == WEFT_OK && i < WEFT_TREE_LINKS; i++) {
+        weft_tree_link_t *one = &boot->links[i];
+        if (one->fd >= 0 && (entries[i].revents != 0 || one->part) && (one != link || one->fresh)) {
+            status = tree_link_look(boot, one, what, 0, until);
+        }
+    }
+    if (status == WEFT_OK && entries[TURN_ROOT].revents != 0) {
+        status = weft_root_client_watch(boot->root);
+    }
+    return status == WEFT_OK ? tree_link_renew(boot, what, &entries[WEFT_TREE_LINKS]) : status;
+}
+
+/* Waits until the connection is there, and both ends have what the other had not taken. */
+static weft_status_t tree_link_await(weft_boot_t *boot, const weft_tree_link_t *link,
+                                     const char *what, uint64_t until)
+{
+    weft_status_t status = WEFT_OK;
+    for (uint32_t i = 0; i < WEFT_TREE_LINKS; i++) {
+        boot->links[i].quiet = boot->links[i].part = false;
+    }
+    while (status == WEFT_OK && (link->fd < 0 || link->fresh)) {
+        status = tree_link_turn(boot, link, what, until);
+    }
+    return status;
+}
+
+weft_status_t weft_tree_link_recv(weft_boot_t *boot, weft_tree_link_t *link, const char *what,
+                                  void *data, size_t bytes, uint64_t until)
+{
+    uint8_t *to = data;
+    weft_status_t status = tree_link_await(boot, link, what, until);
+    const uint32_t made = link->made;
+    while (status == WEFT_OK && bytes > 0) {
+        int error = 0;
+        if (link->fd < 0 || link->made != made) {
+            return WEFT_AGAIN;
+        }
+        ssize_t got = weft_os_recv(link->fd, to, bytes, &error);
+        if (got == 0 || got == WEFT_OS_BROKEN) {
+            status = tree_link_ended(boot, link, what, error);
+        } else if (got == WEFT_OS_NONE) {
+            status = tree_link_turn(boot, link, what, until);
+        } else {
+            to += got;
+            bytes -= (size_t)got;
+        }
+    }
+    return status;
+}
+
+weft_status_t weft_tree_link_next(weft_boot_t *boot, weft_tree_link_t *link, const char *what,
+                                  uint64_t until, weft_frame_t *frame, const char **why)
+{
+    uint8_t header[WEFT_WIRE_HEADER], payload[WEFT_WIRE_ERROR];
+    weft_status_t status;
+    while ((status = weft_tree_link_recv(boot, link, what, header, sizeof header, until)) ==
+           WEFT_OK) {
+        status = weft_frame_decode(header, boot->nranks, boot->comm_id, frame, why);
+        if (status != WEFT_OK) {
+            return status;
+        }
+        *why = NULL;
+        if (weft_frame_is_failure(frame)) {
+            status = weft_tree_link_recv(boot, link, what, payload, sizeof payload, until);
+            return status != WEFT_OK ? status : weft_tree_adopt_failure(boot, payload, link->rank);
+        }
+        if (frame->type == WEFT_FRAME_AGAIN && link != &boot->links[WEFT_TREE_PARENT]) {
+            status = tree_link_resume(boot, link, what, frame->sequence, until);
+        } else if (frame->type != WEFT_FRAME_AGAIN && frame->type != WEFT_FRAME_BEAT) {
+            return WEFT_OK;
+        }
+        if (status != WEFT_OK) {
+            return status;
+        }
+    }
+    return status;
+}
+
+weft_status_t weft_tree_link_send(weft_boot_t *boot, weft_tree_link_t *link, const char *what,
+                                  const weft_tree_record_t *record, uint64_t until)
+{
+    weft_status_t status = WEFT_AGAIN;
+    if (link->fd >= 0 && !link->fresh) {
+        /* The other end may have asked for it while we waited for another link. */
+        status = link->sent > record->sequence
+                     ? WEFT_OK
+                     : tree_link_put_record(boot, link, what, record, until);
+    }
+    return status == WEFT_AGAIN ? tree_link_await(boot, link, what, until) : status;
 }

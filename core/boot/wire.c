@@ -10,6 +10,9 @@
 #define TRANSPORT_AT 96
 #define TEXT_AT 128
 
+/* Nobody shall have to tell an error that says nothing. */
+#define WITHOUT_WORDS "the rank that failed gave no reason"
+
 _Static_assert(TEXT_AT + sizeof((weft_error_t *)0)->text <= WEFT_WIRE_ERROR, "error fits");
 
 void weft_frame_encode(const weft_frame_t *frame, uint8_t header[WEFT_WIRE_HEADER])
@@ -130,6 +133,9 @@ weft_status_t weft_error_decode(const uint8_t bytes[WEFT_WIRE_ERROR], uint32_t n
     wire_copy_text(error->peer_host, bytes + HOST_AT, sizeof error->peer_host);
     wire_copy_text(error->transport, bytes + TRANSPORT_AT, sizeof error->transport);
     wire_copy_text(error->text, bytes + TEXT_AT, sizeof error->text);
+    if (error->text[0] == '\0') {
+        memcpy(error->text, WITHOUT_WORDS, sizeof WITHOUT_WORDS);
+    }
     return WEFT_OK;
 }
 

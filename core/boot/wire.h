@@ -77,7 +77,11 @@ static inline uint64_t weft_get_u64(const uint8_t *p)
     /* the health channel */                                                                       \
     X(15, MISSING, WEFT_WIRE_ABSENCE)     /* as FAIL, because ranks did not come: with the list    \
                                              of them */                                            \
-    X(16, WORD, WEFT_WIRE_WORD)           /* to rank `sequence`, in consensus `number` */
+    X(16, WORD, WEFT_WIRE_WORD)           /* to rank `sequence`, in consensus `number` */          \
+    /* exchanges */                                                                                \
+    X(17, AGAIN, 0)                       /* first on a connection of the tree that is made again  \
+                                             while ranks join: `from` has taken the other end's    \
+                                             frames of the exchanges before number `sequence` */
 /* clang-format on */
 
 typedef enum weft_frame_type {

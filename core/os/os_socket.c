@@ -185,6 +185,17 @@ ssize_t weft_os_send(int fd, const void *data, size_t bytes, int *errno_p)
     return os_socket_moved(done, errno_p);
 }
 
+bool weft_os_send_all(int fd, const void *data, size_t bytes, int *errno_p)
+{
+    const uint8_t *from = data;
+    ssize_t done = 0;
+    while (bytes > 0 && (done = weft_os_send(fd, from, bytes, errno_p)) > 0) {
+        from += done;
+        bytes -= (size_t)done;
+    }
+    return bytes == 0;
+}
+
 static ssize_t os_socket_receive(int fd, void *data, size_t bytes, int flags, int *errno_p)
 {
     ssize_t done;
@@ -202,6 +213,11 @@ ssize_t weft_os_recv(int fd, void *data, size_t bytes, int *errno_p)
 ssize_t weft_os_peek(int fd, void *data, size_t bytes, int *errno_p)
 {
     return os_socket_receive(fd, data, bytes, MSG_PEEK, errno_p);
+}
+
+bool weft_os_was_reset(int error)
+{
+    return error == ECONNRESET || error == EPIPE;
 }
 
 void weft_os_shutdown(int fd)

@@ -32,10 +32,15 @@ void weft_os_tune_control(int fd);
  * WEFT_OS_NONE if none can move now; WEFT_OS_BROKEN with errno in *errno_p. `bytes` is not 0. */
 ssize_t weft_os_send(int fd, const void *data, size_t bytes, int *errno_p);
 ssize_t weft_os_recv(int fd, void *data, size_t bytes, int *errno_p);
+/* Sends bytes that fit the socket's buffer. False: not all of them went. */
+bool weft_os_send_all(int fd, const void *data, size_t bytes, int *errno_p);
 /* Receives but leaves the bytes in the socket. */
 ssize_t weft_os_peek(int fd, void *data, size_t bytes, int *errno_p);
 #define WEFT_OS_NONE ((ssize_t)-1)
 #define WEFT_OS_BROKEN ((ssize_t)-2)
+/* True if an errno of those says that the stream was reset: the peer ended, or the network between.
+ * Else the peer is not heard of. */
+bool weft_os_was_reset(int error);
 
 /* Ends the direction of sending. */
 void weft_os_shutdown(int fd);

@@ -164,7 +164,7 @@ static void hears(hostile_t *peer, const weft_frame_t *frame, const uint8_t *pay
     FUZZ_NEED(frame->from < NRANKS);
     FUZZ_NEED(frame->type == WEFT_FRAME_FAIL || frame->type == WEFT_FRAME_MISSING ||
               (frame->type >= WEFT_FRAME_BEAT && frame->type <= WEFT_FRAME_DEATH) ||
-              frame->type == WEFT_FRAME_WORD);
+              frame->type == WEFT_FRAME_WORD || frame->type == WEFT_FRAME_AGAIN);
 }
 
 static void waits_for(hostile_t *peer)

@@ -88,6 +88,14 @@ static void exchange(hostile_t *peer, uint32_t type, uint32_t bytes, uint32_t co
     hostile_send(peer, message, WEFT_WIRE_HEADER + frame.bytes);
 }
 
+/* The beginning of a connection that is made again. */
+static void come_again(hostile_t *peer, uint32_t step)
+{
+    weft_frame_t frame = {
+        .type = WEFT_FRAME_AGAIN, .from = peer->rank, .sequence = step, .comm_id = world.comm_id};
+    hostile_send_frame(peer, &frame, NULL);
+}
+
 /* Turns -------------------------------------------------------------------------------------------- */
 
 static void waits_for(hostile_t *peer)
@@ -109,7 +117,10 @@ static void act(uint8_t op, hostile_t *peer)
     const uint8_t **data = &world.data;
     size_t *bytes = &world.bytes;
     uint8_t some[64], more;
-    switch (op % 14) {
+    switch (op == 14 ? 14 : op % 14) {
+    case 14:
+        come_again(peer, fuzz_byte(data, bytes) % 8);
+        break;
     case 0:
         welcome();
         break;

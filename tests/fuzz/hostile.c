@@ -244,7 +244,9 @@ static void put_error(uint8_t *payload, const uint8_t **data, size_t *bytes)
     error.status = (weft_status_t)statuses[how % 8];
     error.peer = (how >> 3 & 15) - 1;
     error.peer_pid = how;
-    snprintf(error.text, sizeof error.text, "because of %u", how);
+    if (how != 255) {
+        snprintf(error.text, sizeof error.text, "because of %u", how);
+    }
     weft_error_encode(&error, payload);
 }
 
@@ -327,7 +329,7 @@ void hostile_send_any(hostile_t *peer, uint32_t type, const uint8_t **data, size
     uint8_t message[WEFT_WIRE_LONGEST + 256];
     uint8_t how = fuzz_byte(data, bytes), fields = fuzz_byte(data, bytes);
     memset(message, 0, sizeof message);
-    type = type != 0 ? type : 1u + how % 17;
+    type = type != 0 ? type : 1u + how % 18;
     weft_frame_t frame = {.type = type,
                           .from = (how & 32) != 0 ? fuzz_byte(data, bytes) : peer->rank,
                           .sequence = fields & 15,

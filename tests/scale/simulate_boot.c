@@ -20,6 +20,8 @@
 #include "core/boot/boot_state.h"
 #include "core/boot/exchange.h"
 #include "core/boot/tree_link.h"
+#include "core/boot/tree_record.h"
+#include "tests/scale/simulate_boot_wraps.h"
 #include "core/os/os.h"
 
 #define STACK_BYTES ((size_t)32 << 10)
@@ -83,6 +85,27 @@ static void sim_wake(sim_t *sim, uint32_t rank)
     }
 }
 
+/* Memory: records of the table of all ranks are that table. */
+
+static bool sim_is_table(size_t bytes)
+{
+    return current_sim != NULL && current_sim->nranks > 2 &&
+           (bytes == (size_t)current_sim->nranks * REQUEST_BYTES ||
+            bytes == (size_t)current_sim->nranks * ADDRESS_BYTES);
+}
+
+void *boot_weft_os_alloc(size_t bytes, size_t align)
+{
+    return sim_is_table(bytes) ? current_sim->all : boot_real_weft_os_alloc(bytes, align);
+}
+
+void boot_weft_os_free(void *memory)
+{
+    if (current_sim == NULL || memory != current_sim->all) {
+        boot_real_weft_os_free(memory);
+    }
+}
+
 /* The links --------------------------------------------------------------------------------------- */
 
 static uint32_t link_index_of(const rank_t *rank, uint32_t peer)
@@ -95,14 +118,13 @@ static uint32_t link_index_of(const rank_t *rank, uint32_t peer)
     abort();
 }
 
-weft_status_t weft_tree_link_send(weft_boot_t *boot, weft_tree_link_t *link, const void *data,
-                                  size_t bytes, uint64_t until)
+static void link_put(weft_boot_t *boot, const weft_tree_link_t *link, const uint8_t *data,
+                     size_t bytes)
 {
     sim_t *sim = current_sim;
     rank_t *from = &sim->ranks[boot->rank], *to = &sim->ranks[link->rank];
     uint32_t at = link_index_of(to, boot->rank);
     message_t *message = malloc(sizeof *message + (bytes <= SMALL ? bytes : 0));
-    (void)until;
     if (message == NULL) {
         abort();
     }
@@ -122,6 +144,18 @@ weft_status_t weft_tree_link_send(weft_boot_t *boot, weft_tree_link_t *link, con
     from->messages++;
     from->bytes += bytes;
     sim_wake(sim, link->rank);
+}
+
+/* Records are dropped when they have been taken. */
+weft_status_t weft_tree_link_send(weft_boot_t *boot, weft_tree_link_t *link, const char *what,
+                                  const weft_tree_record_t *record, uint64_t until)
+{
+    (void)what;
+    (void)until;
+    link_put(boot, link, record->header, sizeof record->header);
+    if (record->bytes > 0) {
+        link_put(boot, link, record->payload, record->bytes);
+    }
     return WEFT_OK;
 }
 
@@ -156,6 +190,15 @@ weft_status_t weft_tree_link_recv(weft_boot_t *boot, weft_tree_link_t *link, con
         }
     }
     return WEFT_OK;
+}
+
+weft_status_t weft_tree_link_next(weft_boot_t *boot, weft_tree_link_t *link, const char *what,
+                                  uint64_t until, weft_frame_t *frame, const char **why)
+{
+    uint8_t header[WEFT_WIRE_HEADER];
+    weft_status_t status = weft_tree_link_recv(boot, link, what, header, sizeof header, until);
+    return status == WEFT_OK ? weft_frame_decode(header, boot->nranks, boot->comm_id, frame, why)
+                             : status;
 }
 
 weft_status_t weft_tree_adopt_failure(const weft_boot_t *boot,
@@ -294,6 +337,9 @@ static void sim_init(sim_t *sim, uint32_t nranks, const network_t *network)
 
 static void sim_fini(sim_t *sim)
 {
+    for (uint32_t r = 0; r < sim->nranks; r++) {
+        weft_tree_records_drop(&sim->ranks[r].boot, 0);
+    }
     munmap(sim->stacks, sim->nranks * STACK_BYTES);
     free(sim->peers);
     free(sim->all);

@@ -120,7 +120,12 @@ SIM_CALL int setsockopt(int fd, int level, int name, const void *value, socklen_
     if (!machine_inside()) {
         return SIM_REAL(setsockopt)(fd, level, name, value, bytes);
     }
-    return socket_of(fd) != NULL ? 0 : -1;
+    object_t *object = socket_of(fd);
+    if (object == NULL) {
+        return -1;
+    }
+    object->keepalive = object->keepalive || (level == SOL_SOCKET && name == SO_KEEPALIVE);
+    return 0;
 }
 
 SIM_CALL int getsockopt(int fd, int level, int name, void *value, socklen_t *bytes)

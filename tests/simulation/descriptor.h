@@ -53,6 +53,7 @@ struct object {
     bool connecting, broken;        /* broken: reset, or timed out */
     bool sent_end, has_ended, gone; /* our FIN; the peer's has arrived; nobody holds the peer */
     int broken_by;
+    bool keepalive;
     object_t *peer; /* NULL: none, or it was closed */
     process_t *peer_process;
     message_t *first, *last; /* to this end, in order */

@@ -141,7 +141,8 @@ static bool may_be_reset(const object_t *o)
            o->holders > 0 && o->owner != NULL;
 }
 
-/* In one of four cases only this end hears of it. The other one is told when it sends. */
+/* In one of four cases only this end hears of it. The other one is told when it sends, or when its
+ * keepalive does. */
 static void reset_one(const fault_t *f, object_t *stream)
 {
     for (uint32_t r = 0; r < f->faults->nranks; r++) {

@@ -211,7 +211,7 @@ static bool has_joined(uint32_t rank)
     return record->errors == 0 || strstr(record->error[0].call, "init") == NULL;
 }
 
-/* A connection that is reset is lost, and nobody with it. In a join it ends the join of its rank. */
+/* A connection that is reset is lost, and nobody with it. */
 static bool is_well(uint32_t rank)
 {
     const guilt_t *guilt = &run.faults.guilt[rank];
@@ -315,17 +315,15 @@ static bool has_lost(uint32_t a, uint32_t b)
     return !together && (!record[b].finished || (record[b].members >> a & 1) == 0);
 }
 
-/* Where nothing but connections is lost, everybody goes on once the ranks have joined. */
+/* Where nothing but connections is lost, everybody joins and goes on. */
 static void judge_resets(void)
 {
     const player_record_t *record = run.board.record;
-    bool all = run.faults.kind == RUN_RESETS;
-    for (uint32_t r = 0; r < run.faults.members; r++) {
-        all = all && has_joined(r);
-    }
+    const bool all = run.faults.kind == RUN_RESETS;
     for (uint32_t r = 0; all && r < run.faults.members; r++) {
         if (!record[r].finished) {
-            run_find("rank %u does not finish", r);
+            run_find("rank %u does not finish: %s", r,
+                     record[r].errors > 0 ? record[r].error[0].text : "without an error");
         }
         for (uint32_t other = 0; other < run.faults.members; other++) {
             if (other != r && has_lost(r, other)) {

@@ -222,6 +222,9 @@ void stream_reset(object_t *object, bool both)
     } else if (peer != NULL) {
         peer->peer = NULL;
         object->peer = NULL;
+        if (peer->keepalive) {
+            machine_at(machine.now + STREAM_KEEPALIVE, stream_was_reset, peer);
+        }
     }
     stream_break(object, ECONNRESET);
 }

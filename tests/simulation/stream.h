@@ -11,6 +11,8 @@
 #include "descriptor.h"
 
 #define STREAM_PATIENCE (3 * SIM_S)
+/* An end whose peer was reset hears of it so late if it sends nothing and its socket has keepalive. */
+#define STREAM_KEEPALIVE (SIM_S + SIM_MS)
 
 /* −1 with errno, as the system calls of these names; `passed` may be NULL. */
 int stream_bind(object_t *object, const struct sockaddr *at, socklen_t bytes);

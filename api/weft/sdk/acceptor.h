@@ -46,8 +46,9 @@ typedef struct weft_acceptor_seen {
     uint64_t older[WEFT_ACCEPTOR_SEEN_BITS / 64];
 } weft_acceptor_seen_t;
 
-/* Called in weft_acceptor_poll() when a peer's stream ended after a good hello and before the first
- * byte of its proof: it died, was cut off, or sends a recorded hello again. */
+/* Called in weft_acceptor_poll() when a peer's stream ended after a good hello and before the
+ * first byte of its proof: it died, was cut off, or sends a recorded hello again. errno says how
+ * the stream ended; 0: in order. */
 typedef void (*weft_acceptor_silent_fn_t)(void *arg, const weft_handshake_t *handshake);
 
 /* In the caller's memory, about 40 KiB. Private from `watch` on. */

@@ -1,18 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Exchanges over the tree, the agreement check, and failures in the middle of them. */
+#include <netinet/in.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "../../../support/crowd.h"
 #include "core/boot/agreement.h"
+#include "core/boot/boot_state.h"
 #include "core/boot/exchange.h"
+#include "core/boot/health.h"
+#include "core/boot/tree_link.h"
 #include "core/os/os.h"
 
 #define CHECK(condition)                                                                           \
@@ -288,6 +296,182 @@ static void a_rank_that_does_not_take_part_is_named_by_all_at_the_deadline(void 
     }
 }
 
+/* Connections that break ----------------------------------------------------------------------- */
+
+#define BREAKS 5u /* fewer than one connection may have */
+#define ROUNDS 60u
+
+static void *break_some(void *arg)
+{
+    const bool *joined = arg;
+    uint32_t broken = 0;
+    unsigned int seed = 5;
+    while (!__atomic_load_n(joined, __ATOMIC_ACQUIRE)) {
+        weft_os_sleep_ns(WEFT_NS_PER_MS);
+    }
+    for (int tries = 0; broken < BREAKS && tries < 100000; tries++) {
+        int fd = 3 + rand_r(&seed) % 200;
+        struct sockaddr_in6 peer = {.sin6_family = AF_UNSPEC};
+        socklen_t bytes = sizeof peer;
+        const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
+        /* Past the C library: ThreadSanitizer would see a use of a descriptor that its thread closes. */
+        if (syscall(SYS_getpeername, fd, &peer, &bytes) == 0 && peer.sin6_family != AF_UNIX) {
+            broken += syscall(SYS_connect, fd, &nobody, sizeof nobody) == 0;
+            weft_os_sleep_ns(2 * WEFT_NS_PER_MS);
+        }
+    }
+    return NULL;
+}
+
+static weft_status_t gather_a_round(member_t *m, uint32_t round, size_t bytes)
+{
+    uint8_t *mine = malloc(bytes), *all = malloc(bytes * m->nranks);
+    memset(mine, (int)(m->rank * 7 + round), bytes);
+    weft_status_t status = weft_boot_all_gather(m->boot, "a test", mine, bytes, all);
+    for (size_t k = 0; status == WEFT_OK && k < bytes * m->nranks; k++) {
+        if (all[k] != (uint8_t)(k / bytes * 7 + round)) {
+            status = WEFT_ERR_INTERNAL;
+        }
+    }
+    free(mine);
+    free(all);
+    return status;
+}
+
+static weft_status_t broadcast_a_round(member_t *m, uint32_t round)
+{
+    uint32_t word = m->rank == 0 ? round : UINT32_MAX;
+    size_t bytes = sizeof word;
+    weft_status_t status = weft_boot_broadcast(m->boot, "a test", &word, sizeof word, &bytes);
+    return status == WEFT_OK && word != round ? WEFT_ERR_INTERNAL : status;
+}
+
+/* A frame that is lost or taken twice is another number, or another step. */
+static weft_status_t exchange_while_connections_break(member_t *m)
+{
+    bool *joined = m->crowd->arg;
+    weft_status_t status = gather_a_round(m, 0, 1); /* all have joined */
+    if (m->rank == 0) {
+        __atomic_store_n(joined, true, __ATOMIC_RELEASE);
+    }
+    for (uint32_t round = 0; status == WEFT_OK && round < ROUNDS; round++) {
+        status = round % 4 == 0   ? gather_a_round(m, round, 300000)
+                 : round % 4 == 1 ? reduce_extremes(m)
+                 : round % 4 == 2 ? broadcast_a_round(m, round)
+                                  : gather_a_round(m, round, 8);
+    }
+    return status;
+}
+
+static void connections_that_break_are_made_again_and_every_frame_is_taken_once(void **unused)
+{
+    (void)unused;
+    for (uint32_t nranks = 2; nranks <= 8; nranks += 3) {
+        bool joined = false;
+        crowd_t crowd;
+        pthread_t thread;
+        crowd_init(&crowd, nranks);
+        crowd.settings.init_timeout = 60;
+        crowd.act = exchange_while_connections_break;
+        crowd.arg = &joined;
+        assert_int_equal(pthread_create(&thread, NULL, break_some, &joined), 0);
+        crowd_run(&crowd);
+        __atomic_store_n(&joined, true, __ATOMIC_RELEASE);
+        pthread_join(thread, NULL);
+        for (uint32_t r = 0; r < nranks; r++) {
+            if (crowd.members[r].status != WEFT_OK) {
+                fail_msg("rank %u of %u: %s", r, nranks, crowd.members[r].error.text);
+            }
+        }
+    }
+}
+
+/* As a process that is killed with bytes that it has not read: its connections are reset, and nobody
+ * listens. */
+static weft_status_t one_dies_by_reset(member_t *m)
+{
+    static const struct linger now = {.l_onoff = 1};
+    uint8_t all[8], mine = 1;
+    if (m->rank != 3) {
+        return weft_boot_all_gather(m->boot, "a test", &mine, 1, all);
+    }
+    weft_os_sleep_ns(WEFT_NS_PER_S / 10);
+    weft_control_listener_close(&m->boot->listener);
+    for (uint32_t i = 0; i < WEFT_TREE_LINKS; i++) {
+        if (m->boot->links[i].fd >= 0) {
+            (void)setsockopt(m->boot->links[i].fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+            weft_os_close(m->boot->links[i].fd);
+            m->boot->links[i].fd = -1;
+        }
+    }
+    m->boot->failed = true; /* it tells nobody */
+    return WEFT_OK;
+}
+
+static void a_rank_that_dies_by_a_reset_is_named_at_once(void **unused)
+{
+    (void)unused;
+    crowd_t crowd;
+    crowd_init(&crowd, 8);
+    crowd.act = one_dies_by_reset;
+    crowd_run(&crowd);
+    for (uint32_t r = 0; r < 8; r++) {
+        const member_t *m = &crowd.members[r];
+        assert_int_equal(m->status, r == 3 ? WEFT_OK : WEFT_ERR_PEER_DEAD);
+        assert_true(r == 3 || m->error.peer == 3);
+        assert_true(m->took_ns < 5 * WEFT_NS_PER_S);
+    }
+}
+
+/* The last frame of the last exchange is lost, and rank 0 has gone on. */
+static weft_status_t lose_the_last_frame(member_t *m)
+{
+    static const weft_health_callbacks_t none;
+    const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
+    weft_tree_link_t *parent = &m->boot->links[WEFT_TREE_PARENT];
+    weft_tree_record_t *record;
+    extremes_t all = {.low = m->rank + 10, .high = m->rank * 3, .count = 1};
+    weft_frame_t frame;
+    const char *why;
+    if (m->rank == 0) {
+        weft_status_t status =
+            weft_boot_all_reduce(m->boot, "a test", &all, sizeof all, combine_extremes);
+        return status == WEFT_OK ? weft_health_start(m->boot, &none, NULL) : status;
+    }
+    uint64_t until = weft_os_deadline(10);
+    weft_status_t status =
+        weft_tree_record_make(m->boot, WEFT_FRAME_GATHER, sizeof all, sizeof all, &record);
+    if (status == WEFT_OK) {
+        memcpy(record->payload, &all, sizeof all);
+        status = weft_tree_link_send(m->boot, parent, "a test", record, until);
+    }
+    weft_os_sleep_ns(WEFT_NS_PER_S / 5); /* rank 0 has answered, and left the exchange */
+    (void)connect(parent->fd, &nobody, sizeof nobody);
+    status = status != WEFT_OK
+                 ? status
+                 : weft_tree_link_next(m->boot, parent, "a test", until, &frame, &why);
+    while (status == WEFT_AGAIN) {
+        status = weft_tree_link_next(m->boot, parent, "a test", until, &frame, &why);
+    }
+    if (status == WEFT_OK) {
+        status = weft_tree_link_recv(m->boot, parent, "a test", &all, sizeof all, until);
+    }
+    return status == WEFT_OK && (frame.type != WEFT_FRAME_SPREAD || all.count != 2)
+               ? WEFT_ERR_INTERNAL
+               : status;
+}
+
+static void a_rank_that_has_joined_repeats_what_another_has_lost(void **unused)
+{
+    (void)unused;
+    crowd_t crowd;
+    crowd_init(&crowd, 2);
+    crowd.act = lose_the_last_frame;
+    crowd_run(&crowd);
+    assert_int_equal(crowd.members[0].status, WEFT_OK);
+    assert_int_equal(crowd.members[1].status, WEFT_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -301,6 +485,9 @@ int main(void)
         cmocka_unit_test(every_kind_of_difference_is_told_to_all_in_the_same_words),
         cmocka_unit_test(a_rank_that_gives_up_is_named_on_all),
         cmocka_unit_test(a_rank_that_does_not_take_part_is_named_by_all_at_the_deadline),
+        cmocka_unit_test(connections_that_break_are_made_again_and_every_frame_is_taken_once),
+        cmocka_unit_test(a_rank_that_dies_by_a_reset_is_named_at_once),
+        cmocka_unit_test(a_rank_that_has_joined_repeats_what_another_has_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,7 +47,7 @@ static void every_field_of_a_frame_is_checked(void **unused)
     (void)unused;
     weft_frame_t good = {.type = WEFT_FRAME_BEAT, .from = 3, .comm_id = 7}, bad;
     bad = good, bad.type = 0, assert_refused(bad, "type");
-    bad = good, bad.type = WEFT_FRAME_WORD + 1, assert_refused(bad, "type");
+    bad = good, bad.type = WEFT_FRAME_AGAIN + 1, assert_refused(bad, "type");
     bad = good, bad.bytes = 1, assert_refused(bad, "length");
     bad = good, bad.from = 4, assert_refused(bad, "rank");
     bad = good, bad.comm_id = 8, assert_refused(bad, "communicator");
@@ -218,7 +218,7 @@ static void random_bytes_never_pass_out_of_range(void **unused)
             bytes[k] = rand_r(&seed) % 3 == 0 ? (uint8_t)rand_r(&seed) : 0;
         }
         if (weft_frame_decode(bytes, 4, 0, &frame, &why) == WEFT_OK) {
-            assert_true(frame.from < 4 && frame.type >= 1 && frame.type <= WEFT_FRAME_WORD);
+            assert_true(frame.from < 4 && frame.type >= 1 && frame.type <= WEFT_FRAME_AGAIN);
         }
         if (weft_error_decode(bytes, 4, &error, &why) == WEFT_OK) {
             assert_true(error.peer < 4 && error.rank < 4 && error.status < 0);
@@ -228,6 +228,16 @@ static void random_bytes_never_pass_out_of_range(void **unused)
             assert_true(signature.coll < WEFT_COLL_COUNT && signature.dtype < WEFT_DTYPE_COUNT);
         }
     }
+}
+
+static void an_error_without_words_gets_some(void **unused)
+{
+    (void)unused;
+    uint8_t bytes[WEFT_WIRE_ERROR];
+    weft_error_t in = {.size = sizeof in, .status = WEFT_ERR_ABORTED, .rank = 1, .peer = -1}, out;
+    weft_error_encode(&in, bytes);
+    assert_int_equal(weft_error_decode(bytes, 4, &out, &why), WEFT_OK);
+    assert_string_equal(out.text, "the rank that failed gave no reason");
 }
 
 int main(void)
@@ -242,6 +252,7 @@ int main(void)
         cmocka_unit_test(a_list_of_missing_ranks_survives_the_wire_and_its_fields_are_checked),
         cmocka_unit_test(a_word_of_a_consensus_survives_the_wire_and_its_fields_are_checked),
         cmocka_unit_test(random_bytes_never_pass_out_of_range),
+        cmocka_unit_test(an_error_without_words_gets_some),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

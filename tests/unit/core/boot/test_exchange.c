@@ -355,7 +355,7 @@ static weft_status_t exchange_while_connections_break(member_t *m)
         __atomic_store_n(joined, true, __ATOMIC_RELEASE);
     }
     for (uint32_t round = 0; status == WEFT_OK && round < ROUNDS; round++) {
-        status = round % 4 == 0   ? gather_a_round(m, round, 300000)
+        status = round % 4 == 0   ? gather_a_round(m, round, 40000)
                  : round % 4 == 1 ? reduce_extremes(m)
                  : round % 4 == 2 ? broadcast_a_round(m, round)
                                   : gather_a_round(m, round, 8);

@@ -177,7 +177,7 @@ static void promise_join(cell_t *cell)
     case MEMORY:
         break;
     case RESET:
-        cell->promise = GOES_ON; /* no rank has another connection yet than that to the root */
+        cell->promise = GOES_ON; /* control connections are made again; no others exist yet */
         cell->bar = 2;
         break;
     case STOPPED:

@@ -437,12 +437,13 @@ static void root_serve_claim(root_t *root, weft_root_seat_t *seat)
     root_seat_died(root, seat);
 }
 
-/* Those that were cut off and did not come again are dead. */
+/* Those that were cut off and did not come again are dead. One whose process is seen to end is at once: it
+ * may have been about to when its connection broke. */
 static void root_judge_lost(root_t *root, uint64_t now)
 {
     for (uint32_t i = 0; i < root->table.nranks && root->lost > 0; i++) {
         weft_root_seat_t *seat = &root->table.seats[i];
-        if (seat->lost != 0 && now >= seat->lost) {
+        if (seat->lost != 0 && (now >= seat->lost || weft_root_has_ended(&root->table, seat))) {
             root_seat_found(root, seat);
             root_seat_died(root, seat);
         }

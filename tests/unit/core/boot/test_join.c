@@ -5,12 +5,14 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -369,6 +371,29 @@ static void a_rank_whose_connection_breaks_and_that_does_not_come_is_named(void 
     weft_join_abandon(join);
 }
 
+/* A rank that is killed with bytes that it has not read ends by a reset. It is killed when the root has
+ * welcomed it. */
+static void a_rank_that_is_killed_and_ends_by_a_reset_is_named_soon(void **unused)
+{
+    (void)unused;
+    crowd_t crowd;
+    int how;
+    crowd_init(&crowd, 2);
+    crowd.members[0].nranks = crowd.members[1].nranks = 3;
+    pid_t killed = fork();
+    if (killed == 0) {
+        weft_join_t *join = NULL;
+        if (weft_join_begin(&crowd.settings, 3, &crowd.id, 2, &join) == WEFT_OK) {
+            weft_os_sleep_ns(WEFT_NS_PER_S / 5);
+        }
+        (void)kill(getpid(), SIGKILL);
+    }
+    crowd_run(&crowd);
+    assert_all_fail(&crowd, WEFT_ERR_PEER_DEAD, "died", 2);
+    assert_int_equal(crowd.members[0].error.peer, 2);
+    assert_int_equal(waitpid(killed, &how, 0), killed);
+}
+
 static void abandon(void *arg)
 {
     const crowd_t *crowd = arg;
@@ -470,6 +495,7 @@ int main(void)
         cmocka_unit_test(a_recorded_hello_of_a_rank_that_has_come_does_no_harm),
         cmocka_unit_test(a_rank_whose_connection_to_the_root_breaks_comes_again),
         cmocka_unit_test(a_rank_whose_connection_breaks_and_that_does_not_come_is_named),
+        cmocka_unit_test(a_rank_that_is_killed_and_ends_by_a_reset_is_named_soon),
         cmocka_unit_test(a_join_that_is_abandoned_tells_all_the_reason),
         cmocka_unit_test(a_rank_that_gives_up_after_the_join_tells_all_the_reason),
         cmocka_unit_test(an_id_is_good_for_one_communicator),

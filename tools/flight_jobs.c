@@ -197,8 +197,4 @@ void flight_text(const weft_flight_entry_t *entry, char *text, size_t bytes)
                                   .root = entry->root,
                                   .count = entry->count};
     weft_signature_text(&signature, text, bytes);
-    size_t used = strlen(text);
-    if (weft_coll_is_rooted((weft_coll_t)entry->coll) && used < bytes) {
-        snprintf(text + used, bytes - used, ", root %u", entry->root);
-    }
 }

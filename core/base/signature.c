@@ -8,6 +8,8 @@
 
 #include <weft/weft.h>
 
+#include "core/base/coll.h"
+
 static const char *signature_or_unknown(const char *name)
 {
     return name != NULL ? name : "unknown";
@@ -77,6 +79,10 @@ void weft_signature_text(const weft_signature_t *signature, char *text, size_t b
         snprintf(text, bytes, "barrier");
     } else if (signature->coll == WEFT_ALL_GATHER && signature->root != 0) {
         snprintf(text, bytes, "%s", signature_gather_text(signature->root));
+    } else if (signature->coll < WEFT_COLL_COUNT &&
+               weft_coll_is_rooted((weft_coll_t)signature->coll)) {
+        snprintf(text, bytes, "%s of %" PRIu64 " %s, root %" PRIu32, coll, signature->count, dtype,
+                 signature->root);
     } else {
         snprintf(text, bytes, "%s of %" PRIu64 " %s", coll, signature->count, dtype);
     }

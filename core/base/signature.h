@@ -32,11 +32,17 @@ static inline bool weft_signature_equal(const weft_signature_t *a, const weft_si
     return ((x[0] ^ y[0]) | (x[1] ^ y[1]) | (x[2] ^ y[2])) == 0;
 }
 
+/* A run of equal operations, which differ in their numbers only. */
+typedef struct weft_signature_run {
+    weft_signature_t last;
+    uint32_t length; /* 0: there are none, or they are not known */
+} weft_signature_run_t;
+
 /* Writes the first field that differs with both values, such as "count 8 here, 16 there"; "" if the
  * signatures are equal. */
 void weft_signature_diff(const weft_signature_t *here, const weft_signature_t *there, char *text,
                          size_t bytes);
-/* Writes the operation in words: "all_reduce of 8 float". */
+/* Writes the operation in words: "all_reduce of 8 float", "broadcast of 8 float, root 1". */
 void weft_signature_text(const weft_signature_t *signature, char *text, size_t bytes);
 
 #endif

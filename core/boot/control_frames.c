@@ -82,9 +82,12 @@ static weft_status_t control_frame_leave_comm(weft_health_t *health, weft_neighb
         *why = "communicator";
         return WEFT_ERR_PROTO;
     }
-    weft_disseminate_leave_comm(health, neighbour, frame->number, frame->from,
-                                weft_get_u64(payload));
-    return WEFT_OK;
+    weft_leave_t leave;
+    weft_status_t status = weft_leave_decode(payload, &leave, why);
+    if (status == WEFT_OK) {
+        weft_disseminate_leave_comm(health, neighbour, frame->number, frame->from, &leave);
+    }
+    return status;
 }
 
 /* A child is still in the join, and its connection was made again: it hears what it has not taken of

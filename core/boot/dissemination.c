@@ -58,12 +58,13 @@ static void dissemination_disseminate_death(weft_health_t *health, audience_t to
 static void dissemination_disseminate_left(weft_health_t *health, audience_t to,
                                            const weft_logged_event_t *event)
 {
-    uint8_t payload[WEFT_WIRE_COUNT];
+    uint8_t payload[WEFT_WIRE_LEAVE];
     weft_frame_t frame = {.type = WEFT_FRAME_LEAVE_COMM,
                           .bytes = sizeof payload,
                           .from = event->rank,
                           .number = event->comm_id};
-    weft_put_u64(payload, event->sequence);
+    weft_leave_t leave = weft_logged_leave(event);
+    weft_leave_encode(&leave, payload);
     dissemination_disseminate_frame(health, to, &frame, payload);
 }
 
@@ -83,18 +84,18 @@ void weft_disseminate_failure(weft_health_t *health, const weft_neighbour_t *fro
 }
 
 void weft_disseminate_leave_comm(weft_health_t *health, const weft_neighbour_t *from,
-                                 uint64_t comm_id, uint32_t rank, uint64_t sequence)
+                                 uint64_t comm_id, uint32_t rank, const weft_leave_t *leave)
 {
     weft_health_assert_owner(health);
     if (weft_event_log_find(&health->log, WEFT_FRAME_LEAVE_COMM, comm_id, rank) != NULL) {
         return;
     }
-    weft_event_log_add_leave(&health->log, comm_id, rank, sequence);
+    weft_event_log_add_leave(&health->log, comm_id, rank, leave);
     dissemination_disseminate_left(
         health, (audience_t){.except = from},
         weft_event_log_find(&health->log, WEFT_FRAME_LEAVE_COMM, comm_id, rank));
     if (rank != health->boot->rank) {
-        health->callbacks.left(health->arg, comm_id, rank, sequence);
+        health->callbacks.left(health->arg, comm_id, rank, leave);
     }
 }
 
@@ -115,7 +116,7 @@ void weft_disseminate_leave_family(weft_health_t *health, const weft_neighbour_t
         }
     }
     if (rank != health->boot->rank) {
-        health->callbacks.left(health->arg, 0, rank, 0);
+        health->callbacks.left(health->arg, 0, rank, &(weft_leave_t){.sequence = 0});
         weft_tree_repair(health);
     }
 }
@@ -185,7 +186,8 @@ static void dissemination_replay_step(const weft_health_t *health, uint64_t comm
         tell->failed(health->arg, comm_id, &event->failure->error,
                      dissemination_list(event->failure));
     } else if (event->type == WEFT_FRAME_LEAVE_COMM && event->rank != health->boot->rank) {
-        tell->left(health->arg, comm_id, event->rank, event->sequence);
+        weft_leave_t leave = weft_logged_leave(event);
+        tell->left(health->arg, comm_id, event->rank, &leave);
     }
 }
 
@@ -202,7 +204,7 @@ void weft_disseminate_replay(weft_health_t *health, uint64_t comm_id)
     for (uint32_t rank = 0; rank < health->boot->nranks; rank++) {
         if (health->membership.states[rank] == WEFT_MEMBER_LEFT && rank != me &&
             weft_event_log_find(log, WEFT_FRAME_LEAVE_COMM, comm_id, rank) == NULL) {
-            tell->left(health->arg, comm_id, rank, 0);
+            tell->left(health->arg, comm_id, rank, &(weft_leave_t){.sequence = 0});
         }
     }
 }

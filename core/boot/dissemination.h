@@ -14,9 +14,9 @@
 /* Communicator comm_id failed. `missing` may be NULL. */
 void weft_disseminate_failure(weft_health_t *health, const weft_neighbour_t *from, uint64_t comm_id,
                               const weft_error_t *error, const weft_missing_t *missing);
-/* `rank` left communicator comm_id in order, after `sequence` operations. */
+/* `rank` left communicator comm_id in order, after these operations. */
 void weft_disseminate_leave_comm(weft_health_t *health, const weft_neighbour_t *from,
-                                 uint64_t comm_id, uint32_t rank, uint64_t sequence);
+                                 uint64_t comm_id, uint32_t rank, const weft_leave_t *leave);
 /* `rank` left the family. */
 void weft_disseminate_leave_family(weft_health_t *health, const weft_neighbour_t *from,
                                    uint32_t rank);

@@ -41,7 +41,7 @@ void weft_event_log_fini(weft_event_log_t *log)
         weft_os_free(death);
     }
     for (uint32_t i = 0; i < weft_event_log_count(log); i++) {
-        weft_os_free(log->events[i].failure);
+        weft_os_free(log->events[i].detail);
     }
     weft_os_free(log->events);
     weft_os_free(log->chains);
@@ -136,7 +136,7 @@ static void event_log_add(weft_event_log_t *log, const weft_logged_event_t *even
     uint32_t position = log->added % log->room;
     if (log->added >= log->room) {
         event_log_unlink(log, position);
-        weft_os_free(log->events[position].failure);
+        weft_os_free(log->events[position].detail);
     }
     log->events[position] = *event;
     log->added++;
@@ -158,11 +158,26 @@ void weft_event_log_add_failure(weft_event_log_t *log, uint64_t comm_id, const w
 }
 
 void weft_event_log_add_leave(weft_event_log_t *log, uint64_t comm_id, uint32_t rank,
-                              uint64_t sequence)
+                              const weft_leave_t *leave)
 {
-    weft_logged_event_t event = {
-        .type = WEFT_FRAME_LEAVE_COMM, .rank = rank, .comm_id = comm_id, .sequence = sequence};
+    weft_logged_event_t event = {.type = WEFT_FRAME_LEAVE_COMM,
+                                 .rank = rank,
+                                 .comm_id = comm_id,
+                                 .sequence = leave->sequence};
+    event.run = leave->run.length > 0 ? weft_os_alloc(sizeof *event.run, 0) : NULL;
+    if (event.run != NULL) {
+        *event.run = leave->run;
+    }
     event_log_add(log, &event);
+}
+
+weft_leave_t weft_logged_leave(const weft_logged_event_t *event)
+{
+    weft_leave_t leave = {.sequence = event->sequence};
+    if (event->run != NULL) {
+        leave.run = *event->run;
+    }
+    return leave;
 }
 
 void weft_event_log_add_death(weft_event_log_t *log, const weft_error_t *error)

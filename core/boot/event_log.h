@@ -24,9 +24,13 @@ typedef struct weft_logged_event {
     uint32_t type; /* WEFT_FRAME_FAIL, WEFT_FRAME_LEAVE_COMM; 0: empty */
     uint32_t rank; /* LEAVE_COMM: who left */
     uint64_t comm_id;
-    uint64_t sequence;              /* LEAVE_COMM */
-    weft_logged_failure_t *failure; /* FAIL; NULL: there was no memory */
-    uint32_t next;                  /* of its chain: position in the ring plus one; 0: the last */
+    uint64_t sequence;                  /* LEAVE_COMM */
+    union {                             /* NULL: there was no memory */
+        weft_logged_failure_t *failure; /* FAIL */
+        weft_signature_run_t *run;      /* LEAVE_COMM */
+        void *detail;                   /* whichever it is */
+    };
+    uint32_t next; /* of its chain: position in the ring plus one; 0: the last */
 } weft_logged_event_t;
 
 /* The death of a rank, remembered for good. */
@@ -84,9 +88,12 @@ const weft_logged_event_t *weft_event_log_find(const weft_event_log_t *log, uint
 void weft_event_log_add_failure(weft_event_log_t *log, uint64_t comm_id, const weft_error_t *error,
                                 const weft_missing_t *missing);
 void weft_event_log_add_leave(weft_event_log_t *log, uint64_t comm_id, uint32_t rank,
-                              uint64_t sequence);
+                              const weft_leave_t *leave);
 /* Without memory the death is not remembered. */
 void weft_event_log_add_death(weft_event_log_t *log, const weft_error_t *error);
+
+/* What was said in an event LEAVE_COMM. */
+weft_leave_t weft_logged_leave(const weft_logged_event_t *event);
 
 /* Walk over events and deaths, the oldest first. False: there are no more. */
 weft_event_cursor_t weft_event_log_walk(const weft_event_log_t *log);

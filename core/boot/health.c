@@ -71,7 +71,7 @@ static void health_serve_event(weft_health_t *health, const weft_health_event_t 
                                  event->missing.count > 0 ? &event->missing : NULL);
         break;
     case WEFT_HEALTH_LEAVE_COMM:
-        weft_disseminate_leave_comm(health, NULL, event->comm_id, me, event->sequence);
+        weft_disseminate_leave_comm(health, NULL, event->comm_id, me, &event->leave);
         break;
     case WEFT_HEALTH_LEAVE_FAMILY:
         weft_disseminate_leave_family(health, NULL, me);
@@ -382,11 +382,10 @@ void weft_health_tell(weft_boot_t *boot, uint64_t consensus, uint32_t peer, cons
     }
 }
 
-void weft_health_leave_comm(weft_boot_t *boot, uint64_t comm_id, uint64_t sequence)
+void weft_health_leave_comm(weft_boot_t *boot, uint64_t comm_id, const weft_leave_t *leave)
 {
-    health_post(boot, &(weft_health_event_t){.type = WEFT_HEALTH_LEAVE_COMM,
-                                             .comm_id = comm_id,
-                                             .sequence = sequence});
+    health_post(boot, &(weft_health_event_t){
+                          .type = WEFT_HEALTH_LEAVE_COMM, .comm_id = comm_id, .leave = *leave});
 }
 
 void weft_health_leave_family(weft_boot_t *boot)

@@ -39,8 +39,8 @@ void weft_health_answer(weft_boot_t *boot, uint64_t comm_id, uint32_t peer,
 /* Tells rank `peer` a word of a consensus. It may be lost while the tree is repaired. */
 void weft_health_tell(weft_boot_t *boot, uint64_t consensus, uint32_t peer,
                       const weft_word_t *word);
-/* Tells all ranks that this rank leaves comm_id in order after `sequence` operations. */
-void weft_health_leave_comm(weft_boot_t *boot, uint64_t comm_id, uint64_t sequence);
+/* Tells all ranks that this rank leaves comm_id in order, after these operations. */
+void weft_health_leave_comm(weft_boot_t *boot, uint64_t comm_id, const weft_leave_t *leave);
 /* Tells all ranks that this rank leaves the family. */
 void weft_health_leave_family(weft_boot_t *boot);
 

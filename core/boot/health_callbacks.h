@@ -23,9 +23,9 @@ typedef struct weft_health_callbacks {
     void (*answered)(void *arg, uint64_t comm_id, uint32_t from, const weft_answer_t *answer);
     /* Rank `from` said `word` in a consensus. */
     void (*told)(void *arg, uint64_t consensus, uint32_t from, const weft_word_t *word);
-    /* Rank `rank` left communicator comm_id in order, after `sequence` operations. comm_id 0: it
-     * has left the family. */
-    void (*left)(void *arg, uint64_t comm_id, uint32_t rank, uint64_t sequence);
+    /* Rank `rank` left communicator comm_id in order, after these operations. comm_id 0: it has
+     * left the family. */
+    void (*left)(void *arg, uint64_t comm_id, uint32_t rank, const weft_leave_t *leave);
 } weft_health_callbacks_t;
 
 #endif

@@ -13,7 +13,7 @@ typedef enum weft_health_event_type {
     WEFT_HEALTH_ASK,          /* ask `peer` to compare answer.signature */
     WEFT_HEALTH_ANSWER,       /* answer `peer` */
     WEFT_HEALTH_WORD,         /* tell `peer` the word, in consensus comm_id */
-    WEFT_HEALTH_LEAVE_COMM,   /* this rank leaves comm_id after `sequence` operations */
+    WEFT_HEALTH_LEAVE_COMM,   /* this rank leaves comm_id after the operations of `leave` */
     WEFT_HEALTH_LEAVE_FAMILY, /* this rank leaves the family */
 } weft_health_event_type_t;
 
@@ -22,7 +22,7 @@ typedef struct weft_health_event {
     weft_health_event_type_t type;
     uint32_t peer;
     uint64_t comm_id;
-    uint64_t sequence;
+    weft_leave_t leave;
     weft_answer_t answer;
     weft_error_t error;
     weft_missing_t missing; /* FAILED; count 0: none */

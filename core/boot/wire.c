@@ -193,6 +193,26 @@ weft_status_t weft_signature_decode(const uint8_t bytes[WEFT_WIRE_SIGNATURE],
     return *why != NULL ? WEFT_ERR_PROTO : WEFT_OK;
 }
 
+void weft_leave_encode(const weft_leave_t *leave, uint8_t bytes[WEFT_WIRE_LEAVE])
+{
+    weft_put_u64(bytes, leave->sequence);
+    weft_put_u32(bytes + 8, leave->run.length);
+    weft_put_u32(bytes + 12, 0);
+    weft_signature_encode(&leave->run.last, bytes + 16);
+}
+
+weft_status_t weft_leave_decode(const uint8_t bytes[WEFT_WIRE_LEAVE], weft_leave_t *leave,
+                                const char **why)
+{
+    leave->sequence = weft_get_u64(bytes);
+    leave->run.length = weft_get_u32(bytes + 8);
+    if (leave->run.length > leave->sequence) {
+        *why = "number of operations";
+        return WEFT_ERR_PROTO;
+    }
+    return weft_signature_decode(bytes + 16, &leave->run.last, why);
+}
+
 void weft_answer_encode(const weft_answer_t *answer, uint8_t bytes[WEFT_WIRE_ANSWER])
 {
     weft_put_u64(bytes, answer->comm_id);

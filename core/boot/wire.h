@@ -67,8 +67,8 @@ static inline uint64_t weft_get_u64(const uint8_t *p)
                                              of communicator `number` */                           \
     X(10, ANSWER, WEFT_WIRE_ANSWER)       /* to rank `sequence`, which asked in communicator       \
                                              `number`: where `from` is */                          \
-    X(11, LEAVE_COMM, WEFT_WIRE_COUNT)    /* `from` left communicator `number` after so many       \
-                                             operations */                                         \
+    X(11, LEAVE_COMM, WEFT_WIRE_LEAVE)    /* `from` left communicator `number` after so many       \
+                                             operations, the last of which were these */           \
     X(12, DEATH, WEFT_WIRE_ERROR)         /* a rank of the family is dead */                       \
     /* before the join, where a launcher's exchange carries the id */                              \
     X(13, CLAIM, WEFT_WIRE_JOIN_REQUEST)  /* rank to root: I hold the id and will join */          \
@@ -99,7 +99,7 @@ typedef enum weft_frame_type {
 #define WEFT_WIRE_ERROR 648
 #define WEFT_WIRE_SIGNATURE 24
 #define WEFT_WIRE_ANSWER 40
-#define WEFT_WIRE_COUNT 8
+#define WEFT_WIRE_LEAVE 40
 #define WEFT_WIRE_MISSING (8 + WEFT_MISSING_SPAN / 8)
 #define WEFT_WIRE_ABSENCE (WEFT_WIRE_ERROR + WEFT_WIRE_MISSING)
 #define WEFT_WIRE_WORD (24 + WEFT_WIRE_MISSING)
@@ -138,6 +138,16 @@ weft_status_t weft_missing_decode(const uint8_t bytes[WEFT_WIRE_MISSING], uint32
 void weft_signature_encode(const weft_signature_t *signature, uint8_t bytes[WEFT_WIRE_SIGNATURE]);
 weft_status_t weft_signature_decode(const uint8_t bytes[WEFT_WIRE_SIGNATURE],
                                     weft_signature_t *signature, const char **why);
+
+/* What a rank says when it leaves a communicator. */
+typedef struct weft_leave {
+    uint64_t sequence;        /* operations that it took part in */
+    weft_signature_run_t run; /* the last of them */
+} weft_leave_t;
+
+void weft_leave_encode(const weft_leave_t *leave, uint8_t bytes[WEFT_WIRE_LEAVE]);
+weft_status_t weft_leave_decode(const uint8_t bytes[WEFT_WIRE_LEAVE], weft_leave_t *leave,
+                                const char **why);
 
 /* The answer of a rank that was asked for an operation that it has not begun: where it is. */
 typedef struct weft_answer {

@@ -161,7 +161,12 @@ void weft_comm_tell_leave(weft_comm_state_t *state)
 {
     weft_assert_owner(state);
     if (state->self.nranks > 1 && !weft_comm_has_failed(state)) {
-        weft_health_leave_comm(state->self.family->boot, state->self.id, state->queue.sequence);
+        weft_leave_t leave = {.sequence = state->queue.sequence};
+        weft_history_get_run(&state->flight->history, &leave.run);
+        if (leave.run.last.sequence != (uint32_t)leave.sequence) {
+            leave.run.length = 0; /* the last operation was refused before it began */
+        }
+        weft_health_leave_comm(state->self.family->boot, state->self.id, &leave);
     }
 }
 
@@ -187,6 +192,9 @@ void weft_comm_free(weft_comm_state_t *state)
     weft_spares_fini(&state->spares.requests);
     weft_spares_fini(&state->spares.notes);
     weft_failure_fini(&state->failure);
+    for (uint32_t r = 0; state->peers != NULL && r < state->self.nranks; r++) {
+        weft_os_free(state->peers[r].left_run);
+    }
     weft_os_free(state->peers);
     weft_os_free(state);
 }

@@ -91,22 +91,27 @@ static void events_on_died(void *arg, uint64_t comm_id, const weft_error_t *erro
 }
 
 /* The first word counts: it is the communicator's own, leaving the family comes later. */
-static void events_note_left(weft_peer_status_t *peer, uint64_t sequence)
+static void events_note_left(weft_peer_status_t *peer, const weft_leave_t *leave)
 {
-    uint64_t expected = WEFT_NOT_LEFT;
+    if (weft_peer_has_left(peer)) {
+        return;
+    }
+    peer->left_run = leave->run.length > 0 ? weft_os_alloc(sizeof *peer->left_run, 0) : NULL;
+    if (peer->left_run != NULL) {
+        *peer->left_run = leave->run;
+    }
     atomic_store_explicit(&peer->left_when, weft_os_clock_ns(), memory_order_relaxed);
-    atomic_compare_exchange_strong_explicit(&peer->left_at, &expected, sequence,
-                                            memory_order_release, memory_order_relaxed);
+    atomic_store_explicit(&peer->left_at, leave->sequence, memory_order_release);
 }
 
-static void events_on_left(void *arg, uint64_t comm_id, uint32_t rank, uint64_t sequence)
+static void events_on_left(void *arg, uint64_t comm_id, uint32_t rank, const weft_leave_t *leave)
 {
     weft_family_t *family = arg;
     weft_os_lock(&family->lock);
     for (weft_family_member_t *m = family->members; m != NULL; m = m->next) {
         uint32_t here = weft_identity_find(&m->state->self, rank);
         if (here < m->state->self.nranks && (comm_id == 0 || comm_id == m->comm_id)) {
-            events_note_left(&m->state->peers[here], sequence);
+            events_note_left(&m->state->peers[here], leave);
         }
     }
     weft_consensus_note_end(family, comm_id, rank);

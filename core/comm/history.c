@@ -39,3 +39,16 @@ bool weft_history_get_last(weft_history_t *history, weft_signature_t *signature)
     uint32_t last = atomic_load_explicit(&history->last, memory_order_acquire);
     return weft_history_get(history, last, signature);
 }
+
+void weft_history_get_run(weft_history_t *history, weft_signature_run_t *run)
+{
+    *run = (weft_signature_run_t){.length = 0};
+    weft_os_lock(&history->lock);
+    if (history->runs > 0) {
+        run->last = history->run[(history->runs - 1) & (WEFT_HISTORY - 1)];
+        uint32_t last = atomic_load_explicit(&history->last, memory_order_acquire);
+        run->length = last - run->last.sequence + 1;
+        run->last.sequence = last;
+    }
+    weft_os_unlock(&history->lock);
+}

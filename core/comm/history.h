@@ -28,4 +28,7 @@ bool weft_history_get(weft_history_t *history, uint32_t sequence, weft_signature
 /* The same for the operation that began last. Thread: any. */
 bool weft_history_get_last(weft_history_t *history, weft_signature_t *signature);
 
+/* Finds the last run of equal calls; its length is 0 before the first operation. Thread: any. */
+void weft_history_get_run(weft_history_t *history, weft_signature_run_t *run);
+
 #endif

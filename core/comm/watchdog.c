@@ -113,6 +113,55 @@ bool weft_watchdog_is_left_behind(weft_comm_state_t *state, uint32_t peer, weft_
                                       : port->sends || !port->ops->can_receive(port)));
 }
 
+/* Compares the last operation that both called, this rank and a peer that has left, as far as the peer
+ * told. A peer that is here would be asked. */
+static bool watchdog_check_last(weft_comm_state_t *state, const weft_pending_t *p, uint64_t at)
+{
+    const weft_signature_run_t *run = state->peers[p->peer].left_run;
+    uint64_t common = at < p->sequence ? at : p->sequence;
+    weft_signature_t mine;
+    if (run == NULL || at - common >= run->length ||
+        !weft_history_get(&state->flight->history, (uint32_t)common, &mine)) {
+        return false;
+    }
+    weft_signature_t theirs = run->last;
+    theirs.sequence = mine.sequence;
+    if (weft_signature_equal(&mine, &theirs)) {
+        return false;
+    }
+    char field[192];
+    weft_signature_diff(&mine, &theirs, field, sizeof field);
+    weft_fail(WEFT_ERR_MISMATCH, 0,
+              "operation %" PRIu64
+              " differs between rank %u (here) and rank %d (there), which left "
+              "the communicator after operation %" PRIu64 ": %s",
+              common, state->self.rank, (int)p->peer, at, field);
+    weft_error_record()->sequence = common;
+    weft_comm_fail(state, p->peer);
+    return true;
+}
+
+static void watchdog_fail_left(weft_comm_state_t *state, const weft_pending_t *p, uint64_t at)
+{
+    const weft_signature_run_t *run = state->peers[p->peer].left_run;
+    char last[96] = "", here[96];
+    weft_signature_text(&p->signature, here, sizeof here);
+    if (run != NULL) {
+        weft_signature_text(&run->last, last, sizeof last);
+    }
+    weft_fail(
+        WEFT_ERR_PEER_LEFT, 0,
+        "rank %d left the communicator after operation %" PRIu64 "%s%s%s; rank %u waits for it in "
+        "operation %" PRIu64 " (%s)%s",
+        (int)p->peer, at, run != NULL ? " (" : "", last, run != NULL ? ")" : "", state->self.rank,
+        p->sequence, here,
+        at < p->sequence ? ", which it did not call"
+                         : " and nothing comes: check that all ranks call the same operations "
+                           "in the same order, with the same roots and counts");
+    weft_error_record()->sequence = p->sequence;
+    weft_comm_fail(state, p->peer);
+}
+
 /* Fails the communicator if the peer has left for good. A rank that left before this operation
  * will never take part. One that left later has sent everything it had to send: if nothing of it
  * comes for a while, it took part in something else. */
@@ -120,17 +169,17 @@ static bool watchdog_check_left(weft_comm_state_t *state, const weft_pending_t *
 {
     uint32_t peer = (uint32_t)p->peer;
     uint64_t at = atomic_load_explicit(&state->peers[peer].left_at, memory_order_acquire);
-    if (at == UINT64_MAX ||
-        (at >= p->sequence &&
-         !weft_watchdog_is_left_behind(state, peer, p->port, state->stall.idle_since, now))) {
+    if (at == WEFT_NOT_LEFT) {
         return false;
     }
-    weft_fail(WEFT_ERR_PEER_LEFT, 0,
-              "rank %u left the communicator after operation %" PRIu64 "; rank %u waits for it in "
-              "operation %" PRIu64,
-              peer, at, state->self.rank, p->sequence);
-    weft_error_record()->sequence = p->sequence;
-    weft_comm_fail(state, (int32_t)peer);
+    if (watchdog_check_last(state, p, at)) {
+        return true;
+    }
+    if (at >= p->sequence &&
+        !weft_watchdog_is_left_behind(state, peer, p->port, state->stall.idle_since, now)) {
+        return false;
+    }
+    watchdog_fail_left(state, p, at);
     return true;
 }
 

@@ -164,6 +164,49 @@ static void a_rank_that_left_is_named(void **state)
     }
 }
 
+typedef struct last_call {
+    uint32_t equal; /* calls before it */
+    weft_coll_t coll;
+} last_call_t;
+
+/* The last rank names another root in its last call, in which it waits for rank 1. All others have what
+ * they need, and leave: no slice crosses between the two. */
+static int differs_at_the_end(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    const last_call_t *last = arg;
+    float a[16] = {1}, b[16];
+    weft_status_t status = WEFT_OK;
+    for (uint32_t i = 0; i < last->equal && status == WEFT_OK; i++) {
+        status = weft_all_reduce(a, b, 4, WEFT_FP32, WEFT_SUM, comm, NULL);
+    }
+    uint32_t root = rank == n - 1 ? 1 : 0;
+    double start = now();
+    if (status == WEFT_OK) {
+        status = last->coll == WEFT_BROADCAST ? weft_broadcast(a, b, 4, WEFT_FP32, root, comm, NULL)
+                                              : weft_scatter(a, b, 4, WEFT_FP32, root, comm, NULL);
+    }
+    if (rank < n - 1) {
+        return status != WEFT_OK;
+    }
+    return says(comm, status, WEFT_ERR_MISMATCH, "root 1 here, 0 there") || now() - start > 5;
+}
+
+static void a_root_that_differs_in_the_last_call_is_told_when_all_have_left(void **state)
+{
+    static const char *const nets[] = {"core.net=net-shm", "core.net=net-socket"};
+    static const last_call_t calls[] = {
+        {0, WEFT_BROADCAST}, {3, WEFT_BROADCAST}, {3, WEFT_SCATTER}};
+    (void)state;
+    for (uint32_t i = 0; i < 2 * sizeof calls / sizeof *calls; i++) {
+        ranks_job_t job = {.nranks = 4,
+                           .settings = &nets[i % 2],
+                           .settings_count = 1,
+                           .work = differs_at_the_end,
+                           .arg = (void *)(uintptr_t)&calls[i / 2]};
+        assert_int_equal(ranks_run_threads(&job), 0);
+    }
+}
+
 typedef struct kill_case {
     uint32_t victim;
     unsigned after_us;
@@ -302,6 +345,7 @@ int main(void)
         cmocka_unit_test(a_mismatched_call_names_both_ranks_and_the_field),
         cmocka_unit_test(a_missing_call_times_out_and_names_whom_it_waits_for),
         cmocka_unit_test(a_rank_that_left_is_named),
+        cmocka_unit_test(a_root_that_differs_in_the_last_call_is_told_when_all_have_left),
         cmocka_unit_test(an_abort_ends_the_calls_of_all_ranks),
         cmocka_unit_test(an_abort_from_another_thread_ends_the_call),
     };

@@ -97,9 +97,9 @@ static void on_told(void *arg, uint64_t consensus, uint32_t from, const weft_wor
     FUZZ_NEED(word->kind >= WEFT_WORD_CALL && word->kind <= WEFT_WORD_WAIT);
 }
 
-static void on_left(void *arg, uint64_t comm_id, uint32_t rank, uint64_t sequence)
+static void on_left(void *arg, uint64_t comm_id, uint32_t rank, const weft_leave_t *leave)
 {
-    (void)arg, (void)sequence;
+    (void)arg, (void)leave;
     FUZZ_NEED(rank < NRANKS && rank != ME);
     if (comm_id == 0) {
         FUZZ_NEED((world.left & 1u << rank) == 0);
@@ -145,7 +145,7 @@ static void call(const uint8_t **data, size_t *bytes)
         weft_health_tell(&world.boot, comm_id, peer, &word);
         break;
     case 5:
-        weft_health_leave_comm(&world.boot, comm_id, peer);
+        weft_health_leave_comm(&world.boot, comm_id, &(weft_leave_t){.sequence = peer});
         break;
     case 6:
         weft_health_leave_family(&world.boot);

@@ -275,6 +275,18 @@ static void put_signature(uint8_t *payload, const uint8_t **data, size_t *bytes)
     weft_signature_encode(&signature, payload);
 }
 
+/* One in four is as wrong as can be. */
+static void put_leave(uint8_t *payload, const uint8_t **data, size_t *bytes)
+{
+    weft_leave_t leave;
+    uint8_t length = fuzz_byte(data, bytes);
+    memset(&leave, 0, sizeof leave);
+    leave.sequence = fuzz_byte(data, bytes);
+    leave.run.length = (uint32_t)(length % 4 == 3 ? length : length % (leave.sequence + 1));
+    leave.run.last.sequence = (uint32_t)leave.sequence;
+    weft_leave_encode(&leave, payload);
+}
+
 static void put_answer(uint8_t *payload, const uint8_t **data, size_t *bytes)
 {
     weft_answer_t answer;
@@ -311,8 +323,8 @@ static uint32_t put_payload(uint32_t type, uint8_t *payload, const hostile_t *pe
         put_answer(payload, data, bytes);
         return WEFT_WIRE_ANSWER;
     case WEFT_FRAME_LEAVE_COMM:
-        weft_put_u64(payload, fuzz_byte(data, bytes));
-        return WEFT_WIRE_COUNT;
+        put_leave(payload, data, bytes);
+        return WEFT_WIRE_LEAVE;
     case WEFT_FRAME_WORD:
         put_word(payload, data, bytes);
         return WEFT_WIRE_WORD;

@@ -83,14 +83,14 @@ static void on_answered(void *arg, uint64_t comm_id, uint32_t from, const weft_a
     weft_os_futex_wake(&child->record->answered_by);
 }
 
-static void on_left(void *arg, uint64_t comm_id, uint32_t rank, uint64_t sequence)
+static void on_left(void *arg, uint64_t comm_id, uint32_t rank, const weft_leave_t *leave)
 {
     child_t *child = arg;
     if (comm_id == 0) {
         atomic_store(&child->record->gone[rank], 1);
         return;
     }
-    atomic_store(&child->record->left[rank], (uint32_t)sequence + 1);
+    atomic_store(&child->record->left[rank], (uint32_t)leave->sequence + 1);
     weft_os_futex_wake(&child->record->left[rank]);
 }
 
@@ -137,7 +137,8 @@ static void obey(child_t *child, weft_boot_t *boot)
         switch (now) {
         case FAMILY_LEAVE:
             if (boot != NULL) {
-                weft_health_leave_comm(boot, weft_boot_comm_id(boot), 41 + child->rank);
+                weft_health_leave_comm(boot, weft_boot_comm_id(boot),
+                                       &(weft_leave_t){.sequence = 41 + child->rank});
                 weft_health_leave_family(boot);
             }
             return;
@@ -164,7 +165,7 @@ static void obey(child_t *child, weft_boot_t *boot)
             weft_health_report(boot, FAMILY_COMM, &error, NULL);
             break;
         case FAMILY_LEAVE_OTHER:
-            weft_health_leave_comm(boot, FAMILY_COMM, 6);
+            weft_health_leave_comm(boot, FAMILY_COMM, &(weft_leave_t){.sequence = 6});
             break;
         case FAMILY_OPEN_OTHER:
             weft_health_open(boot, FAMILY_COMM);

@@ -56,10 +56,26 @@ static void equal_signatures_have_no_difference(void **state)
     assert_string_equal(text, "");
 }
 
+static void a_text_names_the_root_where_there_is_one(void **state)
+{
+    weft_signature_t s = base;
+    char text[64];
+    (void)state;
+    weft_signature_text(&s, text, sizeof text);
+    assert_string_equal(text, "all_reduce of 8 float");
+    s.coll = WEFT_BROADCAST, s.root = 2;
+    weft_signature_text(&s, text, sizeof text);
+    assert_string_equal(text, "broadcast of 8 float, root 2");
+    s.coll = 99;
+    weft_signature_text(&s, text, sizeof text);
+    assert_string_equal(text, "unknown of 8 float");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_field_that_differs_is_named_with_both_values),
+        cmocka_unit_test(a_text_names_the_root_where_there_is_one),
         cmocka_unit_test(equal_signatures_have_no_difference),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

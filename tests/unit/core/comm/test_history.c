@@ -38,6 +38,9 @@ static void an_empty_history_knows_nothing(void **state)
     (void)state;
     assert_false(weft_history_get(history, 1, &s));
     assert_false(weft_history_get_last(history, &s));
+    weft_signature_run_t run;
+    weft_history_get_run(history, &run);
+    assert_int_equal(run.length, 0);
 }
 
 static void equal_calls_share_an_entry(void **state)
@@ -56,6 +59,10 @@ static void equal_calls_share_an_entry(void **state)
     assert_int_equal(s.sequence, 100000);
     assert_true(weft_history_get_last(history, &s));
     assert_int_equal(s.count, 16);
+    put(100002, 16);
+    weft_signature_run_t run;
+    weft_history_get_run(history, &run);
+    assert_true(run.length == 2 && run.last.count == 16 && run.last.sequence == 100002);
 }
 
 static void a_call_that_has_not_begun_is_unknown(void **state)

@@ -87,21 +87,29 @@ static void acceptor_close(weft_acceptor_t *acceptor, uint32_t at)
 static void acceptor_drop(weft_acceptor_t *acceptor, uint32_t at)
 {
     acceptor_close(acceptor, at);
-    acceptor->dropped++;
+    acceptor->dropped.peers++;
 }
 
-/* However many connect, the log gets one line per interval. */
-static void acceptor_report(weft_acceptor_t *acceptor, uint64_t now)
+/* However many connect, the log gets one line of each kind per interval. */
+static void acceptor_report_count(const weft_acceptor_t *acceptor, weft_log_level_t level,
+                                  const char *what, uint64_t now, weft_acceptor_count_t *count)
 {
     const weft_host_t *host = acceptor->host;
-    if (acceptor->dropped == 0 ||
-        (acceptor->logged_ns != 0 && now - acceptor->logged_ns < WEFT_ACCEPTOR_LOG_INTERVAL_NS)) {
+    if (count->peers == 0 ||
+        (count->logged_ns != 0 && now - count->logged_ns < WEFT_ACCEPTOR_LOG_INTERVAL_NS)) {
         return;
     }
-    host->log(host, acceptor->log_level, "closed %llu connection%s that did not authenticate",
-              (unsigned long long)acceptor->dropped, acceptor->dropped == 1 ? "" : "s");
-    acceptor->dropped = 0;
-    acceptor->logged_ns = now;
+    host->log(host, level, "closed %llu connection%s that %s", (unsigned long long)count->peers,
+              count->peers == 1 ? "" : "s", what);
+    *count = (weft_acceptor_count_t){.logged_ns = now};
+}
+
+static void acceptor_report(weft_acceptor_t *acceptor, uint64_t now)
+{
+    acceptor_report_count(acceptor, acceptor->log_level, "did not authenticate", now,
+                          &acceptor->dropped);
+    acceptor_report_count(acceptor, WEFT_LOG_DEBUG, "ended before they said a word", now,
+                          &acceptor->ended);
 }
 
 static bool acceptor_seen_has(const uint64_t *bits, uint64_t fingerprint)
@@ -155,6 +163,10 @@ static bool acceptor_advance(weft_acceptor_t *acceptor, uint32_t at, uint64_t no
             acceptor->silent(acceptor->silent_arg, &peer->handshake);
         }
         acceptor_close(acceptor, at);
+    } else if (status == WEFT_ERR_LINK && weft_handshake_said_nothing(&peer->handshake)) {
+        /* A rank that ended while it connected, or somebody who looked whether the port is open. */
+        acceptor_close(acceptor, at);
+        acceptor->ended.peers++;
     } else if (status != WEFT_OK && (status != WEFT_IN_PROGRESS || now >= peer->deadline_ns)) {
         acceptor_drop(acceptor, at);
     }

@@ -151,6 +151,11 @@ bool weft_handshake_was_greeted(const weft_handshake_t *handshake)
     return handshake->step != STEP_HELLO;
 }
 
+bool weft_handshake_said_nothing(const weft_handshake_t *handshake)
+{
+    return handshake->step == STEP_HELLO && handshake->done == 0;
+}
+
 bool weft_handshake_fell_silent(const weft_handshake_t *handshake)
 {
     return handshake->step == STEP_REPLY || (handshake->step == STEP_PROOF && handshake->done == 0);

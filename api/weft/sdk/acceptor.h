@@ -4,7 +4,7 @@
  * peer until it has proved by the handshake that it holds the secret. A pending peer has a place in
  * a fixed table and two seconds; nothing is allocated for it, nothing it sends is parsed before the
  * proof, and every failure closes its connection without a word. What is dropped is counted in one
- * log line per interval.
+ * log line per interval; a peer that ends before it has sent a byte is counted in a line for debug.
  *
  * Who gets a place. A peer that has sent a good hello keeps its place for its two seconds: its
  * proof is on the way. Any other peer may have to make room for a newer one, chosen by lot, so that
@@ -46,6 +46,12 @@ typedef struct weft_acceptor_seen {
     uint64_t older[WEFT_ACCEPTOR_SEEN_BITS / 64];
 } weft_acceptor_seen_t;
 
+/* Peers since the last log line about them. */
+typedef struct weft_acceptor_count {
+    uint64_t peers;
+    uint64_t logged_ns;
+} weft_acceptor_count_t;
+
 /* Called in weft_acceptor_poll() when a peer's stream ended after a good hello and before the
  * first byte of its proof: it died, was cut off, or sends a recorded hello again. errno says how
  * the stream ended; 0: in order. */
@@ -66,9 +72,9 @@ typedef struct weft_acceptor {
     uint32_t pending; /* peers in the table, which has no gaps */
     weft_pending_peer_t peers[WEFT_ACCEPTOR_PENDING];
     weft_acceptor_seen_t seen;
-    uint64_t lot;     /* state of the lots that are drawn */
-    uint64_t dropped; /* peers since the last log line */
-    uint64_t logged_ns;
+    uint64_t lot;                  /* state of the lots that are drawn */
+    weft_acceptor_count_t dropped; /* by us */
+    weft_acceptor_count_t ended;   /* by themselves, before the first byte */
 } weft_acceptor_t;
 
 /* Sets up an acceptor without sockets. `watch` is an epoll descriptor of the caller's that shall

@@ -49,6 +49,9 @@ weft_status_t weft_handshake_accept(const weft_host_t *host, weft_handshake_t *h
  * a hello of somebody who does. */
 bool weft_handshake_was_greeted(const weft_handshake_t *handshake);
 
+/* True while not a byte has come. */
+bool weft_handshake_said_nothing(const weft_handshake_t *handshake);
+
 /* True for a good hello after which not a byte came. A connector that lives and gives its attempt
  * up may send one byte before it closes, so the end of a stream that fell silent is that of a peer
  * that died, or was cut off. */

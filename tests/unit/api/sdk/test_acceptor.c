@@ -489,6 +489,31 @@ static void rubbish(fixture_t *f, uint32_t count)
     }
 }
 
+static void who_ends_before_the_first_byte_is_no_stranger(void **state)
+{
+    fixture_t *f = *state;
+    for (int i = 0; i < 3; i++) {
+        close(dial(f));
+        poll(NULL, 0, 1);
+        nobody_passes(f);
+    }
+    now_ns += WEFT_ACCEPTOR_LOG_INTERVAL_NS;
+    nobody_passes(f);
+    assert_int_equal(count_lines(f), 0);
+    assert_non_null(strstr(f->fake.log, "closed 2 connections that ended before they said a word"));
+}
+
+static void who_ends_after_some_bytes_is_a_stranger(void **state)
+{
+    fixture_t *f = *state;
+    int fd = dial(f);
+    assert_int_equal(send(fd, "GET", 3, 0), 3);
+    close(fd);
+    poll(NULL, 0, 1);
+    nobody_passes(f);
+    assert_int_equal(count_lines(f), 1);
+}
+
 static void the_log_gets_one_line_per_interval(void **state)
 {
     fixture_t *f = *state;
@@ -574,6 +599,8 @@ int main(void)
         CASE(no_rhythm_of_strangers_keeps_a_distant_peer_out),
         CASE(a_connector_without_acknowledgement_is_not_in),
         CASE(a_wrong_acknowledgement_is_refused),
+        CASE(who_ends_before_the_first_byte_is_no_stranger),
+        CASE(who_ends_after_some_bytes_is_a_stranger),
         CASE(the_log_gets_one_line_per_interval),
         CASE(the_wait_descriptor_is_readable_when_there_is_work),
         CASE(no_descriptors_left_is_an_error_that_names_the_limit),

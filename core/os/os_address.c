@@ -133,6 +133,47 @@ static uint32_t os_address_insert(weft_os_addr_t *addrs, uint32_t *costs, uint32
     return count;
 }
 
+static bool os_address_entry_usable(const struct ifaddrs *entry, const char *name)
+{
+    weft_os_addr_t addr;
+    return strcmp(entry->ifa_name, name) == 0 && os_address_usable(entry, &addr);
+}
+
+/* Writes the names of all interfaces once each, and why one cannot be used. */
+static void os_address_names(const struct ifaddrs *list, char *text, size_t bytes)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (const struct ifaddrs *entry = list; entry != NULL && used < bytes;
+         entry = entry->ifa_next) {
+        const struct ifaddrs *first = list, *usable = list;
+        while (strcmp(first->ifa_name, entry->ifa_name) != 0) {
+            first = first->ifa_next;
+        }
+        while (usable != NULL && !os_address_entry_usable(usable, entry->ifa_name)) {
+            usable = usable->ifa_next;
+        }
+        if (first == entry) {
+            used += (size_t)snprintf(text + used, bytes - used, "%s%s%s", used > 0 ? ", " : "",
+                                     entry->ifa_name,
+                                     usable != NULL              ? ""
+                                     : entry->ifa_flags & IFF_UP ? " (no address)"
+                                                                 : " (down)");
+        }
+    }
+}
+
+/* Nothing fits the filter. */
+static void os_address_fail(const char *filter, const struct ifaddrs *list)
+{
+    char names[256];
+    os_address_names(list, names, sizeof names);
+    bool filtered = filter != NULL && *filter != '\0';
+    weft_fail(WEFT_ERR_CONFIG, 0, "no usable network interface %s%s; this host has %s",
+              filtered ? "fits boot.interface = " : "has an address", filtered ? filter : "",
+              names[0] != '\0' ? names : "none");
+}
+
 uint32_t weft_os_addrs(const char *filter, weft_os_addr_t *addrs, uint32_t max)
 {
     enum { MOST = 16 };
@@ -151,13 +192,10 @@ uint32_t weft_os_addrs(const char *filter, weft_os_addr_t *addrs, uint32_t max)
                                       os_address_penalty(entry, listed));
         }
     }
-    freeifaddrs(list);
     if (count == 0) {
-        weft_fail(WEFT_ERR_CONFIG, 0, "no usable network interface%s%s%s",
-                  filter != NULL && *filter != '\0' ? " fits boot.interface = " : "",
-                  filter != NULL ? filter : "",
-                  filter != NULL && *filter != '\0' ? "" : " has an address");
+        os_address_fail(filter, list);
     }
+    freeifaddrs(list);
     return count;
 }
 

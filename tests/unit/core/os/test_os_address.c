@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "core/base/error.h"
 #include "core/os/os.h"
 #include "core/os/os_socket.h"
 
@@ -55,6 +56,11 @@ static void loopback_comes_last_unless_it_is_asked_for(void **unused)
     assert_int_equal(weft_os_addrs("", &one, 1), 1);
     assert_memory_equal(&one, &all[0], sizeof one);
     assert_int_equal(weft_os_addrs("=nothere", all, 16), 0);
+    const char *text = weft_error_record()->text;
+    assert_non_null(strstr(text, "fits boot.interface = =nothere; this host has "));
+    const char *name = strstr(strstr(text, "has "), " lo");
+    assert_non_null(name);
+    assert_null(strstr(name + 1, " lo")); /* once, with two addresses */
 }
 
 static void addresses_survive_their_bytes(void **unused)

@@ -10,6 +10,7 @@
 #include "core/plan/dot.h"
 #include "core/plan/plan_print.h"
 #include "tools/json.h"
+#include "tools/patience.h"
 #include "tools/plan_check.h"
 #include "tools/plan_compare.h"
 #include "tools/plan_depth.h"
@@ -146,7 +147,7 @@ static int plan_refuse(const plan_request_t *request, const plan_source_t *sourc
                        (uint32_t)request->root, serving, sizeof serving);
     weft_algo_call_t call =
         plan_source_call(source, request->coll, (uint32_t)request->nranks, (uint32_t)request->root);
-    weft_status_t status = plan_source_ops(source)->supports(source->algo, &call);
+    weft_status_t status = plan_source_supports(source, &call);
     if (status == WEFT_OK) {
         return TOOL_OK;
     }
@@ -194,6 +195,7 @@ int tool_plan(int argc, char **argv)
     if (code != TOOL_OK || done) {
         return code;
     }
+    tool_patience_start(request.patience);
     weft_status_t status = tool_session_open(&session, &request.settings);
     if (status != WEFT_OK) {
         return tool_report(status);

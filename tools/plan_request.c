@@ -6,6 +6,7 @@
 #include "tools/plan_request.h"
 
 #include "tools/args.h"
+#include "tools/patience.h"
 #include "tools/plan_price.h"
 #include "tools/plan_source.h"
 #include "tools/tool.h"
@@ -30,6 +31,7 @@ static const tool_option_t options_table[] = {
     {0, "view", "VIEW", "of the drawing: auto, ring, hosts, grid, tree or lanes [auto]", 'V'},
     {0, "compare", "A B", "compare two algorithms: same bits? which is faster?", PLAN_COMPARE},
     PRICE_OPTIONS,
+    TOOL_OPTION_PATIENCE('P'),
     TOOL_OPTIONS_CONFIG,
     {0, "json", NULL, "print JSON", TOOL_OPT_JSON},
     {'h', "help", NULL, "this text", 'h'},
@@ -60,6 +62,8 @@ static bool plan_request_take_number(plan_request_t *request, int id, const char
         return tool_parse_integer("--root", text, 0, PLAN_RANKS_MAX - 1, &request->root);
     case 'S':
         return tool_parse_integer("--slots", text, 2, 1024, &request->slots);
+    case 'P':
+        return tool_patience_read(text, &request->patience);
     case 'K':
         return tool_parse_integer("--pack", text, 1, WEFT_PACK_MAX, &request->pack);
     default:
@@ -125,6 +129,7 @@ static int plan_request_take(plan_request_t *request, int id, const char *text)
     case 'S':
     case 'L':
     case 'K':
+    case 'P':
         return plan_request_take_number(request, id, text) ? TOOL_OK : TOOL_USAGE;
     default:
         if (id > PLAN_ALL && id <= PLAN_COMPARE) {
@@ -190,6 +195,7 @@ int plan_request_read(plan_request_t *request, int argc, char **argv, bool *done
     *done = false;
     *request = (plan_request_t){.coll = WEFT_COLL_COUNT,
                                 .nranks = 4,
+                                .patience = TOOL_PATIENCE_DEFAULT,
                                 .hosts = {.count = 1},
                                 .price = PRICE_REQUEST_DEFAULT};
     for (;;) {

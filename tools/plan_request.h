@@ -15,6 +15,7 @@ typedef struct plan_request {
     int64_t nranks, rank, root;
     int64_t slots, slices; /* 0: not given */
     int64_t pack;          /* most chunks of a message */
+    int64_t patience;      /* seconds; 0: any */
     bool ranks_given;
     plan_hosts_t hosts;
     const char *algo;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/os/call_note.h"
 #include "core/os/os.h"
 #include "core/plan/builder.h"
 #include "tools/plan_find.h"
@@ -50,7 +51,9 @@ static bool plan_source_serves(const weft_loaded_t *loaded, weft_coll_t coll, ui
     if (ops->create(loaded->host, loaded->config, &algo) != WEFT_OK) {
         return false;
     }
+    weft_call_note_t before = weft_call_enter(loaded->plugin->name, "supports");
     bool good = ops->supports(algo, &call) == WEFT_OK;
+    weft_call_leave(before);
     ops->destroy(algo);
     return good;
 }
@@ -193,10 +196,27 @@ uint32_t plan_hosts_spread(const plan_hosts_t *hosts, uint32_t nranks, uint32_t 
     return host_of[nranks - 1] + 1;
 }
 
+weft_status_t plan_source_supports(const plan_source_t *source, const weft_algo_call_t *call)
+{
+    weft_call_note_t before = weft_call_enter(source->label, "supports");
+    weft_status_t status = plan_source_ops(source)->supports(source->algo, call);
+    weft_call_leave(before);
+    return status;
+}
+
+weft_status_t plan_source_emit(const plan_source_t *source, const weft_algo_call_t *call,
+                               const weft_algo_topo_t *view, weft_plan_t **plan_p)
+{
+    weft_call_note_t before = weft_call_enter(source->label, "emit");
+    weft_status_t status = weft_plan_emit(plan_source_ops(source), source->algo, call, view,
+                                          &source->others.finder, plan_p);
+    weft_call_leave(before);
+    return status;
+}
+
 weft_status_t plan_set_emit(plan_set_t *set, const plan_source_t *source, weft_coll_t coll,
                             uint32_t nranks, uint32_t root, const plan_hosts_t *hosts)
 {
-    const weft_algo_ops_t *ops = plan_source_ops(source);
     *set = (plan_set_t){.source = source, .nranks = nranks};
     set->call = plan_source_call(source, coll, nranks, root);
     set->plans = calloc(nranks, sizeof(weft_plan_t *));
@@ -207,13 +227,12 @@ weft_status_t plan_set_emit(plan_set_t *set, const plan_source_t *source, weft_c
     weft_algo_topo_t topo = {.size = sizeof topo, .host = set->hosts};
     topo.nhosts = plan_hosts_spread(hosts, nranks, set->hosts);
     weft_status_t status = weft_topo_view_init(&set->view, &topo, NULL, nranks);
-    status = status == WEFT_OK ? ops->supports(source->algo, &set->call) : status;
+    status = status == WEFT_OK ? plan_source_supports(source, &set->call) : status;
     uint64_t start = weft_os_clock_ns();
     for (uint32_t r = 0; r < nranks && status == WEFT_OK; r++) {
         weft_algo_call_t call = set->call;
         call.rank = r;
-        status = weft_plan_emit(ops, source->algo, &call, &set->view.topo, &source->others.finder,
-                                &set->plans[r]);
+        status = plan_source_emit(source, &call, &set->view.topo, &set->plans[r]);
     }
     set->emit_seconds = (double)(weft_os_clock_ns() - start) * 1e-9;
     return status;

@@ -52,6 +52,10 @@ int plan_source_open(plan_source_t *source, const tool_settings_t *settings, con
                      const char *const *params, uint32_t nparams);
 void plan_source_close(plan_source_t *source);
 const weft_algo_ops_t *plan_source_ops(const plan_source_t *source);
+/* The plugin's methods, noted as calls of it. */
+weft_status_t plan_source_supports(const plan_source_t *source, const weft_algo_call_t *call);
+weft_status_t plan_source_emit(const plan_source_t *source, const weft_algo_call_t *call,
+                               const weft_algo_topo_t *view, weft_plan_t **plan_p);
 
 /* What is to be done, as the algorithm is asked; `rank` 0. */
 weft_algo_call_t plan_source_call(const plan_source_t *source, weft_coll_t coll, uint32_t nranks,

@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/os/os.h"
+#include "tools/patience.h"
 #include "tools/plan_source.h"
 #include "tools/sim_figure.h"
 #include "tools/sim_point.h"
@@ -78,6 +79,7 @@ int tool_sim(int argc, char **argv)
         code = sim_request_read(request, argc, argv, &done);
         code = code == TOOL_OK && !done ? sim_request_fill(request) : code;
         if (code == TOOL_OK && !done) {
+            tool_patience_start(request->patience);
             code = request->scale     ? sim_scale(request)
                    : request->simgrid ? sim_simgrid(request)
                                       : sim_run(request, sources, points);

@@ -46,8 +46,7 @@ static weft_status_t sim_point_emit_rank(void *arg, uint32_t rank, weft_plan_t *
     emitter_t *emitter = arg;
     weft_algo_call_t call = emitter->call;
     call.rank = rank;
-    return weft_plan_emit(plan_source_ops(emitter->source), emitter->source->algo, &call,
-                          &emitter->view.topo, &emitter->source->others.finder, plan_p);
+    return plan_source_emit(emitter->source, &call, &emitter->view.topo, plan_p);
 }
 
 static void sim_point_set_served(sim_point_t *point, weft_status_t status)
@@ -67,7 +66,7 @@ weft_status_t sim_survey(const sim_request_t *request, const plan_source_t *sour
         (sim_point_t){.nranks = nranks, .coll = coll, .algo = source->label, .verify_seconds = -1};
     emitter_t emitter = {.source = source,
                          .call = plan_source_call(source, coll, nranks, (uint32_t)request->root)};
-    sim_point_set_served(point, plan_source_ops(source)->supports(source->algo, &emitter.call));
+    sim_point_set_served(point, plan_source_supports(source, &emitter.call));
     if (!point->served) {
         return WEFT_OK;
     }

@@ -6,6 +6,7 @@
 #include "tools/sim_request.h"
 
 #include "tools/args.h"
+#include "tools/patience.h"
 #include "tools/plan_price.h"
 #include "tools/session.h"
 #include "tools/tool.h"
@@ -18,7 +19,8 @@ enum {
     SIM_OPT_SIMGRID,
     SIM_OPT_PLATFORM,
     SIM_OPT_SVG,
-    SIM_OPT_VERIFY
+    SIM_OPT_VERIFY,
+    SIM_OPT_PATIENCE
 };
 
 static const tool_option_t options_table[] = {
@@ -29,6 +31,7 @@ static const tool_option_t options_table[] = {
     {'r', "root", "R", "root of rooted collectives [0]", 'r'},
     {'S', "slots", "N", "depth of the queues [8]", 'S'},
     PRICE_OPTIONS,
+    TOOL_OPTION_PATIENCE(SIM_OPT_PATIENCE),
     {0, "svg", "FILE", "draw: time over size, and who is fastest; with --scale: figures over ranks",
      SIM_OPT_SVG},
     {0, "scale", NULL, "figures of the plans: emission, memory, ports, proof", SIM_OPT_SCALE},
@@ -124,6 +127,8 @@ static bool sim_request_take_value(sim_request_t *request, int id, const char *t
         return tool_parse_integer("--root", text, 0, PLAN_RANKS_MAX - 1, &request->root);
     case 'S':
         return tool_parse_integer("--slots", text, 2, 1024, &request->slots);
+    case SIM_OPT_PATIENCE:
+        return tool_patience_read(text, &request->patience);
     case SIM_OPT_VERIFY:
         return tool_parse_integer("--verify", text, 0, 4096, &request->verify_ranks);
     case TOOL_OPT_CONF:
@@ -202,6 +207,7 @@ int sim_request_read(sim_request_t *request, int argc, char **argv, bool *done)
                                .nranks = 5,
                                .per_host = 1,
                                .slots = 8,
+                               .patience = TOOL_PATIENCE_DEFAULT,
                                .verify_ranks = 1024,
                                .price = PRICE_REQUEST_DEFAULT};
     for (;;) {

@@ -19,6 +19,7 @@ typedef struct sim_request {
     uint32_t ranks[SIM_RANKS_MAX];
     uint32_t nranks;
     int64_t per_host, root, slots, verify_ranks;
+    int64_t patience; /* seconds; 0: any */
     price_request_t price;
     int form;
     bool scale, simgrid;

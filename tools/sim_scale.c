@@ -31,7 +31,7 @@ static weft_coll_t sim_scale_choose(const sim_request_t *request, const plan_sou
     uint32_t ranks[2] = {request->ranks[request->nranks - 1], request->ranks[0]};
     for (size_t i = 0; request->coll == WEFT_COLL_COUNT && i < 2 * 5; i++) {
         weft_algo_call_t call = plan_source_call(source, order[i % 5], ranks[i / 5], 0);
-        if (plan_source_ops(source)->supports(source->algo, &call) == WEFT_OK) {
+        if (plan_source_supports(source, &call) == WEFT_OK) {
             return order[i % 5];
         }
     }

@@ -128,3 +128,15 @@ says out '^crossover none$'
 expect 0 "$weft" plan all_reduce -n 6 --compare algo-ring algo-flat --json
 says out '"crossovers"'
 expect 6 "$weft" plan all_reduce --compare algo-ring
+
+# A plugin that does not return is named; one that emits for ever is stopped by the limit of a plan.
+wrong=(--set core.algo=algo-wrong --set algo-wrong.path="$build/lib/weft-test/algo-wrong.so"
+    --set algo-wrong.right="$build/lib/weft/algo-ring.so")
+expect 4 "$weft" plan all_reduce -n 4 --patience 1 "${wrong[@]}" --set algo-wrong.wrong=emit-hang
+says err '^weft: algo-wrong has been inside emit for 1(\.[0-9]+)? s and does not return'
+expect 4 "$weft" sim all_reduce -n 4 --patience 1 "${wrong[@]}" --set algo-wrong.wrong=emit-hang
+says err '^weft: algo-wrong has been inside emit '
+expect 3 "$weft" plan all_reduce -n 4 --patience 1 "${wrong[@]}" --set algo-wrong.wrong=emit-endless
+says err 'no end in sight'
+expect 0 "$weft" plan all_reduce -n 4 --patience 0 "${wrong[@]}"
+expect 6 "$weft" plan all_reduce -n 4 --patience x

@@ -151,20 +151,28 @@ static int weft_simgrid_run(job_t *job, char *program)
     return 0;
 }
 
+static int usage(FILE *out, int code)
+{
+    fprintf(out, "usage: weft-simgrid --plans FILE [--platform FILE] [--per-host N] [--slots S] "
+                 "[--slices L] [--passes P] [--slice-bytes B] [--alpha S] [--beta S] [--gamma S] "
+                 "[--overhead S]\n");
+    return code;
+}
+
 int main(int argc, char **argv)
 {
     job_options_t options = {.per_host = 1, .slots = 8, .slices = 1, .passes = 1};
     job_t job = {.options = &options};
+    if (argc == 2 && strcmp(argv[1], "--help") == 0) {
+        return usage(stdout, 0);
+    }
     for (int i = 1; i + 1 < argc; i += 2) {
         if (weft_simgrid_take(&options, argv[i], argv[i + 1]) != 0) {
             return 6;
         }
     }
     if (options.plans == NULL || argc % 2 == 0) {
-        fprintf(stderr, "usage: weft-simgrid --plans FILE [--platform FILE] [--per-host N] "
-                        "[--slots S] [--slices L] [--passes P] [--slice-bytes B] [--alpha S] "
-                        "[--beta S] [--gamma S] [--overhead S]\n");
-        return 6;
+        return usage(stderr, 6);
     }
     char *text = weft_simgrid_read_file(options.plans);
     int code = 3;

@@ -3,6 +3,14 @@
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 jobs=$(nproc)
 
+# --help of a script that sources this: the comment that it begins with.
+case ${1:-} in
+-h | --help)
+    sed -n '3,${/^#/!q;/shellcheck/!s/^# \{0,1\}//p}' "$0"
+    exit 0
+    ;;
+esac
+
 say() { printf '%s\n' "$*"; }
 fail() {
     printf '%s\n' "$*" >&2

@@ -43,24 +43,24 @@ typedef struct kit_outcome {
 
 /* Command line ----------------------------------------------------------------------------------- */
 
-static int kit_usage(const kit_suite_t *suite)
+static void kit_usage_print(const kit_suite_t *suite, FILE *out)
 {
-    fprintf(stderr,
+    fprintf(out,
             "usage: %s [OPTIONS] PLUGIN.so [key=value...]\n"
             "  -l, --list        print the names of the cases, and run none\n"
             "  -c, --case TEXT   run the cases whose names contain the text\n"
             "  -s, --seed N      seed of what is drawn (default 1)\n"
-            "  -j, --json        print one JSON object\n",
+            "  -j, --json        print one JSON object\n"
+            "  -h, --help        this text\n",
             suite->program);
     if (suite->messages > 0) {
-        fprintf(stderr,
+        fprintf(out,
                 "  -m, --messages N  messages of the longest exchange, 100 or more (default %u)\n",
                 suite->messages);
     }
     if (suite->measure != NULL) {
-        fputs("  -M, --measure     measure what the properties say, and run no case\n", stderr);
+        fputs("  -M, --measure     measure what the properties say, and run no case\n", out);
     }
-    return 2;
 }
 
 static bool kit_number_read(const char *text, uint64_t *number)
@@ -88,6 +88,9 @@ static bool kit_option_take(const kit_suite_t *suite, kit_request_t *request, in
     case 'j':
         request->json = true;
         return true;
+    case 'h':
+        kit_usage_print(suite, stdout);
+        exit(0);
     case 'M':
         request->measure = true;
         return suite->measure != NULL;
@@ -99,15 +102,13 @@ static bool kit_option_take(const kit_suite_t *suite, kit_request_t *request, in
 static bool kit_request_read(const kit_suite_t *suite, int argc, char **argv,
                              kit_request_t *request)
 {
-    static const struct option options[] = {{"messages", required_argument, NULL, 'm'},
-                                            {"seed", required_argument, NULL, 's'},
-                                            {"case", required_argument, NULL, 'c'},
-                                            {"list", no_argument, NULL, 'l'},
-                                            {"json", no_argument, NULL, 'j'},
-                                            {"measure", no_argument, NULL, 'M'},
-                                            {NULL, 0, NULL, 0}};
+    static const struct option options[] = {
+        {"messages", required_argument, NULL, 'm'}, {"seed", required_argument, NULL, 's'},
+        {"case", required_argument, NULL, 'c'},     {"list", no_argument, NULL, 'l'},
+        {"json", no_argument, NULL, 'j'},           {"help", no_argument, NULL, 'h'},
+        {"measure", no_argument, NULL, 'M'},        {NULL, 0, NULL, 0}};
     int option;
-    while ((option = getopt_long(argc, argv, "m:s:c:ljM", options, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "m:s:c:ljhM", options, NULL)) != -1) {
         if (!kit_option_take(suite, request, option)) {
             return false;
         }
@@ -401,7 +402,8 @@ int kit_main(const kit_suite_t *suite, int argc, char **argv)
     kit_request_t request = {.run = {.seed = 1, .messages = suite->messages}};
     static kit_tally_t tally;
     if (!kit_request_read(suite, argc, argv, &request)) {
-        return kit_usage(suite);
+        kit_usage_print(suite, stderr);
+        return 2;
     }
     if (request.list) {
         return kit_list(suite);

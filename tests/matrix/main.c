@@ -157,12 +157,13 @@ static int end_run(const tally_t *tally)
     return tally->red > 0;
 }
 
+static const char usage_text[] =
+    "usage: fault-matrix list|run [-n TRIALS] [-s SLACK] [-p] [-v] [fault=NAME] [transport=NAME] "
+    "[moment=NAME] [quick]\n";
+
 static _Noreturn void usage(const char *what)
 {
-    fprintf(stderr,
-            "fault-matrix: %s\nusage: fault-matrix list|run [-n TRIALS] [-s SLACK] [-p] [-v] "
-            "[fault=NAME] [transport=NAME] [moment=NAME] [quick]\n",
-            what);
+    fprintf(stderr, "fault-matrix: %s\n%s", what, usage_text);
     exit(2);
 }
 
@@ -218,6 +219,10 @@ int main(int argc, char **argv)
 {
     options_t options = {.trials = 3, .slack = 1, .how = ""};
     int option;
+    if (argc > 1 && strcmp(argv[1], "--help") == 0) {
+        fputs(usage_text, stdout);
+        return 0;
+    }
     if (argc < 2 || (strcmp(argv[1], "list") != 0 && strcmp(argv[1], "run") != 0)) {
         usage("what to do?");
     }

@@ -79,15 +79,21 @@ static int run_all(const options_t *options)
     return bad > 0;
 }
 
+static void usage_print(FILE *out)
+{
+    fprintf(out, "usage: weft-simtest [--seed N [--replay] | --seeds N [--from N]] [--ranks N] "
+                 "[--net PLUGINS] [--verbose] [--image FILE] [--plugins FOLDER] [--kind KIND]\n"
+                 "kinds, in turn if none is named:");
+    for (int k = 0; k < RUN_KINDS; k++) {
+        fprintf(out, " %s", run_kind_name((run_kind_t)k));
+    }
+    fprintf(out, "\n");
+}
+
 static _Noreturn void usage(const char *what)
 {
-    fprintf(
-        stderr,
-        "weft-simtest: %s\nusage: weft-simtest [--seed N [--replay] | --seeds N [--from N]] "
-        "[--kind calm|revoked|deaths|replaced|network|scarce|resets] [--ranks N] [--net PLUGINS] "
-        "[--verbose] "
-        "[--image FILE] [--plugins FOLDER]\n",
-        what);
+    fprintf(stderr, "weft-simtest: %s\n", what);
+    usage_print(stderr);
     exit(2);
 }
 
@@ -117,13 +123,12 @@ static int kind_of(const char *word)
 
 static options_t options_read(int argc, char **argv)
 {
-    enum { SEED, SEEDS, FROM, REPLAY, KIND, RANKS, NET, VERBOSE, IMAGE, PLUGINS };
-    static const struct option names[] = {{"seed", 1, NULL, SEED},   {"seeds", 1, NULL, SEEDS},
-                                          {"from", 1, NULL, FROM},   {"replay", 0, NULL, REPLAY},
-                                          {"kind", 1, NULL, KIND},   {"ranks", 1, NULL, RANKS},
-                                          {"net", 1, NULL, NET},     {"verbose", 0, NULL, VERBOSE},
-                                          {"image", 1, NULL, IMAGE}, {"plugins", 1, NULL, PLUGINS},
-                                          {NULL, 0, NULL, 0}};
+    enum { SEED, SEEDS, FROM, REPLAY, KIND, RANKS, NET, VERBOSE, IMAGE, PLUGINS, HELP };
+    static const struct option names[] = {
+        {"seed", 1, NULL, SEED},       {"seeds", 1, NULL, SEEDS},     {"from", 1, NULL, FROM},
+        {"replay", 0, NULL, REPLAY},   {"kind", 1, NULL, KIND},       {"ranks", 1, NULL, RANKS},
+        {"net", 1, NULL, NET},         {"verbose", 0, NULL, VERBOSE}, {"image", 1, NULL, IMAGE},
+        {"plugins", 1, NULL, PLUGINS}, {"help", 0, NULL, HELP},       {NULL, 0, NULL, 0}};
     options_t o = {.run = {.image = WEFT_SIMULATED_RANK, .plugins = WEFT_PLUGIN_DIR, .kind = -1},
                    .from = 1,
                    .count = 100};
@@ -161,6 +166,9 @@ static options_t options_read(int argc, char **argv)
         case PLUGINS:
             o.run.plugins = optarg;
             break;
+        case HELP:
+            usage_print(stdout);
+            exit(0);
         default:
             usage("no such option");
         }

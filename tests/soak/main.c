@@ -197,9 +197,11 @@ int main(int argc, char **argv)
     if (argc > 2) {
         snprintf(net, sizeof net, "core.net=%.40s", argv[2]);
     }
-    if (argc > 5 || !(seconds > 0) || nranks < 3 || nranks > SURVIVOR_MOST) {
-        fprintf(stderr, "usage: soak SECONDS [NET [RANKS [SEED]]]; 3 to %d ranks\n", SURVIVOR_MOST);
-        return 2;
+    bool help = argc == 2 && strcmp(argv[1], "--help") == 0;
+    if (help || argc > 5 || !(seconds > 0) || nranks < 3 || nranks > SURVIVOR_MOST) {
+        fprintf(help ? stdout : stderr, "usage: soak SECONDS [NET [RANKS [SEED]]]; 3 to %d ranks\n",
+                SURVIVOR_MOST);
+        return help ? 0 : 2;
     }
     job_t job = {.soak = {.nranks = nranks, .net = net}};
     job.seed = job.soak.seed = argc > 4 ? (unsigned)strtoul(argv[4], NULL, 10) : (unsigned)getpid();

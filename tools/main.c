@@ -139,7 +139,8 @@ static int main_run(int argc, char **argv)
 /* A breach in a call that cannot fail, such as destroy(), is a failure all the same. */
 int main(int argc, char **argv)
 {
+    tool_begin();
     weft_crash_install();
     int code = main_run(argc, argv);
-    return code == TOOL_OK && weft_check_breaches() > 0 ? TOOL_LIBRARY : code;
+    return tool_end(code == TOOL_OK && weft_check_breaches() > 0 ? TOOL_LIBRARY : code);
 }

@@ -3,6 +3,8 @@
  * Error lines, exit codes, and programs that are installed beside this one. */
 #include "tools/tool.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <string.h>
 #include <unistd.h>
@@ -34,6 +36,28 @@ int tool_usage(const char *format, ...)
     va_end(args);
     fprintf(stderr, "weft: %s\n", text);
     return TOOL_USAGE;
+}
+
+void tool_begin(void)
+{
+    int fd = open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= STDERR_FILENO) {
+        fd = dup(fd);
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+}
+
+int tool_end(int code)
+{
+    bool failed = fflush(stdout) != 0;
+    const char *cause = failed ? strerror(errno) : "some of it is lost";
+    if (code == TOOL_OK && (failed || ferror(stdout))) {
+        fprintf(stderr, "weft: cannot write to standard output: %s\n", cause);
+        return TOOL_INTERNAL;
+    }
+    return code;
 }
 
 bool tool_beside(const char *name, char *path, size_t bytes)

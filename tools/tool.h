@@ -68,6 +68,13 @@ int tool_report(weft_status_t status);
 /* Prints "weft: …" and returns TOOL_USAGE. */
 int tool_usage(const char *format, ...) WEFT_PRINTF(1, 2);
 
+/* For main(): what is closed of the three standard streams leads nowhere from now on. Else the next file
+ * that is opened gets its number, and the output. */
+void tool_begin(void);
+/* For main(): writes what waits in standard output. Returns `code`, or TOOL_INTERNAL after one line if
+ * something of the output is lost. */
+int tool_end(int code);
+
 /* Path of a program that is installed beside this one; false if it is not there. */
 bool tool_beside(const char *name, char *path, size_t bytes);
 

@@ -203,6 +203,7 @@ static bool weft_topo_take(topo_request_t *request, int id, const char *value)
 
 int main(int argc, char **argv)
 {
+    tool_begin();
     topo_request_t request = {0};
     tool_args_t args = {.options = options_table, .argc = argc, .argv = argv, .at = 1};
     for (;;) {
@@ -215,14 +216,14 @@ int main(int argc, char **argv)
             continue;
         }
         if (id == TOOL_ARGS_END) {
-            return weft_topo_run(&request);
+            return tool_end(weft_topo_run(&request));
         }
         if (id == TOOL_ARGS_OPERAND) {
             return tool_usage("weft topo takes no name, got '%s'", args.value);
         }
         if (id == 'h') {
             weft_topo_print_help();
-            return TOOL_OK;
+            return tool_end(TOOL_OK);
         }
         if (id == TOOL_ARGS_ERROR || !weft_topo_take(&request, id, args.value)) {
             return TOOL_USAGE;

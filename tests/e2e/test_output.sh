@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Output that is lost is an error; a standard stream that is closed leads nowhere.
+. "$(dirname "$0")/common.sh"
+
+if [ -w /dev/full ]; then
+    for command in version "info" "plan all_reduce -n 4" "plan --help" "config" "status"; do
+        code=0
+        # shellcheck disable=SC2086
+        timeout 60 "$weft" $command >/dev/full 2>"$work/err" || code=$?
+        [ $code -ne 0 ] || die "$command: exit code 0 on a full disk"
+        says err '^weft: cannot write .*: No space left on device$'
+        [ "$(wc -l <"$work/err")" -eq 1 ] || die "$command: not one line"
+    done
+fi
+
+# What is printed must not come into a file or a pipe that got the number of standard output.
+expect 0 bash -c '"$@" >&-' - "$weft" run -n 2 echo rank
+expect 0 bash -c '"$@" >&- 2>&-' - "$weft" perf all_reduce -P 2 -b 8 -e 8 -n 2
+[ ! -s "$work/out" ] || die "something is written"

@@ -315,7 +315,8 @@ WEFT_EXPORT weft_status_t weft_op_create(weft_comm_t *comm, weft_op_fn_t fn, voi
                                          weft_op_t *op_p);
 
 /* Ends a user-defined operator.
- * Errors: ERR_ARG (not an operator of `comm`, or in use by a request), ERR_STATE.
+ * Errors: ERR_ARG (not an operator of `comm`, or in use by a request or a call of an open group),
+ * ERR_STATE.
  * Blocking: no. Thread: one. */
 WEFT_EXPORT weft_status_t weft_op_destroy(weft_comm_t *comm, weft_op_t op);
 

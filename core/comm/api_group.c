@@ -285,6 +285,20 @@ static weft_status_t group_collect(const weft_group_t *group, group_member_t *me
     return WEFT_OK;
 }
 
+static void group_let_op_go(weft_comm_state_t *state, void *op)
+{
+    atomic_fetch_sub_explicit(weft_user_ops_noted(&state->user_ops, *(const weft_op_t *)op), 1,
+                              memory_order_relaxed);
+}
+
+/* Operators end with their communicator, which may have been destroyed meanwhile. */
+static void group_release_op(weft_group_note_t *note)
+{
+    weft_error_t kept = *weft_error_record();
+    (void)weft_handle_visit(note->comm, "weft_group_end", group_let_op_go, &note->op);
+    *weft_error_record() = kept;
+}
+
 /* Drops the notes. The group also owns the requests of blocking calls, and those that were never
  * started. Communicators among the members, which this thread holds, keep the memory for the next
  * group. */
@@ -296,6 +310,9 @@ static void group_forget(weft_group_t *group, group_member_t *members, uint32_t 
         weft_comm_state_t *state = member != NULL ? member->state : NULL;
         bool owns = !note->part && (!note->started || group_is_awaited(note));
         group->first = note->next;
+        if (note->op != WEFT_OP_COUNT) {
+            group_release_op(note);
+        }
         if (!note->started && note->request_p != NULL) {
             *note->request_p = NULL;
         }

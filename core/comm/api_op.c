@@ -52,6 +52,11 @@ static weft_status_t op_remove(weft_comm_state_t *state, weft_op_t op)
                              (unsigned long long)r->sequence);
         }
     }
+    if (atomic_load_explicit(weft_user_ops_noted(&state->user_ops, op), memory_order_relaxed) > 0) {
+        return weft_fail(WEFT_ERR_ARG, 0,
+                         "weft_op_destroy: operator %d is in use by a call of a group that is open",
+                         (int)op);
+    }
     if (weft_streams_use(state, op)) {
         return weft_fail(WEFT_ERR_ARG, 0,
                          "weft_op_destroy: operator %d is in use by an operation in a stream",

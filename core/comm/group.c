@@ -5,6 +5,7 @@
 
 #include <errno.h>
 
+#include "core/base/coll.h"
 #include "core/base/error.h"
 
 /* Static by thread, since a group is the calling thread's: weft.h promises it. */
@@ -78,6 +79,17 @@ static weft_status_t group_create_request(weft_comm_state_t *state, const weft_a
     return WEFT_OK;
 }
 
+/* The user's operator of a noted call stays until the group has ended. */
+static weft_op_t group_hold_op(weft_comm_state_t *state, const weft_args_t *args)
+{
+    if (!weft_coll_reduces(args->coll) || !weft_user_ops_is_number(args->op)) {
+        return WEFT_OP_COUNT;
+    }
+    atomic_fetch_add_explicit(weft_user_ops_noted(&state->user_ops, args->op), 1,
+                              memory_order_relaxed);
+    return args->op;
+}
+
 weft_status_t weft_group_note(weft_comm_state_t *state, const weft_args_t *args,
                               const weft_call_t *call)
 {
@@ -96,7 +108,8 @@ weft_status_t weft_group_note(weft_comm_state_t *state, const weft_args_t *args,
                                 .async = is_async,
                                 .request_p = is_async ? call->request_p : NULL,
                                 .in_stream = weft_call_in_stream(call),
-                                .stream = weft_call_in_stream(call) ? *call->stream : NULL};
+                                .stream = weft_call_in_stream(call) ? *call->stream : NULL,
+                                .op = group_hold_op(state, args)};
     if (note->request_p != NULL) {
         *note->request_p = request;
     }

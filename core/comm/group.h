@@ -17,6 +17,7 @@ typedef struct weft_group_note {
     bool in_stream; /* … or the stream has it */
     bool part;      /* … or it is part of the group's request */
     void *stream;   /* the device's handle */
+    weft_op_t op;   /* that it holds, of the user's; WEFT_OP_COUNT: none */
     /* The head of its row, which is what enters the stream together. The head has the requests. */
     const struct weft_group_note *head;
     weft_request_t *row;

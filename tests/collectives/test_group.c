@@ -195,6 +195,57 @@ static int mixed(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
     return bad;
 }
 
+static void take_larger(void *inout, const void *in, uint64_t count, weft_dtype_t dtype, void *arg)
+{
+    int32_t *larger = inout;
+    const int32_t *other = in;
+    (void)dtype;
+    (void)arg;
+    for (uint64_t i = 0; i < count; i++) {
+        larger[i] = other[i] > larger[i] ? other[i] : larger[i];
+    }
+}
+
+/* Ends of a group with a call that uses the operator. */
+typedef enum held_end { HELD_AWAITED, HELD_ASYNC, HELD_FAILED, HELD_ENDS } held_end_t;
+
+static int held_operator_once(weft_comm_t *comm, uint32_t rank, uint32_t n, held_end_t end)
+{
+    weft_op_t op = WEFT_SUM;
+    int32_t largest = (int32_t)rank;
+    weft_request_t *request = NULL;
+    weft_call_t call = {.size = sizeof call, .request_p = &request};
+    if (weft_op_create(comm, take_larger, NULL, &op) == WEFT_ERR_UNSUPPORTED) {
+        return 0; /* the kernel is a device's */
+    }
+    int bad = CHECK(weft_group_start() == WEFT_OK);
+    bad += CHECK(weft_all_reduce(&largest, &largest, 1, WEFT_INT32, op, comm, NULL) == WEFT_OK);
+    bad += CHECK(weft_op_destroy(comm, op) == WEFT_ERR_ARG);
+    bad += CHECK(ranks_error_says(WEFT_ERR_ARG, "in use by a call of a group that is open"));
+    if (end == HELD_FAILED) {
+        bad += CHECK(weft_barrier(NULL, NULL) == WEFT_ERR_ARG);
+        bad += CHECK(weft_group_end() == WEFT_ERR_ARG);
+    } else if (end == HELD_ASYNC) {
+        bad += CHECK(weft_group_end_async(&call) == WEFT_OK);
+        bad += CHECK(weft_request_wait(&request) == WEFT_OK);
+    } else {
+        bad += CHECK(weft_group_end() == WEFT_OK);
+    }
+    bad += CHECK(largest == (int32_t)(end == HELD_FAILED ? rank : n - 1));
+    return bad + CHECK(weft_op_destroy(comm, op) == WEFT_OK);
+}
+
+/* An operator that ended would combine nothing, or by the function that has its number now. */
+static int held_operator(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    int bad = 0;
+    (void)arg;
+    for (held_end_t end = HELD_AWAITED; end < HELD_ENDS; end++) {
+        bad += held_operator_once(comm, rank, n, end);
+    }
+    return bad;
+}
+
 static int zero_counts(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     uint32_t next = (rank + 1) % n;
@@ -419,6 +470,7 @@ CASE(opposite_orders_of_large_messages_end, opposite_orders, 1, 5)
 CASE(opposite_orders_of_communicators_end, opposite_communicators, 2, 4)
 CASE(a_rank_sends_to_itself_in_a_group, self_send, 1, 3)
 CASE(messages_and_collectives_mix, mixed, 1, 5)
+CASE(an_operator_stays_while_its_group_is_open, held_operator, 2, 3)
 CASE(empty_messages_and_empty_groups_are_legal, zero_counts, 1, 4)
 CASE(a_thousand_messages_arrive_in_order, many_messages, 1, 4)
 CASE(requests_of_a_group_live_on, async_requests, 1, 4)
@@ -448,6 +500,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(opposite_orders_of_communicators_end),
         cmocka_unit_test(a_rank_sends_to_itself_in_a_group),
         cmocka_unit_test(messages_and_collectives_mix),
+        cmocka_unit_test(an_operator_stays_while_its_group_is_open),
         cmocka_unit_test(empty_messages_and_empty_groups_are_legal),
         cmocka_unit_test(a_thousand_messages_arrive_in_order),
         cmocka_unit_test(requests_of_a_group_live_on),

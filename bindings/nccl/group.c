@@ -100,6 +100,20 @@ static ncclResult_t calls_start(const nccl_call_t *first)
     return result != ncclSuccess ? result : nccl_report("ncclGroupEnd", status, NULL);
 }
 
+/* Operations follow what is made of their communicator: a group with both waits for all it makes. */
+static void group_wait_for_parents(const group_t *group)
+{
+    bool both = false;
+    for (const nccl_job_t *job = group->first_job; job != NULL; job = job->next) {
+        for (const nccl_call_t *call = group->first_call; call != NULL; call = call->next) {
+            both = both || call->comm == job->parent;
+        }
+    }
+    for (nccl_job_t *job = group->first_job; job != NULL && both; job = job->next) {
+        job->waits = true;
+    }
+}
+
 /* Takes what the thread has noted, and closes its group. */
 static group_t group_take(void)
 {
@@ -133,6 +147,7 @@ NCCL_EXPORT ncclResult_t ncclGroupEnd(void)
     if (group.failed != ncclSuccess) {
         return group_drop(&group);
     }
+    group_wait_for_parents(&group);
     ncclResult_t result = nccl_jobs_run(group.first_job);
     if (result == ncclSuccess || result == ncclInProgress) {
         ncclResult_t started = calls_start(group.first_call);

@@ -107,9 +107,6 @@ static ncclResult_t grow_put(nccl_job_t *job, int nranks, int rank, const ncclCo
         return nccl_group_fail(result);
     }
     *job->handle_p = job->child;
-    if (!job->waits) {
-        nccl_comm_settle(job->parent, ncclInProgress, "");
-    }
     return nccl_group_job(job);
 }
 

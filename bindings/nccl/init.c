@@ -257,9 +257,6 @@ NCCL_EXPORT ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, nccl
         return nccl_group_fail(result);
     }
     *child = job.child;
-    if (!blocking) {
-        nccl_comm_settle(comm, ncclInProgress, "");
-    }
     return nccl_group_job(&job);
 }
 NCCL_TWIN(ncclCommSplit);

@@ -7,6 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A parent is in progress until the last of its jobs has ended. Its first failure stays. */
+static void job_settle_parent(const nccl_job_t *job)
+{
+    const bool untold =
+        atomic_load_explicit(&job->parent->state, memory_order_relaxed) == ncclInProgress;
+    if (untold && (job->after == NULL || job->result != ncclSuccess)) {
+        nccl_comm_settle(job->parent, job->result, job->text);
+    }
+}
+
 /* The communicator is made, or not: tells the handles. */
 static void job_settle(nccl_job_t *job)
 {
@@ -19,7 +29,7 @@ static void job_settle(nccl_job_t *job)
         }
     }
     if (job->parent != NULL && !job->waits) {
-        nccl_comm_settle(job->parent, job->result, job->text);
+        job_settle_parent(job);
     }
 }
 
@@ -39,9 +49,6 @@ static void job_free(nccl_job_t *job)
 /* It does not run: the program gets no handle, and the parent is as it was. */
 static void job_drop(nccl_job_t *job)
 {
-    if (job->parent != NULL && !job->waits) {
-        nccl_comm_settle(job->parent, ncclSuccess, "");
-    }
     job->result = ncclInvalidUsage;
     job->waits = true;
     job_settle(job);
@@ -166,14 +173,33 @@ static ncclResult_t jobs_wait(nccl_job_t *first)
     return result;
 }
 
-/* A detached job frees itself: its fields are gone once it has started. */
+/* Leaves those in the list that follow no other: `after` has the rest. */
+static void jobs_unlink_followers(nccl_job_t *first)
+{
+    for (nccl_job_t *job = first; job != NULL; job = job->next) {
+        while (job->next != NULL && job->next->follows) {
+            job->next = job->next->next;
+        }
+    }
+}
+
+/* A detached job frees itself: its fields are gone once it, or the one before it, has started. */
 static ncclResult_t jobs_detach(nccl_job_t *first)
 {
+    jobs_chain(first);
+    for (nccl_job_t *job = first; job != NULL; job = job->next) {
+        job->waits = false;
+        if (job->parent != NULL) {
+            nccl_comm_settle(job->parent, ncclInProgress, "");
+        }
+    }
+    jobs_unlink_followers(first);
     while (first != NULL) {
-        nccl_job_t *next = first->next;
-        first->waits = false;
-        if (!job_start(first)) {
-            job_free(first);
+        nccl_job_t *next = first->next, *unstarted = job_start(first) ? NULL : first;
+        while (unstarted != NULL) {
+            nccl_job_t *after = unstarted->after;
+            job_free(unstarted);
+            unstarted = after;
         }
         first = next;
     }

@@ -136,9 +136,6 @@ NCCL_EXPORT ncclResult_t ncclCommShrink(ncclComm_t comm, int *exclude, int nexcl
         return nccl_group_fail(result);
     }
     *child = job.child;
-    if (!job.waits) {
-        nccl_comm_settle(comm, ncclInProgress, "");
-    }
     return nccl_group_job(&job);
 }
 NCCL_TWIN(ncclCommShrink);

@@ -220,6 +220,72 @@ static void communicators_made_without_waiting(void **state)
     assert_int_equal(job_run_bare(RANKS, make_without_waiting), 0);
 }
 
+/* A group begins at its end: until then its parent is as good as it was. */
+static void split_twice_without_waiting(job_rank_t *rank)
+{
+    enum { LAPS = 20 };
+    ncclConfig_t config = job_config_without_waiting();
+    ncclComm_t comm = NULL, child[2], left_out;
+    NEED(ncclCommInitRankConfig(&comm, rank->nranks, rank->id, rank->rank, &config) ==
+         ncclInProgress);
+    NEED(settled(comm) == ncclSuccess);
+    for (int lap = 0; lap < LAPS && rank->wrong == 0; lap++) {
+        left_out = comm;
+        NEED_OK(ncclGroupStart());
+        NEED_OK(ncclCommSplit(comm, 0, -rank->rank, &child[0], NULL));
+        NEED_OK(ncclCommSplit(comm, NCCL_SPLIT_NOCOLOR, 0, &left_out, NULL));
+        NEED_OK(ncclCommSplit(comm, 0, rank->rank, &child[1], NULL));
+        NEED(ncclGroupEnd() == ncclInProgress);
+        /* All of them are made as soon as the parent is as before. */
+        NEED(settled(comm) == ncclSuccess && left_out == NULL);
+        for (int i = 0; i < 2 && rank->wrong == 0; i++) {
+            int number = -1;
+            NEED_OK(ncclCommUserRank(child[i], &number));
+            NEED(number == (i == 0 ? rank->nranks - 1 - rank->rank : rank->rank));
+            job_need_sum(rank, child[i], 2, 6);
+            NEED_OK(ncclCommDestroy(child[i]));
+        }
+    }
+    NEED_OK(ncclCommDestroy(comm));
+}
+
+static void splits_of_one_parent_without_waiting(void **state)
+{
+    (void)state;
+    assert_int_equal(job_run_bare(RANKS, split_twice_without_waiting), 0);
+}
+
+/* Operations of the parent, before and behind the split, follow it. */
+static void split_among_operations(job_rank_t *rank)
+{
+    enum { LAPS = 20 };
+    ncclConfig_t config = job_config_without_waiting();
+    ncclComm_t comm = NULL, child = NULL;
+    NEED(ncclCommInitRankConfig(&comm, rank->nranks, rank->id, rank->rank, &config) ==
+         ncclInProgress);
+    NEED(settled(comm) == ncclSuccess);
+    for (int lap = 0; lap < LAPS && rank->wrong == 0; lap++) {
+        int value = 1;
+        void *device = job_device_copy(&value, sizeof value);
+        NEED_OK(ncclGroupStart());
+        NEED_OK(ncclAllReduce(device, device, 1, ncclInt32, ncclSum, comm, rank->stream));
+        NEED_OK(ncclCommSplit(comm, 0, 0, &child, NULL));
+        NEED_OK(ncclAllReduce(device, device, 1, ncclInt32, ncclSum, comm, rank->stream));
+        NEED_OK(ncclGroupEnd());
+        job_device_take(rank, device, &value, sizeof value);
+        NEED(value == rank->nranks * rank->nranks);
+        job_need_sum(rank, child, 2, 6);
+        NEED_OK(ncclCommDestroy(child));
+    }
+    NEED_OK(ncclCommDestroy(comm));
+}
+
+static void a_split_among_operations_without_waiting(void **state)
+{
+    (void)state;
+    assert_int_equal(job_run_bare(RANKS, split_among_operations), 0);
+}
+
 static void a_communicator_in_the_making_cannot_be_used(void **state)
 {
     ncclConfig_t config = job_config_without_waiting();
@@ -512,6 +578,8 @@ int main(void)
         cmocka_unit_test(one_thread_shrinks_in_a_group),
         cmocka_unit_test(survivors_shrink),
         cmocka_unit_test(revoked_communicators_can_shrink),
+        cmocka_unit_test(splits_of_one_parent_without_waiting),
+        cmocka_unit_test(a_split_among_operations_without_waiting),
         cmocka_unit_test(a_communicator_in_the_making_cannot_be_used),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -104,6 +104,7 @@ class Request:
         self._slot = slot
         self._error = error
         self._complete = error is not None
+        self._turn = threading.Lock()
 
     @property
     def is_complete(self) -> bool:
@@ -119,7 +120,7 @@ class Request:
 
     def test(self) -> bool:
         """Makes progress. True if the operation is complete; a failure is raised."""
-        return self._complete_with(lib.weft_request_test(self._slot.request_p))
+        return self._look(0)
 
     def wait(self, timeout: float | None = None) -> None:
         """Waits for the end of the operation; a failure is raised.
@@ -129,14 +130,13 @@ class Request:
         """
         end = None if timeout is None else time.monotonic() + timeout
         piece = PIECE
-        while not self._complete:
+        while True:
             if end is not None:
                 piece = min(PIECE, max(0.0, end - time.monotonic()))
-            status = lib.weft_request_wait_for(self._slot.request_p, piece)
-            if not self._complete_with(status) and end is not None and time.monotonic() >= end:
+            if self._look(piece):
+                return
+            if end is not None and time.monotonic() >= end:
                 raise TimeoutError(f"the operation is not complete after {timeout} s")
-        if self._error is not None:
-            raise self._error
 
     def __await__(self) -> Generator[Any, None, None]:
         return self._poll().__await__()
@@ -147,22 +147,29 @@ class Request:
             turns += 1
             await asyncio.sleep(0 if turns < 100 else 0.001)
 
-    def _complete_with(self, status: int) -> bool:
-        """Takes the status that a test returned."""
-        if self._complete:
-            if self._error is not None:
-                raise self._error
-            return True
+    def _look(self, seconds: float) -> bool:
+        """Waits so long at most. One thread at a time looks; the others wait for it as long."""
+        if not self._complete and self._turn.acquire(timeout=seconds):
+            try:
+                if not self._complete:
+                    self._take(int(lib.weft_request_wait_for(self._slot.request_p, seconds)))
+            finally:
+                self._turn.release()
+        if self._complete and self._error is not None:
+            raise self._error
+        return self._complete
+
+    def _take(self, status: int) -> None:
+        """Takes the status of an operation that is looked at."""
         if status in _DONE:
-            return False
-        self._complete = True
+            return
         self._slot.keep = None
         self._comm._pending.discard(self._slot)
         if status < 0:
             self._error = failure(status, self._comm._handle)
-            raise self._error
-        self._comm._raise_operators()
-        return True
+        self._complete = True
+        if status >= 0:
+            self._comm._raise_operators()
 
 
 class _Local(threading.local):

@@ -165,5 +165,8 @@ class Operator:
 
     def destroy(self) -> None:
         """Ends the operator; a second time does nothing."""
-        if self._comm._operators.pop(self.number, None) is not None:
+        operators = self._comm._operators
+        # Another operator may have its number by now.
+        if operators.get(self.number) is self:
             check(lib.weft_op_destroy(self._comm._handle, self.number), self._comm._handle)
+            del operators[self.number]

@@ -6,6 +6,7 @@ import asyncio
 import ctypes
 import gc
 import select
+import threading
 import unittest
 
 import weft
@@ -343,6 +344,83 @@ class Collectives(unittest.TestCase):
 
         found = ranks(N, run)
         self.assertIn([True], found)
+
+    def test_an_operator_in_use_stays(self):
+        def run(comm):
+            def larger(inout, values):
+                for i, value in enumerate(values):
+                    inout[i] = max(inout[i], value)
+
+            op, data = comm.create_op(larger), ints([comm.rank])
+            refused = 0
+            with weft.group():
+                comm.all_reduce(data, op=op)
+                try:
+                    op.destroy()
+                except weft.ArgumentError:
+                    refused += 1
+            if comm.rank == 0:
+                # The others have not called: it is under way.
+                started = ints([0])
+                request = comm.start.all_reduce(started, op=op)
+                try:
+                    op.destroy()
+                except weft.ArgumentError:
+                    refused += 1
+                # The function is there as long as weft may call it.
+                op = None
+                gc.collect()
+                comm.send(data, 1)
+                request.wait()
+            else:
+                if comm.rank == 1:
+                    comm.recv(ints([0]), 0)
+                started = ints([comm.rank])
+                comm.all_reduce(started, op=op)
+            return [refused, data[0], started[0]]
+
+        self.check(run, [[2 if rank == 0 else 1, N - 1, N - 1] for rank in range(N)])
+
+    def test_an_operator_that_ended_twice_leaves_the_next_one_alone(self):
+        def run(comm):
+            def smaller(inout, values):
+                for i, value in enumerate(values):
+                    inout[i] = min(inout[i], value)
+
+            first = comm.create_op(smaller)
+            first.destroy()
+            second = comm.create_op(smaller)
+            self.assertEqual(first.number, second.number)
+            first.destroy()
+            data = ints([comm.rank + 5])
+            comm.all_reduce(data, op=second)
+            second.destroy()
+            return data
+
+        self.check(run, [[5]] * N)
+
+    def test_any_number_of_threads_wait_for_one_request(self):
+        def run(comm):
+            seen = []
+            for lap in range(50):
+                data = array.array("q", [lap] * 20000)
+                request = comm.start.all_reduce(data)
+
+                def look(request=request, data=data, lap=lap):
+                    if lap % 2 == 0:
+                        request.wait()
+                    while not request.test():
+                        pass
+                    seen.append(data[-1] == N * lap)
+
+                threads = [threading.Thread(target=look) for _ in range(3)]
+                for thread in threads:
+                    thread.start()
+                for thread in threads:
+                    thread.join()
+            return [len(seen), all(seen)]
+
+        self.check(run, [[150, True]] * N)
 
     def test_memory_windows_and_registrations(self):
         def run(comm):

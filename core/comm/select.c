@@ -86,6 +86,8 @@ static weft_status_t select_choose(const weft_comm_state_t *state, const weft_ar
         chosen->seconds = weft_price_call(&call, &candidate, choice->slices, choice->slice_bytes);
         chosen->protocol =
             weft_price_protocol(&call, &candidate, choice->slices, choice->slice_bytes);
+        chosen->longest =
+            weft_price_longest(&call, &candidate, choice->slices, choice->slice_bytes);
     }
     return status;
 }
@@ -180,19 +182,18 @@ static void select_fill_program(const weft_comm_state_t *state, const weft_args_
     program->pairs = weft_vectors_need(args->coll) != WEFT_VECTOR_PAIRS ? WEFT_PAIRS_NONE
                      : entry->report.vector == WEFT_VECTOR_PASSED       ? WEFT_PAIRS_LEARNED
                                                                         : WEFT_PAIRS_KNOWN;
-    weft_segmentation_params_t cut = {
+    const weft_price_parts_t parts = {
+        .coll = args->coll,
+        .dtype = args->dtype,
+        .count = args->count,
         .k = entry->plan->k,
         .slices = choice->slices,
-        .slice_bytes = weft_price_slice(&entry->cost, choice->slice_bytes),
+        .slice_bytes = choice->slice_bytes,
         .channels = program->pairs == WEFT_PAIRS_LEARNED ? 1 : choice->channels};
-    program->channels = cut.channels;
-    if (weft_coll_has_vectors(args->coll)) {
-        weft_segmentation_set_largest(&program->segmentation, program->elem, &cut);
-    } else {
-        weft_segmentation_set(&program->segmentation, args->count, program->elem, &cut);
-        if (program->segmentation.passes < cut.channels) {
-            program->channels = (uint32_t)program->segmentation.passes;
-        }
+    weft_price_segment(&entry->cost, &parts, &program->segmentation);
+    program->channels = parts.channels;
+    if (!weft_coll_has_vectors(args->coll) && program->segmentation.passes < parts.channels) {
+        program->channels = (uint32_t)program->segmentation.passes;
     }
     program->flags = reduces && args->op == WEFT_AVG ? WEFT_COMBINE_FINAL : 0;
     program->pre = reduces && args->op == WEFT_PREMULSUM;

@@ -14,6 +14,7 @@ typedef struct weft_select_choice {
     double seconds;   /* that the model predicts */
     weft_tuner_choice_t tuner;
     weft_kernel_protocol_t protocol; /* between devices */
+    uint64_t longest;                /* bytes of its longest slice */
     const char *travel;   /* how its slices travel, in a word; NULL but from weft_comm_why() */
     weft_priced_t priced; /* what the price was made of; its variant is NULL for a message */
 } weft_select_choice_t;

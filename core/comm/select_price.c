@@ -18,16 +18,25 @@
 /* Makes the better of two cuts win where whole runs cost the same by both. */
 #define WHOLE_TIE 1e-6
 
-uint64_t weft_price_slice(const weft_cost_t *cost, uint64_t bytes)
+static uint64_t price_slice(const weft_cost_t *cost, uint64_t bytes)
 {
     uint64_t lines = cost->packed > 1 ? bytes / cost->packed / WEFT_LINE : 0;
     return cost->packed <= 1 ? bytes : lines > 0 ? lines * WEFT_LINE : WEFT_LINE;
 }
 
-uint64_t weft_price_longest(uint64_t bytes, uint32_t parts, uint64_t slice_bytes)
+void weft_price_segment(const weft_cost_t *cost, const weft_price_parts_t *parts,
+                        weft_segmentation_t *cut)
 {
-    uint64_t slice = bytes / parts + (bytes % parts != 0);
-    return slice < slice_bytes ? slice : slice_bytes;
+    const size_t elem = weft_dtype_size(parts->dtype);
+    const weft_segmentation_params_t params = {.k = parts->k,
+                                               .slices = parts->slices,
+                                               .slice_bytes = price_slice(cost, parts->slice_bytes),
+                                               .channels = parts->channels};
+    if (weft_coll_has_vectors(parts->coll)) {
+        weft_segmentation_set_largest(cut, elem, &params);
+    } else {
+        weft_segmentation_set(cut, parts->count, elem, &params);
+    }
 }
 
 /* How the blocks of a call are cut, and how slices travel. */
@@ -35,33 +44,62 @@ typedef struct price_cut {
     uint64_t bytes, part; /* of a block, and of it on one channel */
     uint32_t channels, slices;
     uint64_t slice_bytes;
+    uint64_t longest; /* bytes of a slice */
     weft_kernel_protocol_t protocol;
 } price_cut_t;
 
-/* A whole run does one pass, in which a chunk is a slice. */
-static price_cut_t price_cut(const weft_tuner_call_t *call, const weft_tuner_candidate_t *candidate,
-                             uint32_t slices, uint64_t slice_bytes, weft_kernel_protocol_t protocol)
+static uint32_t price_candidate_channels(const weft_tuner_candidate_t *candidate)
+{
+    return candidate->channels > 0 ? candidate->channels : 1;
+}
+
+uint64_t weft_price_longest(const weft_tuner_call_t *call, const weft_tuner_candidate_t *candidate,
+                            uint32_t slices, uint64_t slice_bytes)
 {
     const weft_priced_t *p = candidate->core;
-    price_cut_t cut = {.bytes = call->bytes,
-                       .channels = candidate->channels > 0 ? candidate->channels : 1,
-                       .slices = slices,
-                       .slice_bytes = weft_price_slice(&p->cost, slice_bytes),
-                       .protocol = protocol};
-    cut.part = (call->bytes + cut.channels - 1) / cut.channels;
+    const size_t elem = weft_dtype_size(call->dtype);
+    const weft_price_parts_t parts = {.coll = call->coll,
+                                      .dtype = call->dtype,
+                                      .count = call->bytes / elem,
+                                      .k = p->k,
+                                      .slices = slices,
+                                      .slice_bytes = slice_bytes,
+                                      .channels = price_candidate_channels(candidate)};
+    weft_segmentation_t cut;
+    weft_price_segment(&p->cost, &parts, &cut);
+    return weft_segmentation_longest(&cut) * elem;
+}
+
+static price_cut_t price_cut(const weft_tuner_call_t *call, const weft_tuner_candidate_t *candidate,
+                             uint32_t slices, uint64_t slice_bytes)
+{
+    const weft_priced_t *p = candidate->core;
+    const uint32_t channels = price_candidate_channels(candidate);
+    return (price_cut_t){.bytes = call->bytes,
+                         .part = (call->bytes + channels - 1) / channels,
+                         .channels = channels,
+                         .slices = slices,
+                         .slice_bytes = price_slice(&p->cost, slice_bytes),
+                         .longest = weft_price_longest(call, candidate, slices, slice_bytes)};
+}
+
+/* A whole run does one pass, in which a chunk is a slice. */
+static price_cut_t price_cut_by(const price_cut_t *sliced, weft_kernel_protocol_t protocol,
+                                uint32_t k)
+{
+    price_cut_t cut = *sliced;
+    cut.protocol = protocol;
     if (protocol == WEFT_KERNEL_PROTOCOL_WHOLE) {
         cut.slices = 1;
-        cut.slice_bytes = (cut.part + p->k - 1) / p->k;
+        cut.slice_bytes = cut.longest = (cut.part + k - 1) / k;
     }
     return cut;
 }
 
 static bool price_may(const weft_priced_t *p, const price_cut_t *cut)
 {
-    uint64_t parts = (uint64_t)p->k * cut->slices;
-    uint64_t longest = weft_price_longest(cut->part, (uint32_t)parts, cut->slice_bytes);
     return (cut->protocol != WEFT_KERNEL_PROTOCOL_WHOLE || p->whole) &&
-           weft_cost_may_travel(&p->model, cut->protocol, longest);
+           weft_cost_may_travel(&p->model, cut->protocol, cut->longest);
 }
 
 /* What a whole run sends is not copied into slots: only who reads it touches it. */
@@ -105,9 +143,10 @@ static double price_least(const weft_tuner_call_t *call, const weft_tuner_candid
     if (slice_bytes > p->slice_most || slices > p->slices_most) {
         return INFINITY;
     }
+    const price_cut_t sliced = price_cut(call, candidate, slices, slice_bytes);
     for (uint32_t i = 0; i < WEFT_KERNEL_PROTOCOL_COUNT; i++) {
         const weft_kernel_protocol_t protocol = (weft_kernel_protocol_t)i;
-        const price_cut_t cut = price_cut(call, candidate, slices, slice_bytes, protocol);
+        const price_cut_t cut = price_cut_by(&sliced, protocol, p->k);
         double seconds = price_by(p, &cut);
         if (protocol == WEFT_KERNEL_PROTOCOL_WHOLE) {
             seconds += least * WHOLE_TIE;
@@ -143,7 +182,7 @@ double weft_price_message(const weft_comm_state_t *state, uint32_t peer, uint64_
     const weft_stripes_t cut = weft_comm_stripes(state, bytes);
     weft_cost_model_t model = family->model;
     uint64_t part = (bytes + cut.count - 1) / cut.count;
-    weft_cost_travel(&model, weft_cost_protocol(&model, part < cut.slice ? part : cut.slice));
+    weft_cost_travel(&model, weft_cost_protocol(&model, weft_stripes_longest(&cut, bytes)));
     weft_cost_share(&model, cut.count);
     const weft_cost_edge_t *edge =
         &model.level[weft_cost_level(weft_identity_hosts(&state->self), state->self.rank, peer)];
@@ -191,16 +230,21 @@ static uint32_t price_slices_most(const weft_comm_state_t *state, const weft_alg
     return depth >= slots ? 1 : slots / depth;
 }
 
-uint32_t weft_price_channels(const weft_comm_state_t *state, const weft_args_t *args,
-                             uint32_t lanes)
+uint32_t weft_price_channels_of(uint32_t most, uint32_t lanes, uint64_t worth)
+{
+    uint64_t channels = lanes > 1 ? most / lanes : most;
+    channels = worth < channels ? worth : channels;
+    return channels > 0 ? (uint32_t)channels : 1;
+}
+
+static uint32_t price_channels(const weft_comm_state_t *state, const weft_args_t *args,
+                               uint32_t lanes)
 {
     uint64_t bytes = args->count * weft_dtype_size(args->dtype);
-    uint64_t worth = bytes / state->self.family->settings.plan.channel_bytes;
-    uint64_t most = lanes > 1 ? weft_comm_channels(state) / lanes : weft_comm_channels(state);
-    if (weft_vectors_need(args->coll) != WEFT_VECTOR_PAIRS && worth < most) {
-        most = worth;
-    }
-    return most > 0 ? (uint32_t)most : 1;
+    bool known = weft_vectors_need(args->coll) != WEFT_VECTOR_PAIRS;
+    return weft_price_channels_of(weft_comm_channels(state), lanes,
+                                  known ? bytes / state->self.family->settings.plan.channel_bytes
+                                        : UINT64_MAX);
 }
 
 void weft_price_make(const weft_comm_state_t *state, const weft_args_t *args,
@@ -208,17 +252,16 @@ void weft_price_make(const weft_comm_state_t *state, const weft_args_t *args,
                      weft_priced_t *priced)
 {
     bool once = entry->report.vector == WEFT_VECTOR_PASSED && weft_coll_has_vectors(args->coll);
-    *priced =
-        (weft_priced_t){.variant = variant,
-                        .cost = entry->cost,
-                        .model = state->self.family->model,
-                        .crowd = price_crowd(state),
-                        .slice_most = price_slice_most(state, &entry->cost),
-                        .slices_most = price_slices_most(state, variant->algo),
-                        .k = entry->plan->k,
-                        .channels = once ? 1 : weft_price_channels(state, args, entry->cost.lanes),
-                        .whole = entry->report.meets && weft_price_may_be_whole(state, args),
-                        .fingerprint = entry->report.fingerprint};
+    *priced = (weft_priced_t){.variant = variant,
+                              .cost = entry->cost,
+                              .model = state->self.family->model,
+                              .crowd = price_crowd(state),
+                              .slice_most = price_slice_most(state, &entry->cost),
+                              .slices_most = price_slices_most(state, variant->algo),
+                              .k = entry->plan->k,
+                              .channels = once ? 1 : price_channels(state, args, entry->cost.lanes),
+                              .whole = entry->report.meets && weft_price_may_be_whole(state, args),
+                              .fingerprint = entry->report.fingerprint};
     priced->model.gamma =
         state->self.family
             ->gamma[weft_coll_reduces(args->coll) ? (uint32_t)args->dtype : WEFT_FIGURES_COPY];

@@ -40,19 +40,29 @@ weft_kernel_protocol_t weft_price_protocol(const weft_tuner_call_t *call,
                                            const weft_tuner_candidate_t *candidate, uint32_t slices,
                                            uint64_t slice_bytes);
 
-/* Returns the bytes of the longest slice of such a call. */
-uint64_t weft_price_longest(uint64_t bytes, uint32_t parts, uint64_t slice_bytes);
+/* What a call and the tuner's answer say of its cut. */
+typedef struct weft_price_parts {
+    weft_coll_t coll;
+    weft_dtype_t dtype;
+    uint64_t count; /* elements of a block; not read for vector collectives */
+    uint32_t k, slices;
+    uint64_t slice_bytes; /* of a message, which the chunks that a MOVE packs share */
+    uint32_t channels;
+} weft_price_parts_t;
 
-/* Returns the bytes of a slice of a plan whose messages have at most `bytes`: the chunks that a
- * MOVE packs share them. */
-uint64_t weft_price_slice(const weft_cost_t *cost, uint64_t bytes);
+/* Stores how a run is cut: for its price as for its program. */
+void weft_price_segment(const weft_cost_t *cost, const weft_price_parts_t *parts,
+                        weft_segmentation_t *cut);
+
+/* Returns the bytes of the longest slice of the call, if its run is not whole. */
+uint64_t weft_price_longest(const weft_tuner_call_t *call, const weft_tuner_candidate_t *candidate,
+                            uint32_t slices, uint64_t slice_bytes);
 
 /* Returns the seconds of a message to rank `peer`. */
 double weft_price_message(const weft_comm_state_t *state, uint32_t peer, uint64_t bytes);
 
-/* Returns as many channels as the size is worth. A plan with several lanes brings some of the
- * parallelism itself. */
-uint32_t weft_price_channels(const weft_comm_state_t *state, const weft_args_t *args,
-                             uint32_t lanes);
+/* Returns as many channels as the size is `worth`, of `most`. A plan with several lanes brings some
+ * of the parallelism itself. */
+uint32_t weft_price_channels_of(uint32_t most, uint32_t lanes, uint64_t worth);
 
 #endif

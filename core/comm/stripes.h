@@ -36,6 +36,12 @@ static inline weft_stripes_t weft_stripes_cut(uint64_t bytes, uint32_t most, uin
     return cut;
 }
 
+/* Returns the bytes of the longest slice of a message of `bytes` bytes. */
+static inline uint64_t weft_stripes_longest(const weft_stripes_t *cut, uint64_t bytes)
+{
+    return bytes < cut->slice ? bytes : cut->slice;
+}
+
 /* Returns the number of the link of a stripe (links.h). */
 static inline uint32_t weft_stripe_link(uint32_t stripe)
 {

@@ -45,9 +45,9 @@ static weft_status_t why_message(const weft_comm_state_t *state, const weft_args
     chosen->tuner.channels = 1;
     chosen->tuner.slice_bytes = state->self.family->slot_bytes;
     const weft_stripes_t cut = weft_comm_stripes(state, bytes);
-    const uint64_t slice = weft_price_longest(bytes, cut.count, cut.slice);
-    chosen->protocol = weft_cost_protocol(&state->self.family->model, slice);
-    chosen->travel = why_travel(state, chosen->protocol, slice);
+    chosen->longest = weft_stripes_longest(&cut, bytes);
+    chosen->protocol = weft_cost_protocol(&state->self.family->model, chosen->longest);
+    chosen->travel = why_travel(state, chosen->protocol, chosen->longest);
     return WEFT_OK;
 }
 
@@ -70,11 +70,7 @@ weft_status_t weft_comm_why(weft_comm_t *comm, const weft_args_t *args,
     } else {
         status = weft_select_choose(state, &call, chosen);
         if (status == WEFT_OK) {
-            const weft_tuner_choice_t *tuner = &chosen->tuner;
-            const uint32_t parts = tuner->channels * chosen->priced.k * tuner->slices;
-            const uint64_t bytes = call.count * weft_dtype_size(call.dtype);
-            chosen->travel = why_travel(state, chosen->protocol,
-                                        weft_price_longest(bytes, parts, tuner->slice_bytes));
+            chosen->travel = why_travel(state, chosen->protocol, chosen->longest);
         }
     }
     weft_comm_leave(state);

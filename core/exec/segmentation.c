@@ -53,3 +53,9 @@ void weft_segmentation_set_largest(weft_segmentation_t *g, size_t elem,
                                .slices = params->slices,
                                .k = params->k};
 }
+
+/* The first slice of the first chunk is as long as any. */
+uint64_t weft_segmentation_longest(const weft_segmentation_t *g)
+{
+    return weft_segmentation_slice(g, weft_segmentation_chunk(g, g->count, 0, 0), 0);
+}

@@ -33,6 +33,9 @@ void weft_segmentation_set(weft_segmentation_t *g, uint64_t count, size_t elem,
 void weft_segmentation_set_largest(weft_segmentation_t *g, size_t elem,
                                    const weft_segmentation_params_t *params);
 
+/* Returns the elements of the longest slice of a block. */
+uint64_t weft_segmentation_longest(const weft_segmentation_t *g);
+
 /* Returns the elements of chunk `i` in pass `t` of a block of `count` elements, clipped at its
  * end. */
 static inline uint64_t weft_segmentation_chunk(const weft_segmentation_t *g, uint64_t count,

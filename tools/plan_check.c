@@ -8,6 +8,7 @@
 #include "tools/plan_price.h"
 #include "tools/plan_request.h"
 #include "tools/plan_study.h"
+#include "tools/price_head.h"
 
 const char *plan_vector_text(weft_vector_t vector)
 {
@@ -210,19 +211,22 @@ static void plan_check_put_price(const plan_request_t *request, const plan_study
                                  const price_model_t *model, uint64_t size, json_t *json)
 {
     uint32_t n = study->set.nranks, k = study->facts.k;
-    price_time_t t =
-        price_time(&study->cost, model, request->coll, n, k, (uint32_t)request->slots, size);
+    const price_plan_t plan = plan_study_price(study, request);
+    price_time_t t = price_time(&plan, model, size);
     double block = (double)price_block(request->coll, n, size);
     double algbw = (double)size / t.seconds, busbw = algbw * price_bus_factor(request->coll, n);
     double most = block / k * (double)study->facts.chunks_most;
     double all = block / k * (double)study->facts.chunks;
     if (json == NULL) {
         char texts[5][24];
-        printf("  %10s  %10s  %8.3f  %8.3f  %10s  %10s  %2u × %s\n",
-               price_size_text(size, texts[0]), price_time_text(t.seconds, texts[1]), algbw / 1e9,
-               busbw / 1e9, price_size_text((uint64_t)most, texts[2]),
-               price_size_text((uint64_t)all, texts[3]), t.slices,
-               price_size_text(t.slice_bytes, texts[4]));
+        printf("  %10s  %10s  %8.3f  %8.3f  %10s  %10s  %2u × %s", price_size_text(size, texts[0]),
+               price_time_text(t.seconds, texts[1]), algbw / 1e9, busbw / 1e9,
+               price_size_text((uint64_t)most, texts[2]), price_size_text((uint64_t)all, texts[3]),
+               t.slices, price_size_text(t.slice_bytes, texts[4]));
+        if (plan_path_is_given(&model->path)) {
+            printf("  on %u by %s", t.channels, t.travel);
+        }
+        puts("");
         return;
     }
     json_open(json, NULL, '{');
@@ -234,6 +238,10 @@ static void plan_check_put_price(const plan_request_t *request, const plan_study
     json_real(json, "bytes_all_links", all);
     json_unsigned(json, "slices", t.slices);
     json_unsigned(json, "slice_bytes", t.slice_bytes);
+    if (plan_path_is_given(&model->path)) {
+        json_unsigned(json, "channels", t.channels);
+        json_string(json, "protocol", t.travel);
+    }
     json_close(json, '}');
 }
 
@@ -242,21 +250,13 @@ void plan_put_prices(const plan_request_t *request, const plan_study_t *study,
 {
     uint64_t size = 0;
     if (json == NULL) {
-        char text[24], more[24];
-        printf("prices    alpha %s, overhead %s, beta %.4g GB/s, gamma %.4g GB/s, from %s\n",
-               price_time_text(model->edge.alpha, text),
-               price_time_text(model->edge.overhead, more), 1e-9 / model->edge.beta,
-               1e-9 / model->gamma, model->origin);
+        price_head_print(model, study->set.view.topo.nhosts, "prices    ", "          ");
         printf("  %10s  %10s  %8s  %8s  %10s  %10s  %s\n", "size", "time", "algbw", "busbw",
-               "busiest", "all links", "slices");
+               "busiest", "all links",
+               plan_path_is_given(&model->path) ? "slices, on how many channels, by which protocol"
+                                                : "slices");
     } else {
-        json_open(json, "model", '{');
-        json_real(json, "alpha", model->edge.alpha);
-        json_real(json, "overhead", model->edge.overhead);
-        json_real(json, "beta", model->edge.beta);
-        json_real(json, "gamma", model->gamma);
-        json_string(json, "origin", model->origin);
-        json_close(json, '}');
+        price_head_json(model, json);
         json_open(json, "prices", '[');
     }
     while (price_next_size(&request->price, &size)) {
@@ -292,7 +292,11 @@ int plan_check(const plan_request_t *request, const plan_study_t *study,
 {
     bool good = plan_study_good(study), whole = request->form != PLAN_COST;
     price_model_t model;
-    price_model_make(&request->price, session, study->set.view.topo.nhosts, &model);
+    weft_status_t status =
+        price_model_make(&request->price, session, study->set.view.topo.nhosts, &model);
+    if (status != WEFT_OK) {
+        return tool_report(status);
+    }
     if (json != NULL) {
         plan_check_put_json(json, request, study, &model);
         return good ? TOOL_OK : TOOL_LIBRARY;

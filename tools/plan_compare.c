@@ -14,6 +14,7 @@
 #include "tools/plan_request.h"
 #include "tools/plan_source.h"
 #include "tools/plan_study.h"
+#include "tools/price_head.h"
 #include "tools/tool.h"
 
 typedef struct pair {
@@ -25,10 +26,8 @@ typedef struct pair {
 
 static double plan_compare_time_of(const pair_t *pair, int which, uint64_t size)
 {
-    const plan_study_t *s = &pair->study[which];
-    return price_time(&s->cost, &pair->model, pair->request->coll, s->set.nranks, s->facts.k,
-                      (uint32_t)pair->request->slots, size)
-        .seconds;
+    const price_plan_t plan = plan_study_price(&pair->study[which], pair->request);
+    return price_time(&plan, &pair->model, size).seconds;
 }
 
 /* Which is faster; −1: alike. */
@@ -176,17 +175,13 @@ static void plan_compare_print_both(const pair_t *pair)
 
 static void plan_compare_show_text(const pair_t *pair)
 {
-    char text[24], more[24];
     uint32_t hosts = pair->study[0].set.view.topo.nhosts;
     printf("compare   %s over %lld ranks on %u host%s\n", weft_coll_name(pair->request->coll),
            (long long)pair->request->nranks, hosts, hosts == 1 ? "" : "s");
     plan_compare_print_both(pair);
     printf("bits      %s\n", plan_compare_bits_text(pair));
     plan_compare_put_turns(pair, NULL);
-    printf("prices    alpha %s, overhead %s, beta %.4g GB/s, gamma %.4g GB/s, from %s\n",
-           price_time_text(pair->model.edge.alpha, text),
-           price_time_text(pair->model.edge.overhead, more), 1e-9 / pair->model.edge.beta,
-           1e-9 / pair->model.gamma, pair->model.origin);
+    price_head_print(&pair->model, hosts, "prices    ", "          ");
     printf("  %10s  %20s  %20s  %s\n", "size", pair->source[0].label, pair->source[1].label,
            "faster");
     plan_compare_put_sizes(pair, NULL);
@@ -233,8 +228,11 @@ static int plan_compare_study_both(pair_t *pair)
             return TOOL_LIBRARY;
         }
     }
-    price_model_make(&pair->request->price, &pair->source[0].session,
-                     pair->study[0].set.view.topo.nhosts, &pair->model);
+    weft_status_t priced = price_model_make(&pair->request->price, &pair->source[0].session,
+                                            pair->study[0].set.view.topo.nhosts, &pair->model);
+    if (priced != WEFT_OK) {
+        return tool_report(priced);
+    }
     if (pair->request->json) {
         plan_compare_show_json(pair);
     } else {

@@ -19,8 +19,12 @@ int plan_depth_take(plan_request_t *request, const plan_source_t *source)
     price_model_t model;
     const plan_hosts_t *hosts = &request->hosts;
     if (request->slots == 0) {
-        price_model_make(&request->price, &source->session,
-                         hosts->listed > 0 ? hosts->listed : hosts->count, &model);
+        weft_status_t status =
+            price_model_make(&request->price, &source->session,
+                             hosts->listed > 0 ? hosts->listed : hosts->count, &model);
+        if (status != WEFT_OK) {
+            return tool_report(status);
+        }
         request->slots = model.slots;
     }
     if (request->slices == 0) {

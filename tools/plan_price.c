@@ -11,7 +11,9 @@
 #include <weft/plugin/net.h>
 
 #include "core/base/error.h"
+#include "core/comm/select_price.h"
 #include "core/comm/slots.h"
+#include "core/plan/meeting.h"
 #include "core/plugin/net_props.h"
 #include "tools/tool.h"
 #include "tools/values.h"
@@ -65,6 +67,13 @@ bool price_parse_rate(const char *what, const char *text, double *value_p)
     return false;
 }
 
+static bool plan_price_take_path(price_request_t *price, const char *text)
+{
+    int path = plan_path_parse(text);
+    price->path = path < 0 ? WEFT_KERNEL_PATH_COUNT : (weft_kernel_path_t)path;
+    return path >= 0;
+}
+
 bool price_option_take(price_request_t *price, int id, const char *text)
 {
     switch (id) {
@@ -82,6 +91,11 @@ bool price_option_take(price_request_t *price, int id, const char *text)
         return price_parse_rate("--beta", text, &price->beta);
     case 'z':
         return price_parse_rate("--gamma", text, &price->gamma);
+    case 'P':
+        return plan_price_take_path(price, text);
+    case 'w':
+        price->windows = true;
+        return true;
     default:
         return tool_parse_size("--slot-bytes", text, &price->slot_bytes);
     }
@@ -167,11 +181,40 @@ static void plan_price_ask_kernel(const tool_session_t *session, price_model_t *
     ops->destroy(kernel);
 }
 
-void price_model_make(const price_request_t *request, const tool_session_t *session,
-                      uint32_t nhosts, price_model_t *model)
+/* What the command line says of transports is of no use where there are none. */
+static weft_status_t plan_price_take_devices(const price_request_t *request,
+                                             const tool_session_t *session, uint32_t nhosts,
+                                             price_model_t *model)
+{
+    bool edges = request->alpha >= 0 || request->overhead >= 0 || request->beta >= 0;
+    model->path.path = request->path;
+    model->path.windows = request->windows;
+    if (!plan_path_is_given(&model->path)) {
+        return !request->windows
+                   ? WEFT_OK
+                   : weft_fail(WEFT_ERR_CONFIG, 0, "--windows is for devices: add --path");
+    }
+    if (edges && nhosts == 1) {
+        return weft_fail(WEFT_ERR_CONFIG, 0,
+                         "--alpha, --overhead and --beta are of transports, which --path leaves "
+                         "none on one host; lines of [figures] change what a path costs");
+    }
+    weft_status_t status = plan_path_ask(session, &model->path);
+    if (status == WEFT_OK && request->gamma >= 0) {
+        model->path.gamma = request->gamma;
+    }
+    return status;
+}
+
+weft_status_t price_model_make(const price_request_t *request, const tool_session_t *session,
+                               uint32_t nhosts, price_model_t *model)
 {
     *model = (price_model_t){0};
     weft_slots_t slots = {.count = 0};
+    weft_status_t status = plan_price_take_devices(request, session, nhosts, model);
+    if (status != WEFT_OK) {
+        return status;
+    }
     if (session != NULL) {
         plan_price_ask_nets(session, nhosts, model, &slots);
         plan_price_ask_kernel(session, model);
@@ -207,6 +250,7 @@ void price_model_make(const price_request_t *request, const tool_session_t *sess
     }
     model->slots = slots.count;
     model->slot_bytes = request->slot_bytes != 0 ? request->slot_bytes : slots.bytes;
+    return WEFT_OK;
 }
 
 uint64_t price_block(weft_coll_t coll, uint32_t nranks, uint64_t size)
@@ -219,8 +263,12 @@ uint64_t price_block(weft_coll_t coll, uint32_t nranks, uint64_t size)
 
 weft_cost_model_t price_model_figures(const price_model_t *model)
 {
-    return weft_cost_uniform(model->edge.alpha, model->edge.beta, model->gamma,
-                             model->edge.overhead);
+    weft_cost_model_t figures =
+        weft_cost_uniform(model->edge.alpha, model->edge.beta, model->gamma, model->edge.overhead);
+    if (plan_path_is_given(&model->path)) {
+        plan_path_apply(&model->path, &figures);
+    }
+    return figures;
 }
 
 double price_bus_factor(weft_coll_t coll, uint32_t nranks)
@@ -237,23 +285,54 @@ double price_bus_factor(weft_coll_t coll, uint32_t nranks)
     }
 }
 
-price_time_t price_time(const weft_cost_t *cost, const price_model_t *model, weft_coll_t coll,
-                        uint32_t nranks, uint32_t k, uint32_t slots, uint64_t size)
+/* A call as the core prices it. Nobody waits for a core. */
+static weft_priced_t plan_price_of(const price_plan_t *plan, const price_model_t *model)
 {
-    price_time_t best = {.seconds = INFINITY};
-    uint64_t block = price_block(coll, nranks, size);
-    const weft_cost_model_t figures = price_model_figures(model);
-    double most = (double)model->slot_bytes / (cost->packed > 1 ? cost->packed : 1);
-    for (uint32_t slices = 1; slices < slots || slices == 1; slices *= 2) {
+    return (weft_priced_t){.cost = *plan->cost,
+                           .model = price_model_figures(model),
+                           .crowd = {.ranks = 1, .cores = 1},
+                           .slice_most = UINT64_MAX,
+                           .slices_most = UINT32_MAX,
+                           .k = plan->k,
+                           .whole = model->path.windows && plan->meets && plan->nhosts == 1 &&
+                                    plan->nranks <= WEFT_MEETING_RANKS};
+}
+
+static uint32_t plan_price_channels(const price_plan_t *plan, const price_model_t *model,
+                                    uint64_t block)
+{
+    return plan_path_is_given(&model->path)
+               ? weft_price_channels_of(model->path.channels, plan->cost->lanes,
+                                        block / model->path.channel_bytes)
+               : 1;
+}
+
+price_time_t price_time(const price_plan_t *plan, const price_model_t *model, uint64_t size)
+{
+    const uint64_t block = price_block(plan->coll, plan->nranks, size);
+    const uint32_t packed = plan->cost->packed > 1 ? plan->cost->packed : 1;
+    const weft_priced_t priced = plan_price_of(plan, model);
+    const weft_tuner_call_t call = {
+        .coll = plan->coll, .dtype = WEFT_UINT8, .count = block, .bytes = block};
+    const weft_tuner_candidate_t candidate = {.core = &priced,
+                                              .channels = plan_price_channels(plan, model, block)};
+    price_time_t best = {.seconds = INFINITY, .channels = candidate.channels};
+    double most = (double)model->slot_bytes / packed;
+    for (uint32_t slices = 1; slices < plan->slots || slices == 1; slices *= 2) {
         /* Multiples of a cache line, about 19 % apart. */
         for (double at = SLOT_BYTES_LEAST; at <= most; at *= 1.189207115) {
             uint64_t bytes = (uint64_t)(at + 0.5) / SLOT_BYTES_LEAST * SLOT_BYTES_LEAST;
-            double t = weft_cost_time(cost, &figures, block, k, slices, bytes);
+            double t = weft_price_call(&call, &candidate, slices, bytes * packed);
             if (t < best.seconds) {
-                best = (price_time_t){.seconds = t, .slices = slices, .slice_bytes = bytes};
+                best.seconds = t;
+                best.slices = slices;
+                best.slice_bytes = bytes;
             }
         }
     }
+    best.travel = plan_path_travel(
+        weft_price_protocol(&call, &candidate, best.slices, best.slice_bytes * packed),
+        weft_price_longest(&call, &candidate, best.slices, best.slice_bytes * packed));
     return best;
 }
 

@@ -5,6 +5,7 @@
 #ifndef WEFT_TOOLS_PLAN_PRICE_H
 #define WEFT_TOOLS_PLAN_PRICE_H
 
+#include "tools/plan_path.h"
 #include "tools/plan_source.h"
 
 /* As given on the command line; negative: not given. */
@@ -13,21 +14,34 @@ typedef struct price_request {
     uint64_t slot_bytes;  /* 0: not given */
     uint64_t first, last; /* sizes */
     double factor;
+    weft_kernel_path_t path; /* between devices; WEFT_KERNEL_PATH_COUNT: ranks have none */
+    bool windows;
 } price_request_t;
 
 typedef struct price_model {
-    weft_cost_edge_t edge; /* of any edge */
+    weft_cost_edge_t edge; /* of transports: of any edge, or of those past a path of devices */
     double gamma;
     uint64_t slot_bytes; /* largest slice */
     uint32_t slots;      /* of a port */
     char origin[160];
+    plan_path_t path;
 } price_model_t;
+
+/* Whose prices are asked for. */
+typedef struct price_plan {
+    const weft_cost_t *cost;
+    weft_coll_t coll;
+    uint32_t nranks, nhosts, k, slots;
+    bool meets; /* its ranks can meet before a run */
+} price_plan_t;
 
 /* How a message is best cut, and the time of that. */
 typedef struct price_time {
     double seconds;
     uint32_t slices;
     uint64_t slice_bytes;
+    uint32_t channels;
+    const char *travel; /* between devices: "header", or a protocol */
 } price_time_t;
 
 /* Sums over one pass. */
@@ -46,7 +60,7 @@ typedef struct price_facts {
 #define PRICE_REQUEST_DEFAULT                                                                      \
     {                                                                                              \
         .alpha = -1, .beta = -1, .gamma = -1, .overhead = -1, .first = 8,                          \
-        .last = UINT64_C(1) << 30, .factor = 8                                                     \
+        .last = UINT64_C(1) << 30, .factor = 8, .path = WEFT_KERNEL_PATH_COUNT                     \
     }
 
 /* Rows of a table of options: what price_option_take() reads. */
@@ -59,6 +73,9 @@ typedef struct price_facts {
          "of each further message that follows at once [a quarter of alpha]", 'o'},                \
         {0, "beta", "RATE", "of a link, such as 12GB/s [the transport's]", 'y'},                   \
         {0, "gamma", "RATE", "at which data is combined, such as 8GB/s [the kernel's]", 'z'},      \
+        {0, "path", "PATH",                                                                        \
+         "between the devices of a host: same, direct, bus or host [ranks have none]", 'P'},       \
+        {0, "windows", NULL, "with --path: buffers lie in windows", 'w'},                          \
     {                                                                                              \
         0, "slot-bytes", "SIZE", "largest slice [the transport's]", 'B'                            \
     }
@@ -72,16 +89,15 @@ bool price_parse_seconds(const char *what, const char *text, double *value_p);
 bool price_parse_rate(const char *what, const char *text, double *value_p);
 
 /* What was not asked for comes from the loaded transports and kernels, as a communicator on
- * `nhosts` hosts would take it, else from constants. */
-void price_model_make(const price_request_t *request, const tool_session_t *session,
-                      uint32_t nhosts, price_model_t *model);
+ * `nhosts` hosts would take it, else from constants. ERR_CONFIG: nobody tells what --path costs. */
+weft_status_t price_model_make(const price_request_t *request, const tool_session_t *session,
+                               uint32_t nhosts, price_model_t *model);
 
 /* Slots that the algorithm needs for each slice of a chunk, at least 1. */
 uint32_t price_depth(const weft_loaded_t *loaded);
 
 /* `size` is the larger of the two buffers of a rank, as nccl-tests counts it. */
-price_time_t price_time(const weft_cost_t *cost, const price_model_t *model, weft_coll_t coll,
-                        uint32_t nranks, uint32_t k, uint32_t slots, uint64_t size);
+price_time_t price_time(const price_plan_t *plan, const price_model_t *model, uint64_t size);
 uint64_t price_block(weft_coll_t coll, uint32_t nranks, uint64_t size);
 /* Returns the model for weft_cost_time(). */
 weft_cost_model_t price_model_figures(const price_model_t *model);

@@ -59,6 +59,17 @@ void plan_study_free(plan_study_t *study)
     plan_set_free(&study->set);
 }
 
+price_plan_t plan_study_price(const plan_study_t *study, const plan_request_t *request)
+{
+    return (price_plan_t){.cost = &study->cost,
+                          .coll = request->coll,
+                          .nranks = study->set.nranks,
+                          .nhosts = study->set.view.topo.nhosts,
+                          .k = study->facts.k,
+                          .slots = (uint32_t)request->slots,
+                          .meets = study->reports[0].meets};
+}
+
 /* A shape too large to be proved can still be priced. */
 bool plan_study_good(const plan_study_t *study)
 {

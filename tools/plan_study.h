@@ -24,5 +24,7 @@ weft_status_t plan_study_make(plan_study_t *study, const plan_request_t *request
                               const plan_source_t *source);
 void plan_study_free(plan_study_t *study);
 bool plan_study_good(const plan_study_t *study);
+/* Returns what their prices depend on. */
+price_plan_t plan_study_price(const plan_study_t *study, const plan_request_t *request);
 
 #endif

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "core/base/error.h"
+#include "core/comm/figures.h"
 #include "tools/plan_price.h"
 #include "tools/sim_point.h"
 #include "tools/svg.h"
@@ -31,17 +32,20 @@ static const sim_point_t *sim_figure_point_of(const figure_t *figure, uint32_t i
     return &figure->points[i * figure->request->nspecs + a];
 }
 
+static double sim_figure_time(const figure_t *figure, const sim_point_t *point, double size)
+{
+    return sim_point_time(figure->request, point, (uint64_t)size).seconds;
+}
+
 /* `last`, if nobody beats it by more than TIE: what is equal shall not flicker. */
 static uint32_t sim_figure_fastest(const figure_t *figure, uint32_t i, double size, uint32_t last)
 {
     uint32_t best = last;
     double least = last == figure->request->nspecs
                        ? INFINITY
-                       : TIE * sim_point_time(figure->request, sim_figure_point_of(figure, i, last),
-                                              (uint64_t)size);
+                       : TIE * sim_figure_time(figure, sim_figure_point_of(figure, i, last), size);
     for (uint32_t a = 0; a < figure->request->nspecs; a++) {
-        double t =
-            sim_point_time(figure->request, sim_figure_point_of(figure, i, a), (uint64_t)size);
+        double t = sim_figure_time(figure, sim_figure_point_of(figure, i, a), size);
         if (t < least) {
             least = t;
             best = a;
@@ -66,10 +70,9 @@ static void sim_figure_time_range(const figure_t *figure, double *low, double *h
     for (uint32_t c = 0; c < curves; c++) {
         for (uint32_t a = 0; a < figure->request->nspecs; a++) {
             for (uint32_t s = 0; s < SAMPLES; s += SAMPLES - 1) {
-                double t = sim_point_time(
-                    figure->request,
-                    sim_figure_point_of(figure, sim_figure_curve_ranks(figure, c), a),
-                    (uint64_t)figure->sizes[s]);
+                double t = sim_figure_time(
+                    figure, sim_figure_point_of(figure, sim_figure_curve_ranks(figure, c), a),
+                    figure->sizes[s]);
                 *low = t < *low ? t : *low;
                 *high = isfinite(t) && t > *high ? t : *high;
             }
@@ -90,7 +93,7 @@ static void sim_figure_put_curve(const figure_t *figure, const plot_t *plot, uin
         return;
     }
     for (uint32_t s = 0; s < SAMPLES; s++) {
-        y[s] = sim_point_time(figure->request, p, (uint64_t)figure->sizes[s]);
+        y[s] = sim_figure_time(figure, p, figure->sizes[s]);
     }
     plot_style_t style = {.colour = figure->colour[a].text,
                           .width = 2.2,
@@ -108,8 +111,7 @@ static void sim_figure_put_crossings(const figure_t *figure, const plot_t *plot,
             continue;
         }
         double size = sqrt(figure->sizes[s - 1] * figure->sizes[s]);
-        double t =
-            sim_point_time(figure->request, sim_figure_point_of(figure, i, now), (uint64_t)size);
+        double t = sim_figure_time(figure, sim_figure_point_of(figure, i, now), size);
         plot_mark(plot, size, t);
         last = now;
     }
@@ -208,11 +210,31 @@ static void sim_figure_put_panels(figure_t *figure)
     sim_figure_put_map(figure, &right);
 }
 
+/* With a path, what slices cost through slots between the devices of a host. */
+static void sim_figure_put_model(figure_t *figure, const price_model_t *model)
+{
+    const sim_request_t *request = figure->request;
+    const bool devices = plan_path_is_given(&model->path);
+    const weft_cost_model_t figures = price_model_figures(model);
+    const weft_cost_edge_t *edge = &figures.level[WEFT_LEVEL_INSIDE];
+    svg_font_t small = {.size = 13, .anchor = 's', .fill = SVG_GREY};
+    char text[24], more[24];
+    svg_text(&figure->svg, (svg_point_t){28, 62}, &small,
+             "cost walk · %s%s%s%sα %s a message, %s a further one · links %.4g GB/s · combining "
+             "%.4g GB/s · %lld slots of up to %llu KiB · %lld rank%s a host",
+             devices ? model->path.kernel : "", devices ? " " : "",
+             devices ? weft_figures_path_name(model->path.path) : "", devices ? " · " : "",
+             price_time_text(edge->alpha, text), price_time_text(edge->overhead, more),
+             1e-9 / edge->beta, 1e-9 / figures.gamma, (long long)request->slots,
+             (unsigned long long)(model->slot_bytes >> 10), (long long)request->per_host,
+             request->per_host == 1 ? "" : "s");
+}
+
 static void put_figure(figure_t *figure, FILE *out)
 {
     const sim_request_t *request = figure->request;
     const price_model_t *model = NULL;
-    char title[160], text[24], more[24];
+    char title[160];
     for (uint32_t i = 0; i < request->nranks * request->nspecs && model == NULL; i++) {
         model = figure->points[i].served ? &figure->points[i].model : NULL;
     }
@@ -220,18 +242,9 @@ static void put_figure(figure_t *figure, FILE *out)
              weft_coll_name(request->coll));
     svg_open(&figure->svg, out, 1170, 640, title);
     svg_font_t large = {.size = 22, .anchor = 's', .bold = true};
-    svg_font_t small = {.size = 13, .anchor = 's', .fill = SVG_GREY};
     svg_text(&figure->svg, (svg_point_t){28, 40}, &large, "%s", title);
     if (model != NULL) {
-        svg_text(&figure->svg, (svg_point_t){28, 62}, &small,
-                 "cost walk · α %s a message, %s a further one · links %.4g GB/s · combining %.4g "
-                 "GB/s · %lld "
-                 "slots of up to %llu KiB · %lld rank%s a host",
-                 price_time_text(model->edge.alpha, text),
-                 price_time_text(model->edge.overhead, more), 1e-9 / model->edge.beta,
-                 1e-9 / model->gamma, (long long)request->slots,
-                 (unsigned long long)(model->slot_bytes >> 10), (long long)request->per_host,
-                 request->per_host == 1 ? "" : "s");
+        sim_figure_put_model(figure, model);
     }
     sim_figure_put_keys(figure, 28, 92);
     sim_figure_put_panels(figure);

@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/os/os.h"
+#include "core/plan/meeting.h"
 #include "tools/plan_price.h"
 #include "tools/plan_source.h"
 
@@ -25,14 +26,22 @@ static bool sim_point_is_priced(const sim_point_t *point)
             weft_cost_sum(point->survey.cost.steady.edges) > 0);
 }
 
-double sim_point_time(const sim_request_t *request, const sim_point_t *point, uint64_t size)
+price_plan_t sim_point_plan(const sim_request_t *request, const sim_point_t *point)
 {
-    if (!sim_point_is_priced(point)) {
-        return INFINITY;
-    }
-    return price_time(&point->survey.cost, &point->model, point->coll, point->nranks,
-                      point->survey.k, (uint32_t)request->slots, size)
-        .seconds;
+    return (price_plan_t){.cost = &point->survey.cost,
+                          .coll = point->coll,
+                          .nranks = point->nranks,
+                          .nhosts = point->nhosts,
+                          .k = point->survey.k,
+                          .slots = (uint32_t)request->slots,
+                          .meets = point->meets};
+}
+
+price_time_t sim_point_time(const sim_request_t *request, const sim_point_t *point, uint64_t size)
+{
+    const price_plan_t plan = sim_point_plan(request, point);
+    return sim_point_is_priced(point) ? price_time(&plan, &point->model, size)
+                                      : (price_time_t){.seconds = INFINITY};
 }
 
 typedef struct emitter {
@@ -47,6 +56,25 @@ static weft_status_t sim_point_emit_rank(void *arg, uint32_t rank, weft_plan_t *
     weft_algo_call_t call = emitter->call;
     call.rank = rank;
     return plan_source_emit(emitter->source, &call, &emitter->view.topo, plan_p);
+}
+
+/* Only few ranks meet, so their plans are made once more. */
+static weft_status_t sim_point_meet(const sim_request_t *request, const plan_source_t *source,
+                                    sim_point_t *point)
+{
+    plan_set_t set;
+    const plan_hosts_t hosts = {.count = 1};
+    if (!request->price.windows || point->nhosts > 1 || point->nranks > WEFT_MEETING_RANKS ||
+        !sim_point_good(point)) {
+        return WEFT_OK;
+    }
+    weft_status_t status =
+        plan_set_emit(&set, source, point->coll, point->nranks, (uint32_t)request->root, &hosts);
+    if (status == WEFT_OK) {
+        status = weft_plan_meets(set.plans, set.nranks, (uint32_t)request->slots, &point->meets);
+    }
+    plan_set_free(&set);
+    return status;
 }
 
 static void sim_point_set_served(sim_point_t *point, weft_status_t status)
@@ -78,8 +106,11 @@ weft_status_t sim_survey(const sim_request_t *request, const plan_source_t *sour
         host[r] = r / (uint32_t)request->per_host;
     }
     weft_algo_topo_t topo = {.size = sizeof topo, .nhosts = host[nranks - 1] + 1, .host = host};
+    point->nhosts = topo.nhosts;
     weft_status_t status = weft_topo_view_init(&emitter.view, &topo, NULL, nranks);
-    price_model_make(&request->price, &source->session, topo.nhosts, &point->model);
+    if (status == WEFT_OK) {
+        status = price_model_make(&request->price, &source->session, topo.nhosts, &point->model);
+    }
     uint64_t start = weft_os_clock_ns();
     if (status == WEFT_OK) {
         status = weft_plan_survey(nranks, host, sim_point_emit_rank, &emitter,
@@ -93,7 +124,7 @@ weft_status_t sim_survey(const sim_request_t *request, const plan_source_t *sour
         sim_point_set_served(point, status);
         return WEFT_OK;
     }
-    return status;
+    return status == WEFT_OK ? sim_point_meet(request, source, point) : status;
 }
 
 weft_status_t sim_verify(const sim_request_t *request, const plan_source_t *source,

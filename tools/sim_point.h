@@ -17,6 +17,8 @@ typedef struct sim_point {
     weft_plan_survey_t survey;
     double survey_seconds, verify_seconds; /* negative: not verified */
     price_model_t model;
+    uint32_t nhosts;
+    bool meets; /* its ranks can meet before a run; asked for only with --windows */
 } sim_point_t;
 
 /* Surveys the plans of one algorithm. Only failures that are no property of the plans are
@@ -27,6 +29,8 @@ weft_status_t sim_survey(const sim_request_t *request, const plan_source_t *sour
 weft_status_t sim_verify(const sim_request_t *request, const plan_source_t *source,
                          sim_point_t *point);
 bool sim_point_good(const sim_point_t *point);
-double sim_point_time(const sim_request_t *request, const sim_point_t *point, uint64_t size);
+price_plan_t sim_point_plan(const sim_request_t *request, const sim_point_t *point);
+/* INFINITY where the algorithm does not serve. */
+price_time_t sim_point_time(const sim_request_t *request, const sim_point_t *point, uint64_t size);
 
 #endif

@@ -189,6 +189,12 @@ static int sim_request_check_together(sim_request_t *request)
                               request->ranks[i]);
         }
     }
+    if (request->price.path != WEFT_KERNEL_PATH_COUNT && request->simgrid) {
+        return tool_usage("--path does not go with --simgrid, which knows no devices");
+    }
+    if (request->price.path != WEFT_KERNEL_PATH_COUNT && request->per_host == 1) {
+        return tool_usage("--path is between ranks of a host: add --per-host N");
+    }
     if (request->platform != NULL && !request->simgrid) {
         return tool_usage("--platform goes with --simgrid");
     }

@@ -199,8 +199,8 @@ static int sim_simgrid_run_sizes(simgrid_job_t *job)
     const sim_point_t *p = &job->point;
     uint64_t size = 0;
     while (price_next_size(&job->request->price, &size)) {
-        price_time_t cut = price_time(&p->survey.cost, &p->model, p->coll, p->nranks, p->survey.k,
-                                      (uint32_t)job->request->slots, size);
+        const price_plan_t plan = sim_point_plan(job->request, p);
+        price_time_t cut = price_time(&plan, &p->model, size);
         double simulated = 0;
         if (!sim_simgrid_simulate(job, &cut, size, &simulated)) {
             return sim_simgrid_tell_failure(job);

@@ -7,6 +7,7 @@
 
 #include "tools/json.h"
 #include "tools/plan_price.h"
+#include "tools/price_head.h"
 #include "tools/sim_point.h"
 
 typedef struct row {
@@ -21,7 +22,7 @@ static uint32_t sim_table_fastest(const row_t *row)
     uint32_t best = row->request->nspecs;
     double least = INFINITY;
     for (uint32_t a = 0; a < row->request->nspecs; a++) {
-        double t = sim_point_time(row->request, &row->points[a], row->size);
+        double t = sim_point_time(row->request, &row->points[a], row->size).seconds;
         if (t < least) {
             least = t;
             best = a;
@@ -48,25 +49,36 @@ static void sim_table_put_head(const sim_request_t *request, const sim_point_t *
                    s->classes, s->classes == 1 ? "" : "es");
         }
     }
-    printf("# %10s  %-20s %12s %10s %10s\n", "size", "algorithm", "time", "algbw", "busbw");
+    printf("# %10s  %-20s %12s %10s %10s%s\n", "size", "algorithm", "time", "algbw", "busbw",
+           request->price.path != WEFT_KERNEL_PATH_COUNT ? "  channels  protocol" : "");
     printf("# %10s  %-20s %12s %10s %10s\n", "(B)", "", "(us)", "(GB/s)", "(GB/s)");
 }
 
 static void sim_table_put_row(const row_t *row, uint32_t a, json_t *json)
 {
     const sim_point_t *p = &row->points[a];
-    double t = sim_point_time(row->request, p, row->size);
+    const price_time_t time = sim_point_time(row->request, p, row->size);
+    const bool devices = plan_path_is_given(&p->model.path);
+    double t = time.seconds;
     double algbw = (double)row->size / t / 1e9;
     double busbw = algbw * price_bus_factor(p->coll, p->nranks);
     if (!isfinite(t)) {
         return;
     }
     if (row->request->form == SIM_TABLE) {
-        printf("%12llu  %-20s %12.2f %10.3f %10.3f%s\n", (unsigned long long)row->size, p->algo,
-               t * 1e6, algbw, busbw, a == row->fastest ? "  *" : "");
+        printf("%12llu  %-20s %12.2f %10.3f %10.3f", (unsigned long long)row->size, p->algo,
+               t * 1e6, algbw, busbw);
+        if (devices) {
+            printf(" %9u  %-8s", time.channels, time.travel);
+        }
+        printf("%s\n", a == row->fastest ? "  *" : "");
     } else if (row->request->form == SIM_CSV) {
-        printf("%s,%u,%llu,\"%s\",%.9g,%.6g,%.6g,%d\n", weft_coll_name(p->coll), p->nranks,
+        printf("%s,%u,%llu,\"%s\",%.9g,%.6g,%.6g,%d", weft_coll_name(p->coll), p->nranks,
                (unsigned long long)row->size, p->algo, t, algbw, busbw, a == row->fastest);
+        if (devices) {
+            printf(",%u,%s", time.channels, time.travel);
+        }
+        puts("");
     } else {
         json_open(json, NULL, '{');
         json_unsigned(json, "nranks", p->nranks);
@@ -76,6 +88,10 @@ static void sim_table_put_row(const row_t *row, uint32_t a, json_t *json)
         json_real(json, "algbw", algbw);
         json_real(json, "busbw", busbw);
         json_bool(json, "fastest", a == row->fastest);
+        if (devices) {
+            json_unsigned(json, "channels", time.channels);
+            json_string(json, "protocol", time.travel);
+        }
         json_close(json, '}');
     }
 }
@@ -126,9 +142,9 @@ static void sim_table_put_plans(const sim_request_t *request, const sim_point_t 
 void sim_put_table(const sim_request_t *request, const sim_point_t *points)
 {
     json_t json = {.out = stdout};
-    const price_model_t *m = &points[0].model;
     if (request->form == SIM_CSV) {
-        puts("collective,nranks,size,algorithm,seconds,algbw,busbw,fastest");
+        printf("collective,nranks,size,algorithm,seconds,algbw,busbw,fastest%s\n",
+               request->price.path != WEFT_KERNEL_PATH_COUNT ? ",channels,protocol" : "");
     } else if (request->form == SIM_JSON) {
         json_open(&json, NULL, '{');
         json_string(&json, "collective", weft_coll_name(request->coll));
@@ -138,12 +154,7 @@ void sim_put_table(const sim_request_t *request, const sim_point_t *points)
     } else {
         for (uint32_t i = 0; i < request->nspecs; i++) {
             if (points[i].served) {
-                char text[24], more[24];
-                m = &points[i].model;
-                printf("# alpha %s, overhead %s, beta %.4g GB/s, gamma %.4g GB/s, from %s\n",
-                       price_time_text(m->edge.alpha, text),
-                       price_time_text(m->edge.overhead, more), 1e-9 / m->edge.beta,
-                       1e-9 / m->gamma, points[i].model.origin);
+                price_head_print(&points[i].model, points[i].nhosts, "# ", "# ");
                 break;
             }
         }

@@ -14,6 +14,7 @@
 #include "tools/job.h"
 #include "tools/json.h"
 #include "tools/plan_price.h"
+#include "tools/price_head.h"
 #include "tools/tool.h"
 #include "tools/values.h"
 #include "tools/why_rows.h"
@@ -81,23 +82,6 @@ static void why_print_row(const why_row_t *row, uint64_t element)
            why_decided(a));
 }
 
-/* Other protocols than that of the edges, as far as all ranks allow them. */
-static void why_print_protocols(const weft_comm_figures_t *figures)
-{
-    for (uint32_t p = 1; p < WEFT_KERNEL_PROTOCOL_COUNT; p++) {
-        char most[24], alpha[24], more[24];
-        const weft_cost_protocol_t *protocol = &figures->model.protocol[p];
-        if (protocol->edge.beta > 0 && protocol->most >= protocol->least) {
-            printf("#   %s, up to %s: %s a message, %s a further one, %.4g GB/s%s\n",
-                   weft_figures_protocol_name((weft_kernel_protocol_t)p),
-                   price_size_text(protocol->most, most),
-                   price_time_text(protocol->edge.alpha, alpha),
-                   price_time_text(protocol->edge.overhead, more), 1e-9 / protocol->edge.beta,
-                   p == WEFT_KERNEL_PROTOCOL_WHOLE ? ", where buffers lie in windows" : "");
-        }
-    }
-}
-
 static void why_print_table(const why_request_t *request, const weft_comm_figures_t *figures,
                             const why_rows_t *rows)
 {
@@ -120,7 +104,7 @@ static void why_print_table(const why_request_t *request, const weft_comm_figure
             printf("\n");
         }
     }
-    why_print_protocols(figures);
+    price_head_protocols(&figures->model, "# ");
     if (figures->model.launch > 0) {
         printf("# a launch: %s\n", price_time_text(figures->model.launch, alpha));
     }

@@ -63,11 +63,11 @@ static weft_kernel_edge_t edges_bound(weft_kernel_edge_t edge, uint64_t most)
 
 /* What fits a header travels in it, which is flagged words, whatever the option says. A protocol that
  * it names takes all that there is room for, LL in place of LL128 on a path without. */
-static void edges_ranges(const weft_kernel_t *kernel, weft_kernel_path_t path,
+static void edges_ranges(const cuda_travel_t *travel, weft_kernel_path_t path,
                          weft_kernel_range_t *range)
 {
     enum { BEHIND = WEFT_FIFO_INLINE + 1 };
-    const cuda_protocol_t only = kernel->travel.protocol;
+    const cuda_protocol_t only = travel->protocol;
     const bool keeps_lines = protocols[path][WEFT_KERNEL_PROTOCOL_LL128].bandwidth > 0;
     const bool lines = keeps_lines && (only == CUDA_PROTOCOL_AUTO || only == CUDA_PROTOCOL_LL128);
     const bool words = only != CUDA_PROTOCOL_SIMPLE && (only != CUDA_PROTOCOL_LL128 || !lines);
@@ -81,18 +81,17 @@ static void edges_ranges(const weft_kernel_t *kernel, weft_kernel_path_t path,
     range[WEFT_KERNEL_PROTOCOL_LL] = (weft_kernel_range_t){0, ll};
     range[WEFT_KERNEL_PROTOCOL_LL128] = (weft_kernel_range_t){BEHIND, ll128};
     range[WEFT_KERNEL_PROTOCOL_WHOLE] =
-        (weft_kernel_range_t){BEHIND, kernel->travel.whole ? LANES_WHOLE_MOST : 0};
+        (weft_kernel_range_t){BEHIND, travel->whole ? LANES_WHOLE_MOST : 0};
 }
 
-void cuda_edges_fill(const weft_kernel_t *kernel, weft_kernel_props_t *props)
+void cuda_edges_fill(const cuda_travel_t *travel, uint64_t memory, weft_kernel_props_t *props)
 {
-    const uint64_t memory = kernel->facts.memory_bandwidth;
     for (uint32_t path = 0; path < WEFT_KERNEL_PATH_COUNT; path++) {
         props->edge[path] = edges_bound(edges[path], memory / accesses[0]);
         for (uint32_t p = 1; p < WEFT_KERNEL_PROTOCOL_COUNT; p++) {
             props->protocol[path][p] = edges_bound(protocols[path][p], memory / accesses[p]);
         }
-        edges_ranges(kernel, (weft_kernel_path_t)path, props->range[path]);
+        edges_ranges(travel, (weft_kernel_path_t)path, props->range[path]);
     }
     props->launch_ns = LAUNCH_NS;
 }

@@ -22,6 +22,8 @@
 
 /* Bandwidth of one block for the cost model, in which the slowest rank counts. Not measured yet. */
 #define CUDA_BANDWIDTH 30000000000u
+#define CUDA_CHANNELS_PRESUMED                                                                     \
+    16u /* an eighth of the processors, if there are a hundred and more */
 
 static const weft_option_t cuda_options[] = {
     {.name = "device",
@@ -81,6 +83,13 @@ static const weft_option_t cuda_options[] = {
     {.name = NULL},
 };
 
+static cuda_travel_t cuda_travel(const cuda_config_t *settings)
+{
+    return (cuda_travel_t){.share = settings->share,
+                           .whole = settings->whole,
+                           .protocol = (cuda_protocol_t)settings->protocol};
+}
+
 static weft_status_t cuda_create(const weft_host_t *host, const void *config,
                                  weft_kernel_t **kernel_p)
 {
@@ -91,9 +100,7 @@ static weft_status_t cuda_create(const weft_host_t *host, const void *config,
     }
     kernel->host = host;
     kernel->threads = (uint32_t)settings->threads / 32 * 32;
-    kernel->travel.share = settings->share;
-    kernel->travel.whole = settings->whole;
-    kernel->travel.protocol = (cuda_protocol_t)settings->protocol;
+    kernel->travel = cuda_travel(settings);
     weft_status_t status = cuda_device_open(kernel, settings);
     if (status != WEFT_OK) {
         host->free(host, kernel);
@@ -142,11 +149,27 @@ static weft_status_t cuda_props(weft_kernel_t *kernel, weft_kernel_props_t *prop
         .bandwidth = CUDA_BANDWIDTH,
         .channels = kernel->channels,
     };
-    cuda_edges_fill(kernel, &mine);
+    cuda_edges_fill(&kernel->travel, kernel->facts.memory_bandwidth, &mine);
     snprintf(mine.variant, sizeof mine.variant, "sm_%d%d", kernel->facts.major,
              kernel->facts.minor);
     memcpy(props, &mine, props->size < sizeof mine ? props->size : sizeof mine);
     return WEFT_OK;
+}
+
+/* A device of a hundred and more processors, of memory that is no limit. */
+static void cuda_presume(const void *config, weft_kernel_props_t *props)
+{
+    const cuda_config_t *settings = config;
+    const cuda_travel_t travel = cuda_travel(settings);
+    weft_kernel_props_t some = {
+        .size = props->size,
+        .memory_kind = WEFT_MEMORY_CUDA,
+        .variant = "presumed",
+        .bandwidth = CUDA_BANDWIDTH,
+        .channels = settings->channels > 0 ? (uint32_t)settings->channels : CUDA_CHANNELS_PRESUMED,
+    };
+    cuda_edges_fill(&travel, 0, &some);
+    memcpy(props, &some, props->size < sizeof some ? props->size : sizeof some);
 }
 
 static weft_status_t cuda_select(weft_kernel_t *kernel, weft_dtype_t dtype, weft_op_t op,
@@ -192,6 +215,7 @@ static const weft_kernel_ops_t cuda_ops = {
     .select = cuda_select,
     .get_extension = cuda_extension,
     .arithmetic = WEFT_ARITHMETIC,
+    .presume = cuda_presume,
 };
 
 const weft_plugin_t *weft_plugin_entry(void)

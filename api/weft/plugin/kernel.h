@@ -128,6 +128,11 @@ typedef struct weft_kernel_ops {
      * communicator may then use different kernels. If it is NULL, all ranks must use this kernel,
      * in this version and with the same options. */
     const char *arithmetic;
+
+    /* Optional, since ABI 1.4: fills props->size bytes of `props` with what is presumed of a device
+     * where none is at hand, for tools that price plans of other machines. `config` as in create().
+     * Blocking: no. Thread: [any]. */
+    void (*presume)(const void *config, weft_kernel_props_t *props);
 } weft_kernel_ops_t;
 
 #ifdef __cplusplus

@@ -61,6 +61,10 @@ static weft_status_t tuner_judge_numbers(const weft_check_t *check, const weft_t
         return weft_check_breach(check, "choose", "channels: most that the call may have",
                                  "it chose %u channels of %u", choice->channels, call->channels);
     }
+    if (choice->protocol > WEFT_TUNER_PROTOCOL_WHOLE) {
+        return weft_check_breach(check, "choose", "protocol: one WEFT_TUNER_PROTOCOL_*",
+                                 "it chose protocol %u", choice->protocol);
+    }
     if (choice->next != WEFT_TUNER_NONE &&
         (choice->next >= count || choice->next == choice->index)) {
         return weft_check_breach(check, "choose", "index of the second best",
@@ -106,7 +110,8 @@ static weft_status_t tuner_choose(weft_tuner_t *tuner, const weft_tuner_call_t *
                             check->own.tuner->choose(tuner, asked, candidates, count, cost, &again),
                             WEFT_CHECK_FAILURES);
     if (status != WEFT_OK || again.index != choice_p->index || again.slices != choice_p->slices ||
-        again.slice_bytes != choice_p->slice_bytes || again.channels != choice_p->channels) {
+        again.slice_bytes != choice_p->slice_bytes || again.channels != choice_p->channels ||
+        again.protocol != choice_p->protocol) {
         return weft_check_breach(check, "choose", "equal calls get equal answers on all ranks",
                                  "asked again it answered otherwise");
     }

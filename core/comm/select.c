@@ -18,6 +18,11 @@
 static weft_status_t select_check_choice(const weft_comm_state_t *state,
                                          const weft_tuner_choice_t *choice, uint32_t count)
 {
+    if (choice->protocol > WEFT_TUNER_PROTOCOL_WHOLE) {
+        return weft_fail(WEFT_ERR_PLUGIN, 0, "%s chose protocol %u; there are 0 … %u",
+                         state->self.family->tuner.loaded->plugin->name, choice->protocol,
+                         WEFT_TUNER_PROTOCOL_WHOLE);
+    }
     if (choice->index < count && choice->slices >= 1 &&
         choice->slices < state->self.family->slots && choice->slice_bytes >= WEFT_LINE &&
         choice->slice_bytes % WEFT_LINE == 0 &&
@@ -70,7 +75,7 @@ static weft_status_t select_choose(const weft_comm_state_t *state, const weft_ar
     if (c->count == 0) {
         return weft_candidates_fail(state, args, c);
     }
-    const weft_tuner_call_t call = select_call(state, args);
+    weft_tuner_call_t call = select_call(state, args);
     weft_tuner_choice_t *choice = &chosen->tuner;
     *choice = (weft_tuner_choice_t){.size = sizeof *choice, .next = WEFT_TUNER_NONE};
     status = state->self.family->tuner.ops->choose(state->self.family->tuner.instance, &call,
@@ -82,6 +87,7 @@ static weft_status_t select_choose(const weft_comm_state_t *state, const weft_ar
     if (status == WEFT_OK) {
         weft_tuner_candidate_t candidate = c->list[choice->index];
         candidate.channels = choice->channels;
+        call.protocol = choice->protocol;
         chosen->priced = c->priced[choice->index];
         chosen->seconds = weft_price_call(&call, &candidate, choice->slices, choice->slice_bytes);
         chosen->protocol =
@@ -160,6 +166,13 @@ static void select_describe(const weft_comm_state_t *state, const weft_args_t *a
              program->in_place ? "" : ", staged in place");
 }
 
+/* A run that may be whole is, where its buffers lie in windows: a rule for another protocol says no. */
+static bool select_may_be_whole(const weft_tuner_choice_t *choice)
+{
+    return choice->protocol == WEFT_TUNER_PROTOCOL_BEST ||
+           choice->protocol == WEFT_TUNER_PROTOCOL_WHOLE;
+}
+
 static uint32_t select_fold(uint64_t hash)
 {
     return (uint32_t)(hash ^ hash >> 32);
@@ -201,8 +214,8 @@ static void select_fill_program(const weft_comm_state_t *state, const weft_args_
         state->self.family->small_bytes > 0 ? WEFT_SLOT_NEAR : WEFT_SLOT_INLINE;
     program->memory.on_host = state->self.family->kernel.memory == NULL;
     program->in_place = entry->in_place != 0;
-    program->offload.meets =
-        entry->report.meets && !program->pre && !weft_coll_has_vectors(args->coll);
+    program->offload.meets = entry->report.meets && !program->pre &&
+                             !weft_coll_has_vectors(args->coll) && select_may_be_whole(choice);
     program->offload.limits = select_limits(state, chosen->protocol);
     program->memory.bytes = args->count * program->elem;
     program->signature = (weft_signature_t){

@@ -132,6 +132,16 @@ static double price_by(const weft_priced_t *p, const price_cut_t *cut)
     return model.launch + (alone > least ? alone : least) + weft_cost_links(&p->cost, &p->crowd);
 }
 
+/* Returns whether slices of the call shall travel by the protocol. What fits a header is in it. */
+static bool price_is_wanted(const weft_tuner_call_t *call, const price_cut_t *cut)
+{
+    _Static_assert(WEFT_TUNER_PROTOCOL_WHOLE == WEFT_KERNEL_PROTOCOL_WHOLE + 1, "one more each");
+    const bool header =
+        cut->protocol == WEFT_KERNEL_PROTOCOL_LL && cut->longest <= WEFT_SLOT_INLINE;
+    return call->protocol == WEFT_TUNER_PROTOCOL_BEST || header ||
+           call->protocol == (uint32_t)cut->protocol + 1;
+}
+
 /* The least seconds, and by which protocol. Where a run may be whole its slices count a little: it goes
  * on in them if a buffer is in no window. */
 static double price_least(const weft_tuner_call_t *call, const weft_tuner_candidate_t *candidate,
@@ -147,8 +157,8 @@ static double price_least(const weft_tuner_call_t *call, const weft_tuner_candid
     for (uint32_t i = 0; i < WEFT_KERNEL_PROTOCOL_COUNT; i++) {
         const weft_kernel_protocol_t protocol = (weft_kernel_protocol_t)i;
         const price_cut_t cut = price_cut_by(&sliced, protocol, p->k);
-        double seconds = price_by(p, &cut);
-        if (protocol == WEFT_KERNEL_PROTOCOL_WHOLE) {
+        double seconds = price_is_wanted(call, &cut) ? price_by(p, &cut) : INFINITY;
+        if (protocol == WEFT_KERNEL_PROTOCOL_WHOLE && least < INFINITY) {
             seconds += least * WHOLE_TIE;
         }
         if (seconds < least) {

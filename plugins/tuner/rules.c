@@ -4,6 +4,7 @@
  *
  *   all_reduce bytes=64K..1M ranks=4 hosts=1: algo-ring slices=2 slice_bytes=32K channels=1 force
  *   any: algo-x:depth=2,mirror=1 slices=2
+ *   any memory=device: algo-ring protocol=ll128
  *
  * What stands before the colon says which calls it is for, what is behind it how they run. */
 #include "rules.h"
@@ -175,7 +176,25 @@ static weft_status_t rules_read_condition(const rules_reader_t *r, rules_word_t 
                : rules_refuse(r, "expected a number or a range such as 64K..1M, not", word, "");
 }
 
-static const char *const rules_hows[] = {"slices", "slice_bytes", "channels", "force"};
+static const char *const rules_hows[] = {"slices", "slice_bytes", "channels", "protocol", "force"};
+#define RULES_HOWS 5u
+
+/* In the order of WEFT_TUNER_PROTOCOL_*. */
+static const char *const rules_protocols[] = {"", "simple", "ll", "ll128", "whole"};
+
+const char *rules_protocol_text(uint32_t protocol)
+{
+    return rules_protocols[protocol];
+}
+
+static weft_status_t rules_read_protocol(const rules_reader_t *r, rules_word_t word)
+{
+    uint32_t which = 0;
+    weft_status_t status =
+        rules_read_choice(r, word, &rules_protocols[1], WEFT_TUNER_PROTOCOL_WHOLE, &which);
+    r->rule->protocol = status == WEFT_OK ? which + 1 : WEFT_TUNER_PROTOCOL_BEST;
+    return status;
+}
 
 static weft_status_t rules_read_how(const rules_reader_t *r, rules_word_t word)
 {
@@ -188,11 +207,14 @@ static weft_status_t rules_read_how(const rules_reader_t *r, rules_word_t word)
         return WEFT_OK;
     }
     if (!rules_split(word, &key, &text)) {
-        return rules_refuse_of(r, "expected key=value or force, not", word, keys, 4);
+        return rules_refuse_of(r, "expected key=value or force, not", word, keys, RULES_HOWS);
     }
-    weft_status_t status = rules_read_choice(r, key, keys, 3, &which);
+    weft_status_t status = rules_read_choice(r, key, keys, RULES_HOWS - 1, &which);
     if (status != WEFT_OK) {
         return status;
+    }
+    if (which == 3) {
+        return rules_read_protocol(r, text);
     }
     if (!rules_read_number(text, &value) || value == 0 || value > UINT32_MAX ||
         (which == 1 && value % 64 != 0)) {
@@ -216,10 +238,10 @@ static bool rules_goes_on(const char *text)
         return false;
     }
     uint32_t i = 0;
-    while (i < 4 && !rules_word_is(key, rules_hows[i])) {
+    while (i < RULES_HOWS && !rules_word_is(key, rules_hows[i])) {
         i++;
     }
-    return i == 4 && key.at == text + 1;
+    return i == RULES_HOWS && key.at == text + 1;
 }
 
 /* "algo-x" or "algo-x:depth=2,mirror=1". */
@@ -384,15 +406,13 @@ static bool rules_is_about(const rules_rule_t *rule, const weft_tuner_call_t *ca
            call->nhosts >= rule->hosts.first && call->nhosts <= rule->hosts.last;
 }
 
-uint32_t rules_find(const rules_t *rules, const weft_tuner_call_t *call,
-                    const weft_tuner_candidate_t *candidates, uint32_t count,
-                    const rules_rule_t *found[2])
+uint32_t rules_find(const rules_t *rules, const weft_tuner_call_t *call, rules_serves_fn_t serves,
+                    const void *arg, const rules_rule_t *found[2])
 {
     rules_gap_t gaps[2] = {{0}, {0}}; /* in bytes, in ranks */
     for (uint32_t i = 0; i < rules->count; i++) {
         const rules_rule_t *rule = &rules->list[i];
-        if (!rules_is_about(rule, call) ||
-            !(rule->force || rules_is_offered(rule, candidates, count))) {
+        if (!rules_is_about(rule, call) || !(rule->force || serves(arg, rule))) {
             continue;
         }
         double bytes = rules_distance(&rule->bytes, call->bytes);

@@ -18,7 +18,7 @@ typedef struct rules_range {
     uint64_t first, last;
 } rules_range_t;
 
-/* One rule. Slices and channels that are 0 are left to the model. */
+/* One rule. Slices, channels and protocol that are 0 are left to the model. */
 typedef struct rules_rule {
     const char *text;    /* "weft.ini:12: all_reduce …", of rules_t */
     uint32_t coll;       /* or RULES_ANY */
@@ -29,6 +29,7 @@ typedef struct rules_rule {
     tuner_spec_t wanted;
     char origin[160]; /* "weft.ini:12: rule" */
     uint32_t slices, channels;
+    uint32_t protocol; /* WEFT_TUNER_PROTOCOL_* */
     uint64_t slice_bytes;
     bool force; /* an error where the algorithm does not serve the call */
 } rules_rule_t;
@@ -48,12 +49,17 @@ void rules_destroy(const weft_host_t *host, rules_t *rules);
 weft_status_t rules_check(const weft_host_t *host, const rules_t *rules, const char *const *algos,
                           uint32_t count);
 
-/* Finds the rules for a call whose algorithm is among the candidates, or that force it. Returns 1
- * and found[0] for the first that holds; 2 where the call lies in a gap, with the nearest rule below
+/* Returns whether a rule's algorithm serves the call as the rule says. */
+typedef bool (*rules_serves_fn_t)(const void *arg, const rules_rule_t *rule);
+
+/* Finds the rules for a call that serve it, or that force their algorithm. Returns 1 and found[0] for
+ * the first that holds; 2 where the call lies in a gap, with the nearest rule below
  * it and the nearest above; 0: none. */
-uint32_t rules_find(const rules_t *rules, const weft_tuner_call_t *call,
-                    const weft_tuner_candidate_t *candidates, uint32_t count,
-                    const rules_rule_t *found[2]);
+uint32_t rules_find(const rules_t *rules, const weft_tuner_call_t *call, rules_serves_fn_t serves,
+                    const void *arg, const rules_rule_t *found[2]);
+
+/* Returns "ll128" for WEFT_TUNER_PROTOCOL_LL128, and so on; "" for BEST. */
+const char *rules_protocol_text(uint32_t protocol);
 
 /* True if a candidate has the rule's algorithm and parameters. */
 bool rules_is_offered(const rules_rule_t *rule, const weft_tuner_candidate_t *candidates,

@@ -32,6 +32,7 @@ typedef struct tuner_wanted {
     const tuner_spec_t *specs[2]; /* NULL twice: any, as configured */
     uint32_t slices, channels;    /* 0: any */
     uint64_t slice_bytes;         /* 0: any */
+    uint32_t protocol;            /* WEFT_TUNER_PROTOCOL_* */
 } tuner_wanted_t;
 
 /* The least time found, and where. */
@@ -41,6 +42,7 @@ typedef struct tuner_best {
     uint32_t slices;
     uint64_t slice_bytes;
     uint32_t channels;
+    uint32_t protocol;
 } tuner_best_t;
 
 /* One evaluation of the model: which candidate, by which function. */
@@ -64,8 +66,9 @@ static const weft_option_t tuner_options[] = {
      .type = WEFT_OPT_STRING,
      .offset = offsetof(tuner_config_t, rule),
      .value = "",
-     .help = "what serves some calls, once per rule: COLLECTIVE [bytes=64K..1M] [ranks=] [hosts=] "
-             "[memory=] [dtype=]: ALGORITHM [slices=] [slice_bytes=] [channels=] [force]",
+     .help =
+         "what serves some calls, once per rule: COLLECTIVE [bytes=64K..1M] [ranks=] [hosts=] "
+         "[memory=] [dtype=]: ALGORITHM [slices=] [slice_bytes=] [channels=] [protocol=] [force]",
      .flags = WEFT_OPTION_LIST},
     {.name = NULL},
 };
@@ -76,8 +79,12 @@ static void tuner_try(const tuner_search_t *search, uint32_t slices, uint64_t sl
 {
     double seconds = search->cost(search->call, &search->candidate, slices, slice_bytes);
     if (seconds >= 0 && seconds < best->seconds) {
-        *best =
-            (tuner_best_t){seconds, search->index, slices, slice_bytes, search->candidate.channels};
+        *best = (tuner_best_t){seconds,
+                               search->index,
+                               slices,
+                               slice_bytes,
+                               search->candidate.channels,
+                               search->wanted->protocol};
     }
 }
 
@@ -135,14 +142,17 @@ static void tuner_size_text(uint64_t bytes, char *text, size_t size)
 static void tuner_explain(const weft_tuner_candidate_t *candidates, const tuner_best_t *best,
                           const tuner_best_t *next, const char *why, weft_tuner_choice_t *choice)
 {
+    const char *travel = rules_protocol_text(best->protocol);
     const weft_tuner_candidate_t *other = &candidates[next->index];
     char slice[32];
     size_t used;
     int n;
 
     tuner_size_text(best->slice_bytes, slice, sizeof slice);
-    n = snprintf(choice->reason, sizeof choice->reason, "%smodelled %.1f us with %u × %s slice%s",
-                 why, best->seconds * 1e6, best->slices, slice, best->slices == 1 ? "" : "s");
+    n = snprintf(choice->reason, sizeof choice->reason,
+                 "%smodelled %.1f us with %u × %s slice%s%s%s", why, best->seconds * 1e6,
+                 best->slices, slice, best->slices == 1 ? "" : "s", travel[0] != '\0' ? " by " : "",
+                 travel);
     used = n < 0 ? 0 : (size_t)n;
     if (used < sizeof choice->reason && next->seconds < INFINITY) {
         snprintf(choice->reason + used, sizeof choice->reason - used, "; next %s%s%s %.1f us",
@@ -173,8 +183,11 @@ static tuner_best_t tuner_search(const tuner_question_t *q, const tuner_wanted_t
                                  uint32_t without)
 {
     tuner_best_t best = {.seconds = INFINITY};
+    weft_tuner_call_t call = *q->call; /* which may be longer, of a newer core */
+    call.size = call.size < sizeof call ? call.size : sizeof call;
+    call.protocol = wanted->protocol;
     for (uint32_t i = 0; i < q->count; i++) {
-        tuner_search_t search = {q->call, q->candidates[i], i, q->cost, wanted};
+        tuner_search_t search = {&call, q->candidates[i], i, q->cost, wanted};
         if (i == without || !tuner_is_wanted(wanted, &q->candidates[i])) {
             continue;
         }
@@ -188,12 +201,56 @@ static tuner_best_t tuner_search(const tuner_question_t *q, const tuner_wanted_t
     return best;
 }
 
+static tuner_wanted_t tuner_wanted_of(const rules_rule_t *rule)
+{
+    return (tuner_wanted_t){.specs = {&rule->wanted, NULL},
+                            .slices = rule->slices,
+                            .channels = rule->channels,
+                            .slice_bytes = rule->slice_bytes,
+                            .protocol = rule->protocol};
+}
+
+/* Only what names a protocol may be offered and not serve: these slices may not travel by it. */
+static bool tuner_rule_serves(const void *arg, const rules_rule_t *rule)
+{
+    const tuner_question_t *q = arg;
+    const tuner_wanted_t wanted = tuner_wanted_of(rule);
+    return rules_is_offered(rule, q->candidates, q->count) &&
+           (rule->protocol == WEFT_TUNER_PROTOCOL_BEST ||
+            tuner_search(q, &wanted, WEFT_TUNER_NONE).seconds < INFINITY);
+}
+
+/* A forced protocol that the path has not, with those that it has. */
+static weft_status_t tuner_refuse_protocol(const weft_tuner_t *tuner, const rules_rule_t *rule,
+                                           const tuner_question_t *q)
+{
+    char names[64] = "";
+    size_t at = 0;
+    tuner_wanted_t wanted = tuner_wanted_of(rule);
+    for (uint32_t p = 1; p <= WEFT_TUNER_PROTOCOL_WHOLE && at < sizeof names; p++) {
+        wanted.protocol = p;
+        if (tuner_search(q, &wanted, WEFT_TUNER_NONE).seconds < INFINITY) {
+            int n = snprintf(names + at, sizeof names - at, "%s%s", at > 0 ? ", " : "",
+                             rules_protocol_text(p));
+            at += n > 0 ? (size_t)n : 0;
+        }
+    }
+    return tuner->host->set_error(
+        tuner->host, WEFT_ERR_UNSUPPORTED, 0,
+        "%.200s: protocol %s does not serve this %s of %llu bytes on %u ranks; possible are %s",
+        rule->text, rules_protocol_text(rule->protocol), weft_algo_coll_text(q->call->coll),
+        (unsigned long long)q->call->bytes, q->call->nranks, names);
+}
+
 /* A forced algorithm that does not serve is an error that lists those which do. */
 static weft_status_t tuner_refuse_force(const weft_tuner_t *tuner, const rules_rule_t *rule,
                                         const tuner_question_t *q)
 {
     char names[256] = "";
     size_t at = 0;
+    if (rules_is_offered(rule, q->candidates, q->count)) {
+        return tuner_refuse_protocol(tuner, rule, q);
+    }
     for (uint32_t i = 0; i < q->count && at < sizeof names; i++) {
         int n = snprintf(names + at, sizeof names - at, "%s%s", i > 0 ? ", " : "",
                          q->candidates[i].algo);
@@ -211,20 +268,18 @@ static weft_status_t tuner_by_rules(const weft_tuner_t *tuner, const tuner_quest
 {
     const rules_rule_t *found[2] = {NULL, NULL};
     tuner_wanted_t wanted = {.specs = {NULL, NULL}};
-    uint32_t n = rules_find(&tuner->rules, q->call, q->candidates, q->count, found);
+    uint32_t n = rules_find(&tuner->rules, q->call, tuner_rule_serves, q, found);
     if (n == 0) {
         return WEFT_OK;
     }
-    if (n == 1 && !rules_is_offered(found[0], q->candidates, q->count)) {
+    if (n == 1 && !tuner_rule_serves(q, found[0])) {
         return tuner_refuse_force(tuner, found[0], q);
     }
-    wanted.specs[0] = &found[0]->wanted;
     if (n == 2) {
+        wanted.specs[0] = &found[0]->wanted;
         wanted.specs[1] = &found[1]->wanted;
     } else {
-        wanted.slices = found[0]->slices;
-        wanted.slice_bytes = found[0]->slice_bytes;
-        wanted.channels = found[0]->channels;
+        wanted = tuner_wanted_of(found[0]);
     }
     *best = tuner_search(q, &wanted, WEFT_TUNER_NONE);
     if (best->seconds < INFINITY && WEFT_HAS(choice, weft_tuner_choice_t, rule)) {
@@ -260,6 +315,9 @@ static void tuner_answer(const tuner_question_t *q, const tuner_best_t *best, co
     choice_p->index = best->index;
     choice_p->slices = best->slices;
     choice_p->slice_bytes = best->slice_bytes;
+    if (choice_p->size >= offsetof(weft_tuner_choice_t, reserved)) {
+        choice_p->protocol = best->protocol;
+    }
     if (WEFT_HAS(choice_p, weft_tuner_choice_t, rule)) {
         choice_p->channels = best->channels;
         choice_p->next = next.seconds < INFINITY ? next.index : WEFT_TUNER_NONE;

@@ -402,7 +402,7 @@ FIELD(weft_tuner_call_t, slot_bytes, 48);
 FIELD(weft_tuner_call_t, slots, 56);
 FIELD(weft_tuner_call_t, memory, 60);
 FIELD(weft_tuner_call_t, channels, 64);
-FIELD(weft_tuner_call_t, reserved, 68);
+FIELD(weft_tuner_call_t, protocol, 68);
 
 SIZE(weft_tuner_candidate_t, 48);
 FIELD(weft_tuner_candidate_t, size, 0);
@@ -413,7 +413,7 @@ FIELD(weft_tuner_candidate_t, steps, 28);
 FIELD(weft_tuner_candidate_t, core, 32);
 FIELD(weft_tuner_candidate_t, channels, 40);
 
-SIZE(weft_tuner_choice_t, 360);
+SIZE(weft_tuner_choice_t, 368);
 FIELD(weft_tuner_choice_t, size, 0);
 FIELD(weft_tuner_choice_t, index, 8);
 FIELD(weft_tuner_choice_t, slices, 12);
@@ -423,6 +423,7 @@ FIELD(weft_tuner_choice_t, channels, 184);
 FIELD(weft_tuner_choice_t, next, 188);
 FIELD(weft_tuner_choice_t, next_seconds, 192);
 FIELD(weft_tuner_choice_t, rule, 200);
+FIELD(weft_tuner_choice_t, protocol, 360);
 
 SIZE(weft_tuner_ops_t, 48);
 FIELD(weft_tuner_ops_t, size, 0);

@@ -21,11 +21,18 @@ enum { RANKS_MAX = 8, BYTES = 256 << 10, CHANNELS = 3 };
 #define COMMON                                                                                     \
     "core.net=net-shm", "core.kernel=kernel-cuda", ("kernel-cuda.path=" WEFT_KERNEL_CUDA_FILE),    \
         "exec.wait=sleep", "exec.slots=8", "plan.channel_bytes=64", "exec.op_timeout=20s"
-enum { ONE_SHOT, TWO_SHOT, LONG };
-static const char *const settings[3][10] = {
+enum { ONE_SHOT, TWO_SHOT, LONG, BY_WORDS, BY_LINES, BY_SLOTS, BY_WHOLE };
+static const char *const settings[][10] = {
     {COMMON, "exec.slot_bytes=4K", "plan.channels=3", "core.algo=algo-flat"},
     {COMMON, "exec.slot_bytes=4K", "plan.channels=3", "core.algo=algo-direct"},
-    {COMMON, "exec.slot_bytes=1M", "plan.channels=1", "core.algo=algo-direct"}};
+    {COMMON, "exec.slot_bytes=1M", "plan.channels=1", "core.algo=algo-direct"},
+    {COMMON, "plan.channels=3", "core.algo=algo-flat",
+     "tuner.rule=any: algo-flat protocol=ll force"},
+    {COMMON, "plan.channels=3", "core.algo=algo-flat",
+     "tuner.rule=any: algo-flat protocol=ll128 force"},
+    {COMMON, "plan.channels=3", "core.algo=algo-flat",
+     "tuner.rule=any: algo-flat protocol=simple force"},
+    {COMMON, "plan.channels=3", "core.algo=algo-flat", "tuner.rule=any: algo-flat protocol=whole"}};
 
 static pthread_barrier_t barrier;
 
@@ -239,6 +246,35 @@ static void what_a_call_takes_does_not_depend_on_its_length(void **state)
     for (int algo = ONE_SHOT; algo <= TWO_SHOT; algo++) {
         for (uint32_t n = 2; n <= RANKS_MAX; n += 3) {
             assert_int_equal(run_with(algo, n, NULL, count_all, &algo), 0);
+        }
+    }
+    fake_cuda.counts = false;
+}
+
+/* A rule that names a protocol is what blocks do, beside windows: only the end of a block needs a fence
+ * among flagged units, each slice through slots, none of many in a whole run. */
+static int count_by(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    const int how = *(const int *)arg;
+    const uint32_t blocks = n * CHANNELS, once = blocks * (2 * (n - 1) + 1);
+    desk_t d;
+    int wrong = desk_open(&d, comm, rank, n);
+    for (uint32_t count = 20000; count <= 60000 && wrong == 0; count += 40000) {
+        const counts_t c = count_call(&d, count, false);
+        NEED(how == BY_WHOLE ? c.tells == once : c.tells >= once);
+        NEED(how == BY_WORDS || how == BY_LINES ? c.fences == blocks : c.fences >= 4 * blocks);
+        NEED(how != BY_WORDS || c.tells >= 2 * blocks * (count * 4 / CHANNELS / 8192));
+    }
+    return wrong + desk_close(&d);
+}
+
+static void a_rule_says_by_which_protocol(void **state)
+{
+    (void)state;
+    fake_cuda.counts = true;
+    for (int how = BY_WORDS; how <= BY_WHOLE; how++) {
+        if (run_with(how, 2, NULL, count_by, &how) != 0) {
+            fail_msg("%s", settings[how][9]);
         }
     }
     fake_cuda.counts = false;
@@ -561,6 +597,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_bits_are_those_of_slices),
         cmocka_unit_test(what_a_call_takes_does_not_depend_on_its_length),
+        cmocka_unit_test(a_rule_says_by_which_protocol),
         cmocka_unit_test(all_run_in_slices_if_one_has_to),
         cmocka_unit_test(greetings_that_refuse_have_no_fence),
         cmocka_unit_test(one_rank_can_switch_it_off),

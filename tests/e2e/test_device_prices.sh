@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What plans cost between devices: `weft plan` and `weft sim --path` beside `weft why`. Over the CUDA runtime of threads.
+# What plans cost between devices: `weft plan` and `weft sim --path` beside `weft why`, and rules that name a
+# protocol. Over the CUDA runtime of threads.
 . "$(dirname "$0")/common.sh"
 
 fake=$build/lib/weft-test/kernel-cuda-fake.so
@@ -82,3 +83,24 @@ if [ -e "$build/lib/weft/kernel-cuda.so" ] && ! ldconfig -p 2>/dev/null | grep -
     says out 'kernel-cuda direct, 3\.5 us .*; presumed, no device was asked$'
     says out ' by ll$'
 fi
+
+# Rules: weft why says which one decided.
+for protocol in ll ll128 simple; do
+    expect 0 "$weft" why all_reduce -P 2 -b 64K -e 64K --json "${cuda[@]}" \
+        --set "tuner.rule=any: algo-ring protocol=$protocol"
+    [ "$(field out protocol)" = $protocol ] || die "not by $protocol"
+    says out "\"decided_by\": \"--set any: algo-ring protocol=$protocol\""
+done
+expect 0 "$weft" why all_reduce -P 2 -b 16 -e 16 --json "${cuda[@]}" --set "tuner.rule=any: algo-ring protocol=simple"
+[ "$(field out protocol)" = header ] || die "what fits a header is in it"
+# A setting of a rank's kernel is stronger: the protocol is not there, and the rule is passed over.
+forced=(--set kernel-cuda.protocol=simple)
+expect 0 "$weft" why all_reduce -P 2 -b 64K -e 64K --json "${cuda[@]}" "${forced[@]}" --set "tuner.rule=any: algo-ring protocol=ll128"
+[ "$(field out protocol)" = simple ] || die "not by simple"
+says out '"decided_by": "model"'
+expect 3 "$weft" why all_reduce -P 2 -b 64K -e 64K "${cuda[@]}" "${forced[@]}" --set "tuner.rule=any: algo-ring protocol=ll128 force"
+says err 'protocol ll128 does not serve this all_reduce of 65536 bytes on 2 ranks; possible are simple'
+expect 3 "$weft" why all_reduce -P 2 --set "tuner.rule=any: algo-ring protocol=ll force"
+says err 'protocol ll does not serve .*possible are simple'
+expect 3 "$weft" why all_reduce -P 2 --set "tuner.rule=any: algo-ring protocol=nvls"
+says err 'unknown value "nvls"; there are simple, ll, ll128, whole|did you mean'

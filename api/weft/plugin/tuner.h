@@ -30,11 +30,19 @@ typedef struct weft_tuner_call {
     uint32_t slots;      /* FIFO depth; a chunk must have fewer slices */
     uint32_t memory;     /* where the buffers are: WEFT_TUNER_MEMORY_* */
     uint32_t channels;   /* most that the call may have; since 2.1 */
-    uint32_t reserved;   /* 0 */
+    uint32_t protocol;   /* one WEFT_TUNER_PROTOCOL_*; since 2.3 */
 } weft_tuner_call_t;
 
 #define WEFT_TUNER_MEMORY_HOST 0u
 #define WEFT_TUNER_MEMORY_DEVICE 1u
+
+/* How slices travel between the devices of a host: weft_kernel_protocol_t, and one more. What fits
+ * a header travels in it, whatever is wanted. */
+#define WEFT_TUNER_PROTOCOL_BEST 0u /* what costs least */
+#define WEFT_TUNER_PROTOCOL_SIMPLE 1u
+#define WEFT_TUNER_PROTOCOL_LL 2u
+#define WEFT_TUNER_PROTOCOL_LL128 3u
+#define WEFT_TUNER_PROTOCOL_WHOLE 4u
 
 /* One way to run the call. */
 typedef struct weft_tuner_candidate {
@@ -60,13 +68,17 @@ typedef struct weft_tuner_choice {
     double next_seconds; /* modelled time of the second best */
     char rule[160];      /* the rule that decided and where it stands, "weft.ini:12: …"; "": the
                            * model did */
+    uint32_t protocol; /* as in the call; the core sets it to WEFT_TUNER_PROTOCOL_BEST before the
+                        * call; since 2.3 */
+    uint32_t reserved;
 } weft_tuner_choice_t;
 
 #define WEFT_TUNER_NONE UINT32_MAX
 
 /* Returns the modelled time in seconds of the call with this candidate and these slices. It is the
  * alpha-beta-gamma model of the core over the transports in use. The tuner may change `channels` in
- * a copy of the candidate.
+ * a copy of the candidate, and `protocol` in a copy of the call: INFINITY where these slices cannot
+ * travel by it.
  * Blocking: no. Thread: [any]. */
 typedef double (*weft_tuner_cost_fn_t)(const weft_tuner_call_t *call,
                                        const weft_tuner_candidate_t *candidate, uint32_t slices,

@@ -2,6 +2,7 @@
  *
  * The tuner's own promises: least modelled time, first of equals, whole chunks for small messages, and
  * the option `prefer`. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -257,6 +258,9 @@ static void a_wrong_rule_is_told_with_its_place_and_the_nearest_word(void **stat
         {"rule=a.ini:7\tall_reduce: algo-ring slces=2\n", "did you mean slices?"},
         {"rule=a.ini:7\tall_reduce: algo-ring slices=0\n", "slices=0"},
         {"rule=a.ini:7\tall_reduce: algo-ring slice_bytes=100\n", "multiple of 64"},
+        {"rule=a.ini:7\tall_reduce: algo-ring protocol=l128\n", "did you mean ll128?"},
+        {"rule=a.ini:7\tall_reduce: algo-ring protocol=nvls9999\n",
+         "there are simple, ll, ll128, whole"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
@@ -336,6 +340,69 @@ static void only_who_asks_for_parameters_gets_them(void **state)
     }
 }
 
+/* Devices with words up to 8 KiB, slots, and nothing else. */
+static double words_are_short(const weft_tuner_call_t *call,
+                              const weft_tuner_candidate_t *candidate, uint32_t slices,
+                              uint64_t slice_bytes)
+{
+    double seconds = ring_likes_two_slices(call, candidate, slices, slice_bytes);
+    return call->protocol == WEFT_TUNER_PROTOCOL_LL ? (slice_bytes <= 8192 ? seconds : INFINITY)
+           : call->protocol <= WEFT_TUNER_PROTOCOL_SIMPLE ? seconds
+                                                          : INFINITY;
+}
+
+static weft_status_t on_devices(const char *setting, weft_tuner_choice_t *choice, char error[512])
+{
+    weft_tuner_call_t call = call_of(1 << 20);
+    *choice = (weft_tuner_choice_t){.size = sizeof *choice, .next = WEFT_TUNER_NONE};
+    return choose(setting, &call, words_are_short, choice, error);
+}
+
+static void a_rule_names_a_protocol(void **state)
+{
+    weft_tuner_choice_t choice;
+    char error[512];
+    (void)state;
+    assert_int_equal(on_devices("rule=a.ini:1\tany: algo-ring\n", &choice, error), WEFT_OK);
+    assert_int_equal(choice.protocol, WEFT_TUNER_PROTOCOL_BEST);
+    assert_int_equal(choice.slice_bytes, 16384);
+    assert_int_equal(on_devices("rule=a.ini:1\tany: algo-ring protocol=ll\n", &choice, error),
+                     WEFT_OK);
+    assert_int_equal(choice.protocol, WEFT_TUNER_PROTOCOL_LL);
+    assert_true(choice.slice_bytes <= 8192);
+    assert_non_null(strstr(choice.rule, "protocol=ll"));
+    assert_non_null(strstr(choice.reason, " by ll"));
+    assert_int_equal(on_devices("rule=a.ini:1\tany: algo-ring protocol=simple\n", &choice, error),
+                     WEFT_OK);
+    assert_int_equal(choice.protocol, WEFT_TUNER_PROTOCOL_SIMPLE);
+}
+
+static void a_protocol_that_does_not_serve_is_passed_over_unless_forced(void **state)
+{
+    weft_tuner_choice_t choice;
+    char error[512];
+    (void)state;
+    assert_int_equal(on_devices("rule=a.ini:1\tany: algo-ring protocol=ll128\n"
+                                "a.ini:2\tany: algo-flat protocol=simple\n",
+                                &choice, error),
+                     WEFT_OK);
+    assert_string_equal(candidates[choice.index].algo, "algo-flat");
+    assert_int_equal(choice.protocol, WEFT_TUNER_PROTOCOL_SIMPLE);
+    assert_int_equal(on_devices("rule=a.ini:1\tany: algo-ring protocol=ll128\n", &choice, error),
+                     WEFT_OK);
+    assert_int_equal(choice.protocol, WEFT_TUNER_PROTOCOL_BEST);
+    assert_string_equal(choice.rule, "");
+    assert_int_equal(
+        on_devices("rule=a.ini:1\tany: algo-ring protocol=ll128 force\n", &choice, error),
+        WEFT_ERR_UNSUPPORTED);
+    assert_non_null(strstr(error, "a.ini:1"));
+    assert_non_null(strstr(error, "protocol ll128 does not serve"));
+    assert_non_null(strstr(error, "possible are simple, ll"));
+    assert_int_equal(on_devices("rule=a.ini:1\tany: algo-ring protocol=ll slice_bytes=16K force\n",
+                                &choice, error),
+                     WEFT_ERR_UNSUPPORTED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -353,6 +420,8 @@ int main(void)
         cmocka_unit_test(fewer_than_two_slots_are_refused),
         cmocka_unit_test(what_rules_and_preferences_name_with_parameters_are_variants),
         cmocka_unit_test(only_who_asks_for_parameters_gets_them),
+        cmocka_unit_test(a_rule_names_a_protocol),
+        cmocka_unit_test(a_protocol_that_does_not_serve_is_passed_over_unless_forced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -224,6 +224,7 @@ void fake_memory_count(int what, const void *word)
     if (what != FAKE_READ) {
         atomic_fetch_add(what == FAKE_GLANCE ? &fake_cuda.glances
                          : what == FAKE_NOTE ? &fake_cuda.notes
+                         : what == FAKE_HOLD ? &fake_cuda.holds
                                              : &fake_cuda.tells,
                          1);
         return;

@@ -167,6 +167,31 @@ static void flagged_slices_have_no_fence(void **state)
     assert_true(fences_of("kernel-cuda.protocol=simple", COUNT) >= ends + SLICES);
 }
 
+static uint32_t holds_of(const char *rule)
+{
+    ranks_job_t job = job_of(2, NULL, sum_large);
+    const char *all[SETTINGS + MORE];
+    uint32_t count = COUNT;
+    job.arg = &count;
+    atomic_store(&fake_cuda.holds, 0);
+    fake_cuda.counts = true;
+    assert_int_equal(ranks_run_threads(with(&job, all, rule)), 0);
+    fake_cuda.counts = false;
+    return atomic_load(&fake_cuda.holds);
+}
+
+/* A slice of a chunk is told while the next one is copied, if that is there. The last one of a chunk is told at
+ * once, and so is one that needs no fence. */
+static void slices_through_slots_are_told_while_the_next_one_is_copied(void **state)
+{
+    (void)state;
+    const uint32_t most = 2 * 2 * SLICES; /* sent and received by two ranks */
+    const uint32_t held = holds_of("tuner.rule=any: algo-flat slices=3 protocol=simple force");
+    assert_true(held > 0 && held <= most);
+    assert_int_equal(holds_of("tuner.rule=any: algo-flat slices=1 protocol=simple force"), 0);
+    assert_int_equal(holds_of("tuner.rule=any: algo-flat slices=3 protocol=ll force"), 0);
+}
+
 /* One rank that allows slots only is enough, as are figures by which they cost least. */
 static void the_protocol_is_that_of_all_ranks_and_of_the_figures(void **state)
 {
@@ -271,6 +296,7 @@ int main(void)
         cmocka_unit_test(between_devices_no_slice_is_read_from_the_host),
         cmocka_unit_test(slots_of_the_host_are_read_there),
         cmocka_unit_test(flagged_slices_have_no_fence),
+        cmocka_unit_test(slices_through_slots_are_told_while_the_next_one_is_copied),
         cmocka_unit_test(the_protocol_is_that_of_all_ranks_and_of_the_figures),
         cmocka_unit_test(hosts_and_devices_take_turns_at_both_ends),
     };

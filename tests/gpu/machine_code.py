@@ -124,7 +124,7 @@ def measured(architecture, used, found):
         shared -= RESERVED if shared and architecture != "sm_80" else 0
         mine = [one for name, lines in found.items() for one in lines
                 if (name == "cuda_host_wait") == (kernel == "cuda_host_wait")]
-        slice_of = found["lanes_slice"] if kernel == "cuda_grid" else mine
+        slice_of = found["lanes_slice"] + found["lanes_publish"] if kernel == "cuda_grid" else mine
         row = [registers, stack, count(mine, r"^(LDL|STL)"), shared,
                blocks_of(architecture, threads, registers, shared)]
         if kernel == "cuda_grid":

@@ -99,7 +99,7 @@ class MachineCode(unittest.TestCase):
         """Eight words of a header, and all parts of payloads: 16 bytes each, data and flag."""
         for architecture, _, found in self.each():
             load, store = (rf"^{code}\S*\.128\.STRONG\.SYS" for code in ("LD", "ST"))
-            wanted = (("lanes_header_load", load, 8), ("lanes_slice", store, 8),
+            wanted = (("lanes_header_load", load, 8), ("lanes_publish", store, 8),
                       ("lanes_pack", store, 2), ("lanes_unpack", load, 2))
             for name, pattern, times in wanted:
                 self.assertGreaterEqual(machine_code.count(found[name], pattern), times,

@@ -290,6 +290,7 @@ static WEFT_DEVICE_CALL void lanes_begin(lanes_block_t *b, const lanes_run_t *ru
     b->at_bar = 0;
     b->found = 0;
     b->whole = 0;
+    b->held.told = 0;
     b->inlined = WEFT_FIFO_INLINE;
     b->transits.stopped = 0;
     b->idle.ticks = 0;

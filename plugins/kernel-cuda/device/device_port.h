@@ -18,16 +18,27 @@ static WEFT_DEVICE uint64_t *lanes_word(uint8_t *line, uint64_t offset)
     return (uint64_t *)(void *)(line + offset);
 }
 
-/* The header of the next slice in `fifo`. */
-static WEFT_DEVICE uint8_t *lanes_port_header(const lanes_port_t *port)
+/* The header of a slice in `fifo`. */
+static WEFT_DEVICE uint8_t *lanes_port_header_of(const lanes_port_t *port, uint64_t slice)
 {
-    return port->fifo + WEFT_FIFO_HEADERS + (port->next & port->mask) * WEFT_FIFO_HEADER_BYTES;
+    return port->fifo + WEFT_FIFO_HEADERS + (slice & port->mask) * WEFT_FIFO_HEADER_BYTES;
 }
 
 /* The flagged one. */
+static WEFT_DEVICE uint64_t *lanes_port_flagged_of(const lanes_port_t *port, uint64_t slice)
+{
+    return lanes_word(port->headers, (slice & port->mask) * WEFT_FIFO_FLAGGED_HEADER_BYTES);
+}
+
+/* Those of the next slice. */
+static WEFT_DEVICE uint8_t *lanes_port_header(const lanes_port_t *port)
+{
+    return lanes_port_header_of(port, port->next);
+}
+
 static WEFT_DEVICE uint64_t *lanes_port_flagged(const lanes_port_t *port)
 {
-    return lanes_word(port->headers, (port->next & port->mask) * WEFT_FIFO_FLAGGED_HEADER_BYTES);
+    return lanes_port_flagged_of(port, port->next);
 }
 
 /* Returns whether a look in vain at the words of devices is followed by one at those of hosts. Rarely:

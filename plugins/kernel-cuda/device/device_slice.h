@@ -12,6 +12,7 @@
 #include "device_combine.h"
 #include "device_flagged.h"
 #include "device_port.h"
+#include "device_tell.h"
 #include "device_zero_copy.h"
 #include "moves.h"
 #include "platform.h"
@@ -68,15 +69,6 @@ static WEFT_DEVICE void lanes_take_heads(lanes_block_t *b, const lanes_member_t 
             head[1] = device_read64(&words[1]);
         }
     }
-}
-
-static WEFT_DEVICE uint64_t lanes_signature(const lanes_run_t *run, const lanes_member_t *m,
-                                            uint32_t word)
-{
-    if (run->program.messages != 0) {
-        return m->signature[word];
-    }
-    return word == 1 && run->program.pairs ? m->count : run->signature[word];
 }
 
 static WEFT_DEVICE int lanes_signatures_match(lanes_block_t *b, const lanes_run_t *run,
@@ -339,6 +331,10 @@ static WEFT_DEVICE void lanes_combine_slots(lanes_block_t *b, const lanes_run_t 
         return;
     }
     device_barrier(); /* followers: see lanes_follow() */
+    if (b->held.told != 0) {
+        DEVICE_COUNT(HOLD, b);
+        lanes_publish(b, run, m); /* the slice before, while they copy this one */
+    }
     lanes_share(b, run, device_leader_copies());
 }
 
@@ -373,115 +369,6 @@ static WEFT_DEVICE void lanes_combine_inline(lanes_block_t *b, const lanes_run_t
     }
 }
 
-/* Stores the flagged header of a slice, behind its payload. */
-static WEFT_DEVICE void lanes_tell_flagged(const lanes_block_t *b, const lanes_run_t *run,
-                                           const lanes_member_t *m, uint32_t i, uint64_t bytes)
-{
-    const lanes_port_t *port = m->port[i];
-    uint64_t head[WEFT_FIFO_FLAGGED_HEADER_WORDS];
-    for (uint32_t w = 0; w < WEFT_FIFO_FLAGGED_HEADER_SIGNATURE; w++) {
-        head[w] = b->inline_out[w];
-    }
-    if (bytes > b->inlined) {
-        head[0] = b->zero_copy[i].window;
-        head[1] = b->zero_copy[i].offset;
-        head[2] = head[3] = 0; /* of hosts, which offer memory there */
-    }
-    for (uint32_t w = 0; w < WEFT_FIFO_SIGNATURE_WORDS; w++) {
-        head[WEFT_FIFO_FLAGGED_HEADER_SIGNATURE + w] = lanes_signature(run, m, w);
-    }
-    head[WEFT_FIFO_FLAGGED_HEADER_FORM] = bytes << WEFT_FIFO_FORM_BITS | b->form[i];
-    lanes_header_store(lanes_port_flagged(port), port->next + 1, head);
-}
-
-/* Writes the signature of a slice. */
-static WEFT_DEVICE void lanes_sign(const lanes_block_t *b, const lanes_run_t *run,
-                                   const lanes_member_t *m, uint32_t i, uint64_t bytes)
-{
-    const lanes_port_t *port = m->port[i];
-    const lanes_zero_copy_t *at = &b->zero_copy[i];
-    uint64_t *signature = lanes_port_signature(port);
-    for (uint32_t w = 0; w < WEFT_FIFO_SIGNATURE_WORDS; w++) {
-        signature[w] = lanes_signature(run, m, w);
-    }
-    if (port->gpudirect) {
-        signature[WEFT_FIFO_SIGNATURE_WORDS] = bytes;
-    }
-    if (port->lengths != NULL) {
-        port->lengths[port->next & port->mask] = (uint32_t)bytes;
-    } else if (bytes > b->inlined) {
-        uint64_t *words = lanes_word(lanes_port_header(port), WEFT_FIFO_ZERO_COPY_WINDOW);
-        words[0] = at->window;
-        words[1] = at->offset;
-    }
-}
-
-/* Returns whether the peer of port i is told that a slice is there or released. In a whole run the
- * greeting has told the first slice, and all are released at the end. */
-static WEFT_DEVICE uint32_t lanes_tells(const lanes_block_t *b, const lanes_member_t *m, uint32_t i)
-{
-    const lanes_port_t *port = m->port[i];
-    return port != NULL && (b->whole == 0 || (port->sends != 0 && port->greets == 0));
-}
-
-/* Returns whether it is told behind a fence: the slice is neither in a flagged header nor in flagged
- * units. */
-static WEFT_DEVICE uint32_t lanes_tells_behind(const lanes_block_t *b, const lanes_member_t *m,
-                                               uint32_t i, uint64_t bytes)
-{
-    const lanes_port_t *port = m->port[i];
-    const uint32_t ndst = m->move->ndst;
-    return port->apart == 0 || port->in_fifo != 0 ||
-           lanes_is_plain(b, i < ndst ? b->form[i] : lanes_head_form(b->head[i - ndst]), bytes);
-}
-
-/* Tells the peer of port i of the slice. */
-static WEFT_DEVICE void lanes_tell(const lanes_block_t *b, const lanes_run_t *run,
-                                   const lanes_member_t *m, uint32_t i, uint64_t bytes)
-{
-    const lanes_port_t *port = m->port[i];
-    if (i >= m->move->ndst) {
-        device_publish64(port->released, port->next + 1);
-    } else if (port->apart != 0) {
-        lanes_tell_flagged(b, run, m, i, bytes);
-    } else {
-        device_publish64(lanes_word(lanes_port_header(port), WEFT_FIFO_HEADER_SEQUENCE),
-                         port->next + 1);
-    }
-}
-
-/* Publishes and releases slots after the data is in place. Where one of them needs it, behind one fence
- * of the whole system. */
-static WEFT_DEVICE void lanes_publish(const lanes_block_t *b, const lanes_run_t *run,
-                                      const lanes_member_t *m, uint64_t bytes)
-{
-    uint32_t ndst = m->move->ndst, all = ndst + m->move->nsrc, told = 0, behind = 0;
-    for (uint32_t i = 0; i < all; i++) {
-        if (!lanes_tells(b, m, i)) {
-            continue;
-        }
-        told |= 1u << i;
-        behind |= lanes_tells_behind(b, m, i, bytes);
-        if (i < ndst && m->port[i]->apart == 0) {
-            lanes_sign(b, run, m, i, bytes);
-        }
-    }
-    if (behind != 0) {
-        device_publish_fence();
-    }
-    for (uint32_t i = 0; i < all; i++) {
-        lanes_port_t *port = m->port[i];
-        if (port == NULL) {
-            continue;
-        }
-        if ((told >> i & 1) != 0) {
-            lanes_tell(b, run, m, i, bytes);
-        }
-        port->next++;
-        port->greets = 0;
-    }
-}
-
 static WEFT_DEVICE_CALL uint32_t lanes_slice(lanes_block_t *b, const lanes_run_t *run,
                                              lanes_member_t *m)
 {
@@ -491,11 +378,13 @@ static WEFT_DEVICE_CALL uint32_t lanes_slice(lanes_block_t *b, const lanes_run_t
     b->bytes = bytes;
     int32_t blocker = lanes_blocker(b, run, m, bytes);
     if (blocker >= 0) {
+        lanes_publish(b, run, m);
         b->idle.blocked = blocker;
         return LANES_BLOCKED;
     }
     lanes_take_heads(b, m, bytes);
     if (!lanes_signatures_match(b, run, m) || !lanes_zero_copy_sources(b, run, m, bytes)) {
+        lanes_publish(b, run, m);
         return LANES_MISMATCH;
     }
     lanes_zero_copy_slice(b, run, m, bytes);
@@ -509,9 +398,14 @@ static WEFT_DEVICE_CALL uint32_t lanes_slice(lanes_block_t *b, const lanes_run_t
     if (b->transits.stopped != 0) {
         return LANES_STOPPED;
     }
-    lanes_publish(b, run, m, b->bytes);
+    lanes_publish(b, run, m); /* if no thread had anything to copy */
+    lanes_hold(b, run, m, b->bytes);
     b->moved++;
-    if (++m->slice == run->segmentation.slices) {
+    if (++m->slice < run->segmentation.slices && b->held.behind != 0) {
+        return LANES_COMPLETED; /* told while the next slice of the chunk is copied */
+    }
+    lanes_publish(b, run, m);
+    if (m->slice == run->segmentation.slices) {
         m->done++;
         lanes_next(run, b, m);
     }

@@ -212,6 +212,16 @@ typedef struct lanes_position {
 #define LANES_BENCH_NEAR                                                                           \
     8192u /* bytes of payloads between flagged units and a combination that are */
 
+/* A slice whose data is in place: what the peers of its MOVE are told of it. Slots, and so the numbers of
+ * ports, are already those of the next slice. */
+typedef struct lanes_held {
+    uint32_t told;   /* ports that are told, a bit each; 0: nothing is held */
+    uint32_t behind; /* 1: behind a fence */
+    uint64_t bytes;
+    lanes_zero_copy_t zero_copy[WEFT_MOVE_MAX];
+    uint32_t form[WEFT_MOVE_MAX];
+} lanes_held_t;
+
 /* The memory that the threads of a block share. Aligned to 16. */
 typedef struct lanes_block {
     /* Headers of the sources, laid out as flagged ones are. */
@@ -232,8 +242,9 @@ typedef struct lanes_block {
     uint32_t at_bar;              /* 1: the arrival at a barrier is published */
     uint32_t found;               /* LANES_FOUND_*: by looks at ports since the last fence */
     uint32_t form[WEFT_MOVE_MAX]; /* of what the slice sends, by destination */
-    uint32_t whole;               /* 1: the run is whole */
-    uint32_t inlined;             /* bytes of the largest payload that is in a header */
+    lanes_held_t held;
+    uint32_t whole;   /* 1: the run is whole */
+    uint32_t inlined; /* bytes of the largest payload that is in a header */
     lanes_idle_t idle;
     uint64_t moved; /* slices done in this run */
     uint64_t bytes; /* of the slice under way */

@@ -335,6 +335,7 @@ static weft_status_t links_link_make_ports(weft_links_t *links, weft_link_t *lin
     weft_status_t status;
     if (transport->map != NULL) {
         status = links_link_make_mapped(links, link, connector);
+        links->mapped++;
     } else {
         status = links_link_make_message(links, link, true);
         status = status == WEFT_OK ? links_link_make_message(links, link, false) : status;

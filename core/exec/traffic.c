@@ -22,6 +22,11 @@ bool weft_links_have_messages(const weft_links_t *links)
     return links->messages > 0;
 }
 
+bool weft_links_are_mixed(const weft_links_t *links)
+{
+    return links->messages > 0 && links->mapped > 0;
+}
+
 /* Makes the device see messages that an adapter wrote: they may still be on their way when the
  * completion is here. */
 static weft_status_t traffic_see_messages(const weft_links_t *links,

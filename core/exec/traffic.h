@@ -11,6 +11,8 @@
 /* Returns whether some link carries messages, that is, whether weft_links_poll() has to be
  * called. */
 bool weft_links_have_messages(const weft_links_t *links);
+/* Returns whether some links carry messages and others share memory. */
+bool weft_links_are_mixed(const weft_links_t *links);
 /* Takes completions from all message transports. Returns the transport's failure. */
 weft_status_t weft_links_poll(weft_links_t *links);
 /* Posts slots that had to wait for resources, and steps the proxies. It visits ports with such

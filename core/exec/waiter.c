@@ -44,22 +44,25 @@ void weft_waiter_init(weft_waiter_t *waiter, const weft_exec_settings_t *setting
                                                : "yield, then sleep");
 }
 
-static void waiter_nap(weft_waiter_t *waiter)
+/* Returns how long the next nap takes. */
+static uint64_t waiter_next_nap(weft_waiter_t *waiter)
 {
     uint32_t doubled = waiter->naps++ / NAPS_OF_A_KIND;
     waiter->naps -= doubled > 8;
     uint64_t nap = NAP_NS << doubled;
-    weft_os_sleep_ns(nap < SLEEP_NS ? nap : SLEEP_NS);
+    return nap < SLEEP_NS ? nap : SLEEP_NS;
 }
 
+/* A sleep in one transport does not notice what comes by another. Where links carry messages and
+ * share memory, sleeps are as short as naps. */
 static void waiter_sleep_on(weft_waiter_t *waiter, weft_links_t *links, weft_port_t *blocked)
 {
+    bool mixed = weft_links_are_mixed(links);
+    uint64_t longest = mixed ? waiter_next_nap(waiter) : SLEEP_NS;
     if (blocked != NULL && weft_port_is_mapped(blocked)) {
-        weft_mapped_port_sleep(weft_mapped_port(blocked), SLEEP_NS);
-        return;
-    }
-    if (!weft_links_sleep(links, SLEEP_NS)) {
-        waiter_nap(waiter);
+        weft_mapped_port_sleep(weft_mapped_port(blocked), longest);
+    } else if (!weft_links_sleep(links, longest)) {
+        weft_os_sleep_ns(mixed ? longest : waiter_next_nap(waiter));
     }
 }
 
@@ -108,6 +111,6 @@ void weft_waiter_step(weft_waiter_t *waiter, weft_links_t *links, weft_port_t *b
 void weft_waiter_nap(weft_waiter_t *waiter)
 {
     if (!waiter_stay_awake(waiter, true)) {
-        waiter_nap(waiter);
+        weft_os_sleep_ns(waiter_next_nap(waiter));
     }
 }

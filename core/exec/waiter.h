@@ -21,7 +21,7 @@ typedef struct weft_waiter {
     uint32_t spins;      /* idle steps that spin, unless their time is over before … */
     uint32_t yields;     /* … and that yield before the first sleep */
     uint32_t idle;       /* steps without movement so far */
-    uint32_t naps;       /* of them, naps */
+    uint32_t naps;       /* of them, naps, and sleeps that are as short */
     uint64_t spin_ns;    /* the time that they may take; WEFT_NEVER: any */
     uint64_t began;      /* the spinning, at this time */
     bool oversubscribed; /* more ranks than cores here */
@@ -46,7 +46,8 @@ static inline bool weft_waiter_spins(const weft_waiter_t *waiter)
 }
 
 /* Takes one idle step. Sleeps, if it is time to, on the port `blocked` or on the links, for about a
- * millisecond at most. NULL: no port is known. */
+ * millisecond at most. NULL: no port is known. Where links of both kinds are there, of memory and of
+ * messages, a sleep is as long as a nap: news may come by the other kind. */
 void weft_waiter_step(weft_waiter_t *waiter, weft_links_t *links, weft_port_t *blocked);
 
 /* Takes one idle step of a caller that waits for several things at once: sleeps are naps of 20 µs

@@ -172,6 +172,17 @@ static void a_transport_that_cannot_tell_is_polled(void **state)
     assert_false(weft_links_sleep(&links, LONG));
 }
 
+static void links_of_one_kind_are_not_mixed(void **state)
+{
+    (void)state;
+    links.mapped = 1;
+    assert_false(weft_links_are_mixed(&links));
+    links.messages = 1;
+    assert_true(weft_links_are_mixed(&links));
+    links.mapped = 0;
+    assert_false(weft_links_are_mixed(&links));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -184,6 +195,7 @@ int main(void)
                                         open_links, close_links),
         cmocka_unit_test_setup_teardown(a_transport_that_cannot_tell_is_polled, open_links,
                                         close_links),
+        cmocka_unit_test_setup_teardown(links_of_one_kind_are_not_mixed, open_links, close_links),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,14 +3,42 @@
  * Waiting: how soon a step sleeps, and how long. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
 
+#include "core/exec/link_state.h"
 #include "core/exec/waiter.h"
 #include "core/os/os.h"
 
 #define MANY_RANKS 100000u
+
+/* In place of the sleeps themselves: how long they would last. */
+static uint64_t slept_on_port, slept_on_links;
+
+void weft_mapped_port_sleep(weft_mapped_port_t *mapped, uint64_t timeout_ns)
+{
+    (void)mapped;
+    slept_on_port = timeout_ns;
+}
+
+bool weft_links_have_messages(const weft_links_t *links)
+{
+    return links->messages > 0;
+}
+
+bool weft_links_are_mixed(const weft_links_t *links)
+{
+    return links->messages > 0 && links->mapped > 0;
+}
+
+bool weft_links_sleep(weft_links_t *links, uint64_t timeout_ns)
+{
+    (void)links;
+    slept_on_links = timeout_ns;
+    return true;
+}
 
 /* Steps until one of them sleeps, at most `limit`. */
 static uint32_t steps_before_sleep(weft_waiter_t *waiter, uint32_t limit)
@@ -99,6 +127,41 @@ static void slow_steps_spin_no_longer_than_fast_ones(void **state)
     assert_int_equal(alone.spin_ns, WEFT_NEVER);
 }
 
+/* Lets a waiter that has waited long enough take `sleeps` of them, on the port or on the links. */
+static void sleep_some(weft_waiter_t *waiter, weft_links_t *links, weft_port_t *blocked, int sleeps)
+{
+    weft_waiter_reset(waiter);
+    waiter->idle = waiter->spins + waiter->yields;
+    slept_on_port = slept_on_links = 0;
+    for (int i = 0; i < sleeps; i++) {
+        weft_waiter_step(waiter, links, blocked);
+    }
+}
+
+static void a_sleep_beside_another_transport_is_as_short_as_a_nap(void **state)
+{
+    weft_exec_settings_t settings = {.wait = WEFT_WAIT_SLEEP, .spin = 1e-6};
+    weft_links_t memory = {.mapped = 1}, messages = {.messages = 1},
+                 both = {.mapped = 1, .messages = 1};
+    weft_port_t port = {.kind = WEFT_PORT_MAPPED}, other = {.kind = WEFT_PORT_MESSAGE};
+    weft_waiter_t waiter;
+    (void)state;
+    weft_waiter_init(&waiter, &settings, 1);
+    sleep_some(&waiter, &both, &port, 1);
+    assert_in_range(slept_on_port, 1, WEFT_NS_PER_MS / 10);
+    sleep_some(&waiter, &both, &port, 100);
+    assert_int_equal(slept_on_port, WEFT_NS_PER_MS);
+    sleep_some(&waiter, &both, &other, 1);
+    assert_in_range(slept_on_links, 1, WEFT_NS_PER_MS / 10);
+    sleep_some(&waiter, &both, NULL, 100);
+    assert_int_equal(slept_on_links, WEFT_NS_PER_MS);
+    /* What a sleep waits for is all that can come. */
+    sleep_some(&waiter, &memory, &port, 1);
+    assert_int_equal(slept_on_port, WEFT_NS_PER_MS);
+    sleep_some(&waiter, &messages, &other, 1);
+    assert_int_equal(slept_on_links, WEFT_NS_PER_MS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -106,6 +169,7 @@ int main(void)
         cmocka_unit_test(naps_grow_to_a_millisecond),
         cmocka_unit_test(a_rank_that_is_to_spin_never_sleeps),
         cmocka_unit_test(slow_steps_spin_no_longer_than_fast_ones),
+        cmocka_unit_test(a_sleep_beside_another_transport_is_as_short_as_a_nap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

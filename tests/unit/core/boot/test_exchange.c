@@ -377,6 +377,72 @@ static void connections_that_break_are_made_again_and_every_frame_is_taken_once(
     }
 }
 
+static void break_parent(const member_t *m)
+{
+    const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
+    (void)connect(m->boot->links[WEFT_TREE_PARENT].fd, &nobody, sizeof nobody);
+}
+
+/* Both children of rank 0 lose their connections. Child 2 asks again for what rank 0 is about to send it,
+ * while rank 0 waits for child 1, to which it sends first. */
+static weft_status_t ask_again_in_advance(member_t *m)
+{
+    weft_status_t status = gather_a_round(m, 0, 1); /* all have joined */
+    if (m->rank > 0) {
+        break_parent(m);
+    }
+    weft_os_sleep_ns(m->rank == 1 ? WEFT_NS_PER_S / 2 : m->rank == 0 ? WEFT_NS_PER_S / 10 : 0);
+    for (uint32_t round = 1; status == WEFT_OK && round < 4; round++) {
+        status = broadcast_a_round(m, round);
+    }
+    return status;
+}
+
+static void what_a_child_asked_for_in_advance_is_sent_once(void **unused)
+{
+    (void)unused;
+    crowd_t crowd;
+    crowd_init(&crowd, 3);
+    crowd.act = ask_again_in_advance;
+    crowd_run(&crowd);
+    assert_all_are_well(&crowd);
+}
+
+/* A frame of the exchange before, which is right in all else. */
+static weft_status_t send_an_old_frame(member_t *m)
+{
+    weft_boot_t *boot = m->boot;
+    weft_tree_record_t *record;
+    extremes_t all = {.count = 1};
+    if (m->rank == 0) {
+        return weft_boot_all_reduce(boot, "a test", &all, sizeof all, combine_extremes);
+    }
+    boot->sequence--;
+    weft_status_t status =
+        weft_tree_record_make(boot, WEFT_FRAME_GATHER, sizeof all, sizeof all, &record);
+    boot->sequence++;
+    if (status != WEFT_OK) {
+        return status;
+    }
+    memcpy(record->payload, &all, sizeof all);
+    boot->links[WEFT_TREE_PARENT].sent = 0; /* else it is known to have been sent */
+    return weft_tree_link_send(boot, &boot->links[WEFT_TREE_PARENT], "a test", record,
+                               weft_os_deadline(10));
+}
+
+static void a_frame_of_another_exchange_is_not_taken(void **unused)
+{
+    (void)unused;
+    crowd_t crowd;
+    crowd_init(&crowd, 2);
+    crowd.act = send_an_old_frame;
+    crowd_run(&crowd);
+    if (crowd.members[0].status != WEFT_ERR_PROTO || crowd.members[0].error.peer != 1) {
+        fail_msg("%s", crowd.members[0].error.text);
+    }
+    assert_non_null(strstr(crowd.members[0].error.text, "bad step number"));
+}
+
 /* As a process that is killed with bytes that it has not read: its connections are reset, and nobody
  * listens. */
 static weft_status_t one_dies_by_reset(member_t *m)
@@ -477,6 +543,8 @@ int main(void)
         cmocka_unit_test(a_rank_that_gives_up_is_named_on_all),
         cmocka_unit_test(a_rank_that_does_not_take_part_is_named_by_all_at_the_deadline),
         cmocka_unit_test(connections_that_break_are_made_again_and_every_frame_is_taken_once),
+        cmocka_unit_test(what_a_child_asked_for_in_advance_is_sent_once),
+        cmocka_unit_test(a_frame_of_another_exchange_is_not_taken),
         cmocka_unit_test(a_rank_that_dies_by_a_reset_is_named_at_once),
         cmocka_unit_test(a_rank_that_has_joined_repeats_what_another_has_lost),
     };

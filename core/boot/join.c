@@ -185,6 +185,7 @@ static weft_status_t join_connect(weft_join_t *join)
         join_learn(boot, &parent);
     }
     weft_auth_label_make(label, WEFT_PURPOSE_TREE, boot->rank);
+    weft_auth_label_add_port(label, boot->listener.port);
     weft_connector_begin(&join->connector, boot->tree_key, label, parent.addrs,
                          weft_join_request_addrs(&parent), boot->until);
     status = join_connect_tree(join);

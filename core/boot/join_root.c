@@ -16,13 +16,15 @@
 #include "core/boot/connector.h"
 #include "core/boot/control_listener.h"
 #include "core/boot/join_notice.h"
+#include "core/boot/root_knock.h"
 #include "core/boot/root_table.h"
 #include "core/os/os.h"
 
 #define JOINERS_FIRST 16
 #define LINGER_NS (10 * WEFT_NS_PER_S)
-#define LOST_NS (WEFT_NS_PER_S / 2)  /* a joiner that was cut off comes again by then */
-#define RESET_NS (2 * WEFT_NS_PER_S) /* keepalive tells it of a reset within a second */
+#define LOST_NS (WEFT_NS_PER_S / 2)    /* a joiner that was cut off comes again by then */
+#define RESET_NS (2 * WEFT_NS_PER_S)   /* keepalive tells it of a reset within a second */
+#define KNOCK_NS (10 * WEFT_NS_PER_MS) /* rhythm of looking at those that are lost */
 #define REGISTER_BYTES (WEFT_WIRE_HEADER + WEFT_WIRE_JOIN_REQUEST)
 #define EVENTS 64
 /* Ranks that are missed before anybody has said how many there are. */
@@ -84,6 +86,7 @@ static void root_seat_found(root_t *root, weft_root_seat_t *seat)
 {
     root->lost -= seat->lost != 0;
     seat->lost = 0;
+    weft_root_knock_end(&seat->knock);
 }
 
 static void root_seat_lose(root_t *root, weft_root_seat_t *seat, bool reset)
@@ -91,6 +94,7 @@ static void root_seat_lose(root_t *root, weft_root_seat_t *seat, bool reset)
     if (seat->lost == 0) {
         seat->lost = weft_os_clock_ns() + (reset ? RESET_NS : LOST_NS);
         root->lost++;
+        seat->knock = weft_root_knock_begin(root->table.tree_key, &seat->request, seat->lost);
     }
 }
 
@@ -438,12 +442,13 @@ static void root_serve_claim(root_t *root, weft_root_seat_t *seat)
 }
 
 /* Those that were cut off and did not come again are dead. One whose process is seen to end is at once: it
- * may have been about to when its connection broke. */
+ * may have been about to when its connection broke. So is one that does not listen any more. */
 static void root_judge_lost(root_t *root, uint64_t now)
 {
     for (uint32_t i = 0; i < root->table.nranks && root->lost > 0; i++) {
         weft_root_seat_t *seat = &root->table.seats[i];
-        if (seat->lost != 0 && (now >= seat->lost || weft_root_has_ended(&root->table, seat))) {
+        if (seat->lost != 0 && (now >= seat->lost || weft_root_has_ended(&root->table, seat) ||
+                                weft_root_knock_refused(&seat->knock))) {
             root_seat_found(root, seat);
             root_seat_died(root, seat);
         }
@@ -486,7 +491,7 @@ static uint64_t root_prepare(root_t *root)
         until = table->own_until;
     }
     if (root->lost > 0) {
-        uint64_t judge = weft_os_clock_ns() + LOST_NS / 4;
+        uint64_t judge = weft_os_clock_ns() + KNOCK_NS;
         until = judge < until ? judge : until;
     }
     uint64_t say = weft_join_notice_log(&root->notice, table, root->welcomed);
@@ -581,6 +586,7 @@ weft_status_t weft_boot_root_start(const weft_boot_settings_t *settings, weft_id
         status = weft_os_watch_open(&root->watch);
     }
     weft_root_table_init(&root->table, root->watch, weft_id_comm(id));
+    weft_id_key(id, WEFT_PURPOSE_TREE, root->table.tree_key);
     for (uint32_t i = 0; i < id->count; i++) {
         id->addrs[i].port = root->listener.port;
     }

@@ -13,8 +13,9 @@
 
 /* A connection that breaks again and again has another cause than a reset on its way. */
 #define RENEWAL_MOST 8
-/* Until the first exchange has ended nobody knows where a child listens. It comes again by then: its
- * keepalive says within a second that the connection is gone. */
+/* A child that has not said where it listens, because its first connection broke before that was
+ * asked of the kernel, comes again by then: its keepalive says within a second that the connection is
+ * gone. */
 #define RENEWAL_UNSEEN_NS (2 * WEFT_NS_PER_S)
 
 static bool renewal_is_parent(const weft_boot_t *boot, const weft_tree_link_t *link)
@@ -74,6 +75,18 @@ void weft_link_renewal_attach(weft_tree_link_t *link, int fd)
     link->broke = 0;
 }
 
+/* A child says at which port it listens, and a listener serves all addresses of its host. The first
+ * exchange tells which of them it prefers. */
+static void renewal_learn(weft_boot_t *boot, uint32_t rank, int fd, uint16_t port)
+{
+    weft_os_addr_t addr;
+    weft_join_request_t *request = &boot->requests[rank];
+    if (port != 0 && weft_join_request_addrs(request) == 0 && weft_os_peer_addr(fd, &addr)) {
+        addr.port = port;
+        request->addrs[0] = addr;
+    }
+}
+
 void weft_link_renewal_accept(weft_boot_t *boot, int fd, const uint8_t label[WEFT_AUTH_LABEL])
 {
     uint32_t rank = UINT32_MAX;
@@ -85,6 +98,7 @@ void weft_link_renewal_accept(weft_boot_t *boot, int fd, const uint8_t label[WEF
         }
         if (!renewal_is_parent(boot, link)) {
             /* A child that comes again has given up the connection that it had. */
+            renewal_learn(boot, rank, fd, weft_auth_label_port(label));
             weft_link_renewal_attach(link, fd);
             return;
         }

@@ -3,10 +3,12 @@
  * The root's table of ranks. */
 #include "core/boot/root_table.h"
 
+#include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/boot/root_knock.h"
 #include "core/os/os.h"
 #include "core/os/os_folder.h"
 
@@ -42,6 +44,7 @@ static void root_seat_close(const weft_root_table_t *table, weft_root_seat_t *se
     weft_root_close(table, &seat->join);
     weft_root_close(table, &seat->claim);
     weft_root_close(table, &seat->process);
+    weft_root_knock_end(&seat->knock);
 }
 
 void weft_root_table_fini(weft_root_table_t *table)
@@ -51,6 +54,7 @@ void weft_root_table_fini(weft_root_table_t *table)
     }
     weft_os_free(table->seats);
     table->seats = NULL;
+    sodium_memzero(table->tree_key, sizeof table->tree_key);
 }
 
 weft_status_t weft_root_table_make(weft_root_table_t *table, const weft_join_request_t *first)

@@ -9,6 +9,7 @@
 #ifndef WEFT_BOOT_ROOT_TABLE_H
 #define WEFT_BOOT_ROOT_TABLE_H
 
+#include "core/boot/connector.h"
 #include "core/boot/join_request.h"
 #include "core/boot/wire.h"
 
@@ -27,6 +28,7 @@ typedef struct weft_root_seat {
     /* Its connection was reset, or ended before it said more than its rank: until when it may come
      * again; 0: it has one. */
     uint64_t lost;
+    weft_connector_t *knock;                  /* while it is lost: root_knock.h; NULL: none */
     weft_root_header_t from_join, from_claim; /* of the next frame */
     weft_join_request_t request;              /* once it has claimed or arrived */
 } weft_root_seat_t;
@@ -37,6 +39,7 @@ enum { WEFT_ROOT_LISTENER, WEFT_ROOT_JOINER, WEFT_ROOT_JOIN, WEFT_ROOT_CLAIM, WE
 typedef struct weft_root_table {
     int watch; /* of weft_os_watch_open(); the owner's */
     uint64_t comm_id;
+    uint8_t tree_key[32];     /* of the ranks' listeners; the owner's to fill in */
     weft_join_request_t self; /* the root's process */
     uint32_t nranks;          /* 0: nobody came yet */
     uint32_t first;           /* rank that came first and so said nranks */

@@ -153,6 +153,28 @@ int weft_os_connect_result(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &bytes) != 0 ? errno : error;
 }
 
+bool weft_os_peer_addr(int fd, weft_os_addr_t *addr)
+{
+    struct sockaddr_storage at = {.ss_family = AF_UNSPEC};
+    const struct sockaddr_in *in = (const struct sockaddr_in *)&at;
+    const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&at;
+    socklen_t bytes = sizeof at;
+    memset(addr, 0, sizeof *addr);
+    if (getpeername(fd, (struct sockaddr *)&at, &bytes) != 0) {
+        return false;
+    }
+    if (at.ss_family == AF_INET) {
+        addr->family = 4;
+        addr->port = ntohs(in->sin_port);
+        memcpy(addr->bytes, &in->sin_addr, sizeof in->sin_addr);
+    } else {
+        addr->family = 6;
+        addr->port = ntohs(in6->sin6_port);
+        memcpy(addr->bytes, &in6->sin6_addr, sizeof in6->sin6_addr);
+    }
+    return true;
+}
+
 void weft_os_tune_control(int fd)
 {
     os_socket_set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);

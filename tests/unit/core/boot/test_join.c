@@ -4,6 +4,7 @@
  * other. */
 #include <netinet/in.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -23,6 +24,7 @@
 #include "core/boot/boot.h"
 #include "core/boot/claim.h"
 #include "core/boot/connector.h"
+#include "core/boot/control_listener.h"
 #include "core/boot/exchange.h"
 #include "core/boot/unique_id.h"
 #include "core/os/os.h"
@@ -371,27 +373,176 @@ static void a_rank_whose_connection_breaks_and_that_does_not_come_is_named(void 
     weft_join_abandon(join);
 }
 
-/* A rank that is killed with bytes that it has not read ends by a reset. It is killed when the root has
- * welcomed it. */
-static void a_rank_that_is_killed_and_ends_by_a_reset_is_named_soon(void **unused)
+/* Joins as rank 2 of 3, and is killed when the root has welcomed it. */
+static void join_and_be_killed(const crowd_t *crowd)
 {
-    (void)unused;
+    weft_join_t *join = NULL;
+    if (weft_join_begin(&crowd->settings, 3, &crowd->id, 2, &join) == WEFT_OK) {
+        weft_os_sleep_ns(WEFT_NS_PER_S / 5);
+    }
+    (void)raise(SIGKILL);
+}
+
+/* The next processes that the caller starts are out of sight for all others. False: that is not allowed. */
+static bool hide(void)
+{
+    return unshare(CLONE_NEWPID) == 0 || unshare(CLONE_NEWUSER | CLONE_NEWPID) == 0;
+}
+
+static bool hiding_is_allowed(void)
+{
+    int how = 1;
+    pid_t trial = fork();
+    if (trial == 0) {
+        _exit(!hide());
+    }
+    assert_int_equal(waitpid(trial, &how, 0), trial);
+    return how == 0;
+}
+
+/* In another namespace of pids. Its first process does not die of its own signals, so it is the second. */
+static void join_out_of_sight_and_be_killed(const crowd_t *crowd)
+{
+    int how;
+    pid_t next = hide() ? fork() : -1;
+    if (next == 0) {
+        next = fork();
+        if (next == 0) {
+            join_and_be_killed(crowd);
+        }
+    }
+    (void)waitpid(next, &how, 0);
+    _exit(0);
+}
+
+/* Its process ends, where the others can see it or not. */
+static void assert_is_named_soon(bool seen)
+{
     crowd_t crowd;
     int how;
     crowd_init(&crowd, 2);
     crowd.members[0].nranks = crowd.members[1].nranks = 3;
     pid_t killed = fork();
     if (killed == 0) {
-        weft_join_t *join = NULL;
-        if (weft_join_begin(&crowd.settings, 3, &crowd.id, 2, &join) == WEFT_OK) {
-            weft_os_sleep_ns(WEFT_NS_PER_S / 5);
+        if (seen) {
+            join_and_be_killed(&crowd);
         }
-        (void)kill(getpid(), SIGKILL);
+        join_out_of_sight_and_be_killed(&crowd);
     }
     crowd_run(&crowd);
     assert_all_fail(&crowd, WEFT_ERR_PEER_DEAD, "died", 2);
     assert_int_equal(crowd.members[0].error.peer, 2);
     assert_int_equal(waitpid(killed, &how, 0), killed);
+    print_message("%s: named after %.0f ms, 200 ms of which it lived\n", seen ? "seen" : "hidden",
+                  (double)crowd.members[1].took_ns / 1e6);
+}
+
+/* A rank that is killed with bytes that it has not read ends by a reset. */
+static void a_rank_that_is_killed_and_ends_by_a_reset_is_named_soon(void **unused)
+{
+    (void)unused;
+    assert_is_named_soon(true);
+}
+
+/* On another host, or in another container: nobody listens where it did. */
+static void so_is_one_whose_process_cannot_be_seen(void **unused)
+{
+    (void)unused;
+    if (!hiding_is_allowed()) {
+        print_message("SKIPPED: this user may not make a namespace of pids\n");
+        skip();
+    }
+    assert_is_named_soon(false);
+}
+
+static void send_header(int fd, const crowd_t *crowd, uint32_t type, const uint8_t *payload,
+                        uint32_t bytes)
+{
+    uint8_t message[WEFT_WIRE_MOST];
+    int error;
+    weft_id_t id;
+    assert_int_equal(weft_id_decode(&crowd->id, &id), WEFT_OK);
+    weft_frame_t frame = {.type = type, .bytes = bytes, .from = 2, .comm_id = weft_id_comm(&id)};
+    weft_frame_encode(&frame, message);
+    if (bytes > 0) {
+        memcpy(message + WEFT_WIRE_HEADER, payload, bytes);
+    }
+    assert_true(weft_os_send_all(fd, message, WEFT_WIRE_HEADER + bytes, &error));
+    weft_id_wipe(&id);
+}
+
+/* Connects as rank 2. */
+static int connect_to(const crowd_t *crowd, const char *purpose, const weft_os_addr_t *addrs,
+                      uint32_t count, uint16_t listens)
+{
+    weft_id_t id;
+    weft_connector_t connector;
+    uint8_t key[32], label[WEFT_AUTH_LABEL];
+    assert_int_equal(weft_id_decode(&crowd->id, &id), WEFT_OK);
+    weft_id_key(&id, purpose, key);
+    weft_auth_label_make(label, purpose, 2);
+    weft_auth_label_add_port(label, listens);
+    weft_connector_begin(&connector, key, label, addrs != NULL ? addrs : id.addrs,
+                         addrs != NULL ? count : id.count, weft_os_clock_ns() + 20 * WEFT_NS_PER_S);
+    assert_int_equal(weft_connector_run(&connector), WEFT_OK);
+    weft_id_wipe(&id);
+    return connector.fd;
+}
+
+static void reset_and_close(int fd)
+{
+    static const struct linger now = {.l_onoff = 1};
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now), 0);
+    weft_os_close(fd);
+}
+
+/* Rank 2 of 3, on another host as it says, up to its parent's first exchange. */
+static void *join_and_be_reset(void *arg)
+{
+    const crowd_t *crowd = arg;
+    uint8_t key[32], payload[WEFT_WIRE_HEADER + WEFT_WIRE_JOIN_REQUEST];
+    weft_id_t id;
+    weft_join_request_t mine, parent;
+    weft_control_listener_t listener = {.open = false};
+    const char *why;
+    int error;
+    assert_int_equal(weft_id_decode(&crowd->id, &id), WEFT_OK);
+    weft_id_key(&id, WEFT_PURPOSE_TREE, key);
+    assert_int_equal(weft_control_listener_open(&listener, "tree", key), WEFT_OK);
+    assert_int_equal(weft_join_request_make(&mine, 2, 3, "=lo", listener.port), WEFT_OK);
+    mine.host_id[0] ^= 1;
+    weft_join_request_encode(&mine, payload);
+    int root = connect_to(crowd, WEFT_PURPOSE_ROOT, NULL, 0, 0);
+    send_header(root, crowd, WEFT_FRAME_JOIN, payload, WEFT_WIRE_JOIN_REQUEST);
+    struct pollfd entry = {.fd = root, .events = POLLIN};
+    assert_int_equal(weft_os_poll(&entry, 1, weft_os_clock_ns() + 20 * WEFT_NS_PER_S), 1);
+    weft_os_sleep_ns(WEFT_NS_PER_S / 100);
+    assert_int_equal(weft_os_recv(root, payload, sizeof payload, &error), sizeof payload);
+    assert_int_equal(weft_join_request_decode(payload + WEFT_WIRE_HEADER, &parent, &why), WEFT_OK);
+    int tree = connect_to(crowd, WEFT_PURPOSE_TREE, parent.addrs, weft_join_request_addrs(&parent),
+                          listener.port);
+    send_header(root, crowd, WEFT_FRAME_READY, NULL, 0);
+    weft_os_sleep_ns(WEFT_NS_PER_S / 5);
+    weft_control_listener_close(&listener);
+    reset_and_close(tree);
+    reset_and_close(root);
+    weft_id_wipe(&id);
+    return NULL;
+}
+
+/* All that came has been welcomed, and the first exchange is under way: the root has ended. */
+static void so_is_one_that_ends_by_a_reset_before_its_parent_has_its_addresses(void **unused)
+{
+    (void)unused;
+    crowd_t crowd;
+    pthread_t thread;
+    crowd_init(&crowd, 2);
+    crowd.members[0].nranks = crowd.members[1].nranks = 3;
+    assert_int_equal(pthread_create(&thread, NULL, join_and_be_reset, &crowd), 0);
+    crowd_run(&crowd);
+    pthread_join(thread, NULL);
+    assert_all_fail(&crowd, WEFT_ERR_PEER_DEAD, "died", 2);
+    assert_int_equal(crowd.members[0].error.peer, 2);
 }
 
 static void abandon(void *arg)
@@ -496,6 +647,8 @@ int main(void)
         cmocka_unit_test(a_rank_whose_connection_to_the_root_breaks_comes_again),
         cmocka_unit_test(a_rank_whose_connection_breaks_and_that_does_not_come_is_named),
         cmocka_unit_test(a_rank_that_is_killed_and_ends_by_a_reset_is_named_soon),
+        cmocka_unit_test(so_is_one_whose_process_cannot_be_seen),
+        cmocka_unit_test(so_is_one_that_ends_by_a_reset_before_its_parent_has_its_addresses),
         cmocka_unit_test(a_join_that_is_abandoned_tells_all_the_reason),
         cmocka_unit_test(a_rank_that_gives_up_after_the_join_tells_all_the_reason),
         cmocka_unit_test(an_id_is_good_for_one_communicator),

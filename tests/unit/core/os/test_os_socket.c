@@ -94,6 +94,33 @@ static void a_watch_gives_out_the_tags_of_those_that_are_ready(void **unused)
     weft_os_close(watch);
 }
 
+/* Who was connected to us can be connected to, at the port at which it listens. */
+static void the_address_of_the_other_end_can_be_connected_to(void **unused)
+{
+    (void)unused;
+    int listener, first, accepted, second;
+    uint16_t port = 0;
+    weft_os_addr_t addr = {.family = 4, .bytes = {127, 0, 0, 1}}, peer;
+    assert_int_equal(weft_os_listen(4, &listener, &port), WEFT_OK);
+    addr.port = port;
+    assert_int_equal(weft_os_connect(&addr, &first), WEFT_OK);
+    struct pollfd entry = {.fd = listener, .events = POLLIN};
+    assert_int_equal(weft_os_poll(&entry, 1, WEFT_NEVER), 1);
+    assert_int_equal(weft_os_accept(listener, &accepted), WEFT_OK);
+    assert_true(weft_os_peer_addr(accepted, &peer));
+    assert_true(peer.port != 0 && peer.port != port);
+    peer.port = port;
+    assert_int_equal(weft_os_connect(&peer, &second), WEFT_OK);
+    entry = (struct pollfd){.fd = second, .events = POLLOUT};
+    assert_int_equal(weft_os_poll(&entry, 1, WEFT_NEVER), 1);
+    assert_int_equal(weft_os_connect_result(second), 0);
+    assert_false(weft_os_peer_addr(listener, &peer));
+    weft_os_close(second);
+    weft_os_close(accepted);
+    weft_os_close(first);
+    weft_os_close(listener);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -101,6 +128,7 @@ int main(void)
         cmocka_unit_test(the_soft_limit_is_raised_when_that_suffices),
         cmocka_unit_test(a_hard_limit_that_is_too_low_is_named_with_what_is_needed),
         cmocka_unit_test(a_watch_gives_out_the_tags_of_those_that_are_ready),
+        cmocka_unit_test(the_address_of_the_other_end_can_be_connected_to),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

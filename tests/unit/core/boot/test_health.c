@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -46,6 +47,16 @@ static uint64_t assert_verdict(family_t *f, uint32_t culprit, weft_status_t stat
         longest = record->failed_at - start > longest ? record->failed_at - start : longest;
     }
     return longest;
+}
+
+/* All its threads stand still when this returns: kill() only asks for that, and on a busy machine the rank
+ * would still answer. */
+static void stop(family_t *f, uint32_t rank)
+{
+    int how = 0;
+    kill(f->pids[rank], SIGSTOP);
+    assert_int_equal(waitpid(f->pids[rank], &how, WUNTRACED), f->pids[rank]);
+    assert_true(WIFSTOPPED(how));
 }
 
 static int compare(const void *a, const void *b)
@@ -142,7 +153,7 @@ static void a_stopped_rank_is_unresponsive_after_the_limit(void **unused)
     family_start(&f, 5, 0.1, 1);
     wait_joined(&f);
     uint64_t start = weft_os_clock_ns();
-    kill(f.pids[4], SIGSTOP);
+    stop(&f, 4);
     /* Rank 1 passes the question on, and shows rank 0 that it lives. */
     family_order(&f, 0, FAMILY_ASK_LAST);
     assert_verdict(&f, 4, WEFT_ERR_PEER_UNRESPONSIVE, start);
@@ -157,7 +168,7 @@ static void a_stopped_rank_that_nobody_waits_for_is_left_alone(void **unused)
     family_t f;
     family_start(&f, 5, 0.1, 0.5);
     wait_joined(&f);
-    kill(f.pids[1], SIGSTOP);
+    stop(&f, 1);
     weft_os_sleep_ns(2 * WEFT_NS_PER_S);
     kill(f.pids[1], SIGCONT);
     for (uint32_t i = 0; i < 5; i++) {
@@ -172,7 +183,7 @@ static void a_stop_shorter_than_the_limit_is_no_error(void **unused)
     family_t f;
     family_start(&f, 4, 0.1, 3);
     wait_joined(&f);
-    kill(f.pids[1], SIGSTOP);
+    stop(&f, 1);
     family_order(&f, 0, FAMILY_ASK_LAST);
     weft_os_sleep_ns(WEFT_NS_PER_S);
     kill(f.pids[1], SIGCONT);

@@ -52,6 +52,22 @@ def case_ddp_with_a_hook_and_with_views():
     assert difference(net, alone) < 1e-6
 
 
+def case_ddp_with_powersgd():
+    """Its callbacks wait for all-reduces. One bucket: the order of several is not given."""
+    from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
+
+    net = model()
+    ddp = torch.nn.parallel.DistributedDataParallel(net)
+    state = powerSGD_hook.PowerSGDState(None, start_powerSGD_iter=2, min_compression_rate=1)
+    ddp.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
+    train(ddp, copy.deepcopy(net), steps=10)
+    assert state.compression_stats()[0] > 1
+    for parameter in net.parameters():
+        gathered = [torch.empty_like(parameter) for _ in range(size)]
+        dist.all_gather(gathered, parameter.detach())
+        assert all(torch.equal(gathered[0], other) for other in gathered)
+
+
 def case_fsdp2_equals_one_process():
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard

@@ -59,6 +59,42 @@ def case_ten_thousand_futures_from_two_threads():
     assert told == [CALLS, CALLS], told
 
 
+def within(future, seconds=20):
+    """What the future holds; waiting for ever would say less than a failure."""
+    until = time.monotonic() + seconds
+    while not future.done():
+        assert time.monotonic() < until, f"not done after {seconds} s"
+        time.sleep(0.01)
+    return future.value()
+
+
+def late(which):
+    """Has the other ranks wait for this one, so that their futures are ended by the package."""
+    if rank == which:
+        time.sleep(0.1)
+
+
+def case_callbacks_that_wait_for_futures():
+    """Three deep: each starts an operation and waits for it, as DDP's hook PowerSGD does."""
+    def deeper(depth):
+        late(depth % size)
+        future = dist.all_reduce(torch.ones(4), async_op=True).get_future()
+        return future.then(lambda done: done.value()[0].sum().item() + (
+            deeper(depth - 1).wait() if depth > 0 else 0))
+
+    for depth in (1, 2, 3):
+        assert within(deeper(depth)) == 4.0 * size * (depth + 1)
+
+
+def case_a_callback_that_waits_for_an_earlier_and_a_later_future():
+    """All three may be complete before the first is ended."""
+    late(0)
+    futures = [dist.all_reduce(torch.full((4,), float(i)), async_op=True).get_future()
+               for i in range(3)]
+    chained = futures[1].then(lambda _: sum(futures[i].wait()[0][0].item() for i in (0, 2)))
+    assert within(chained) == 2.0 * size
+
+
 def case_two_threads_in_one_group():
     """Messages in one thread, collectives in the other: neither waits for the other's lock."""
     group = dist.new_group()

@@ -139,11 +139,15 @@ class _Pending:
 
 
 class _Notices:
-    """The completion queue of the process, and the thread that reads it when it has to.
+    """The completion queue of the process, and the threads that read it when they have to.
 
     A work that is waited for needs no thread, and to wake one takes longer than a short message
-    does. So the thread sleeps until somebody wants to be told: a future, a second waiter. What else
+    does. So the threads sleep until somebody wants to be told: a future, a second waiter. What else
     comes into the queue is taken out by later calls.
+
+    One thread reads at a time. The callbacks of a future run in the thread that ends it, and may
+    wait for other futures, so that thread first has another one read. There are as many threads as
+    callbacks have waited at once, and one.
 
     It also keeps what belongs to operations under way: their buffers must outlive them, whatever
     becomes of the works.
@@ -160,6 +164,9 @@ class _Notices:
         self._bell: SimpleQueue[None] = SimpleQueue()
         self._numbers = itertools.count(1)
         self._starting = threading.Lock()
+        self._reading = threading.Lock()
+        self._idle = 0
+        self._counting = threading.Lock()
 
     def enter(self, pending: _Pending) -> int:
         """Makes the pending job known; the number is the context of its call."""
@@ -177,12 +184,13 @@ class _Notices:
         self._wanted.discard(number)
 
     def want(self, number: int) -> None:
-        """Has the thread read the queue until the job has ended."""
+        """Has a thread read the queue until the job has ended."""
         self._wanted.add(number)
-        if number in self._pending:
-            self._bell.put(None)
-        else:
+        if number not in self._pending:
             self._wanted.discard(number)
+        elif not self._reading.locked():
+            # Who reads looks again at what is wanted when it has stopped.
+            self._ring()
 
     def _start(self) -> None:
         with self._starting:
@@ -190,9 +198,15 @@ class _Notices:
                 return
             queue = ctypes.c_void_p()
             check(lib.weft_completion_queue_create(byref(queue)), "completion queue")
-            threading.Thread(target=self._run, args=(queue,), name="weft notices",
-                             daemon=True).start()
             self.queue = queue
+
+    def _ring(self) -> None:
+        """Wakes a thread that reads, or starts one if all of them are in callbacks."""
+        with self._counting:
+            if self._bell.qsize() >= self._idle:
+                self._idle += 1
+                threading.Thread(target=self._run, name="weft notices", daemon=True).start()
+            self._bell.put(None)
 
     def _take(self, entries: Any) -> None:
         for entry in entries:
@@ -205,15 +219,35 @@ class _Notices:
         if lib.weft_completion_queue_poll(self.queue, entries, self.ENTRIES, byref(count)) == 0:
             self._take(entries[:count.value])
 
-    def _run(self, queue: ctypes.c_void_p) -> None:
-        entries, count = (Completion * self.ENTRIES)(), ctypes.c_uint32()
-        wait = lib.weft_completion_queue_wait
+    def _run(self) -> None:
         while True:
             self._bell.get()
-            while self._wanted:
-                if wait(queue, entries, self.ENTRIES, byref(count), -1.0) != 0:
-                    return
-                self._take(entries[:count.value])
+            with self._counting:
+                self._idle -= 1
+            while self._wanted and self._read():
+                pass
+            with self._counting:
+                self._idle += 1
+
+    def _read(self) -> bool:
+        """Waits for one entry and ends its work; False if another thread reads, or on an error.
+
+        One entry: the callbacks of the first of several might wait for the second.
+        """
+        if not self._reading.acquire(blocking=False):
+            return False
+        entry, count = (Completion * 1)(), ctypes.c_uint32()
+        try:
+            status = lib.weft_completion_queue_wait(self.queue, entry, 1, byref(count), -1.0)
+            self._wanted.discard(entry[0].context)
+        finally:
+            self._reading.release()
+        if status != 0:
+            return False
+        if self._wanted:
+            self._ring()
+        self._take(entry[:count.value])
+        return True
 
 
 _notices = _Notices()

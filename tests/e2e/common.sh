@@ -23,11 +23,12 @@ skip() {
     printf 'skipped: %s\n' "$*"
     exit 77
 }
-# expect CODE COMMAND…: runs it, output in $work/out and $work/err.
+# expect CODE COMMAND…: runs it, output in $work/out and $work/err; it has $seconds.
+seconds=60
 expect() {
     local want=$1 code=0
     shift
-    timeout -k 5 60 "$@" >"$work/out" 2>"$work/err" || code=$?
+    timeout -k 5 "$seconds" "$@" >"$work/out" 2>"$work/err" || code=$?
     [ "$code" -eq "$want" ] || die "exit code $code, expected $want: $*"
 }
 # documented TAG: the commands of the guides that are marked with it (tests/docs/guides.py).

@@ -57,6 +57,7 @@ run_documented() {
     chmod +x "$work"/bin/*
     documented "$1" >"$blocks"
     [ -s "$blocks" ] || skip "no commands of the guides for $1, or no python3 to find them; the rest is right"
+    seconds=150
     expect 0 env OMPI_MCA_rmaps_base_oversubscribe=1 \
         PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe PATH="$work/bin:$(dirname "$weft"):$PATH" bash -e "$blocks"
     says out '^# Out of bounds values : 0 OK$'

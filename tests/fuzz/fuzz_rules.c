@@ -17,11 +17,18 @@ static bool in_range(const rules_range_t *range, uint64_t value)
     return range->first <= value && value <= range->last;
 }
 
+static const weft_tuner_candidate_t candidates[] = {{.algo = "algo-ring", .params = ""},
+                                                    {.algo = "algo-tree", .params = "depth=2"}};
+
+static bool serves(const void *arg, const rules_rule_t *rule)
+{
+    (void)arg;
+    return rules_is_offered(rule, candidates, 2);
+}
+
 /* What is found is about the call, and is offered or forced. */
 static void find(const rules_t *rules, const uint8_t **data, size_t *bytes)
 {
-    static const weft_tuner_candidate_t candidates[] = {{.algo = "algo-ring", .params = ""},
-                                                        {.algo = "algo-tree", .params = "depth=2"}};
     const rules_rule_t *found[2] = {NULL, NULL};
     weft_tuner_call_t call = {.coll = (weft_coll_t)(fuzz_byte(data, bytes) % WEFT_COLL_COUNT),
                               .dtype = (weft_dtype_t)(fuzz_byte(data, bytes) % WEFT_DTYPE_COUNT),
@@ -29,12 +36,12 @@ static void find(const rules_t *rules, const uint8_t **data, size_t *bytes)
                               .nranks = 1 + fuzz_byte(data, bytes),
                               .nhosts = 1 + fuzz_byte(data, bytes) % 8,
                               .memory = fuzz_byte(data, bytes) % 2};
-    uint32_t count = rules_find(rules, &call, candidates, 2, found);
+    uint32_t count = rules_find(rules, &call, serves, NULL, found);
     FUZZ_NEED(count <= 2);
     for (uint32_t i = 0; i < count; i++) {
         const rules_rule_t *rule = found[i];
         FUZZ_NEED(rule->coll == RULES_ANY || rule->coll == (uint32_t)call.coll);
-        FUZZ_NEED(rule->force || rules_is_offered(rule, candidates, 2));
+        FUZZ_NEED(rule->force || serves(NULL, rule));
         FUZZ_NEED(in_range(&rule->hosts, call.nhosts));
         FUZZ_NEED(count == 2 ||
                   (in_range(&rule->bytes, call.bytes) && in_range(&rule->ranks, call.nranks)));
@@ -54,6 +61,7 @@ static void rules_of(const char *text, const uint8_t *data, size_t bytes)
         FUZZ_NEED(memchr(rule->wanted.text, '\0', sizeof rule->wanted.text) != NULL);
         FUZZ_NEED(rule->bytes.first <= rule->bytes.last);
         FUZZ_NEED(rule->ranks.first <= rule->ranks.last);
+        FUZZ_NEED(rules_protocol_text(rule->protocol) != NULL);
     }
     if (status == WEFT_OK && rules_check(&fake.host, &rules, algos, 2) == WEFT_OK) {
         while (bytes > 0) {

@@ -58,7 +58,9 @@ static void ring_costs_what_the_formula_says(void **state)
     (void)state;
     plan_fixture_t fixture;
     plan_fixture_open(&fixture, WEFT_PLUGIN_DIR, "algo-ring");
-    price_model_t model = {.edge = {.alpha = 1e-6, .beta = 1e-9}, .slot_bytes = UINT64_C(64) << 20};
+    price_model_t model = {.edge = {.alpha = 1e-6, .beta = 1e-9},
+                           .slot_bytes = UINT64_C(64) << 20,
+                           .path = {.path = WEFT_KERNEL_PATH_COUNT}};
     for (uint32_t n = 3; n <= 9; n++) {
         weft_plan_t **plans = plan_fixture_emit(&fixture, WEFT_ALL_REDUCE, n, 0);
         price_facts_t facts;
@@ -71,7 +73,9 @@ static void ring_costs_what_the_formula_says(void **state)
         assert_int_equal(facts.to, (facts.from + 1) % n);
         assert_int_equal(weft_plan_cost(plans, n, NULL, 4, &cost), WEFT_OK);
         uint64_t size = (uint64_t)n << 20;
-        price_time_t t = price_time(&cost, &model, WEFT_ALL_REDUCE, n, n, 4, size);
+        price_plan_t plan = {
+            .cost = &cost, .coll = WEFT_ALL_REDUCE, .nranks = n, .nhosts = 1, .k = n, .slots = 4};
+        price_time_t t = price_time(&plan, &model, size);
         double expected = 2.0 * (n - 1) * (1e-6 + (1 << 20) * 1e-9);
         assert_true(t.seconds <= expected * 1.0001);
         assert_true(t.seconds > expected * 0.9);

@@ -31,7 +31,7 @@ static const tool_option_t options_table[] = {
     {0, "view", "VIEW", "of the drawing: auto, ring, hosts, grid, tree or lanes [auto]", 'V'},
     {0, "compare", "A B", "compare two algorithms: same bits? which is faster?", PLAN_COMPARE},
     PRICE_OPTIONS,
-    TOOL_OPTION_PATIENCE('P'),
+    TOOL_OPTION_PATIENCE('T'),
     TOOL_OPTIONS_CONFIG,
     {0, "json", NULL, "print JSON", TOOL_OPT_JSON},
     {'h', "help", NULL, "this text", 'h'},
@@ -62,7 +62,7 @@ static bool plan_request_take_number(plan_request_t *request, int id, const char
         return tool_parse_integer("--root", text, 0, PLAN_RANKS_MAX - 1, &request->root);
     case 'S':
         return tool_parse_integer("--slots", text, 2, 1024, &request->slots);
-    case 'P':
+    case 'T':
         return tool_patience_read(text, &request->patience);
     case 'K':
         return tool_parse_integer("--pack", text, 1, WEFT_PACK_MAX, &request->pack);
@@ -129,7 +129,7 @@ static int plan_request_take(plan_request_t *request, int id, const char *text)
     case 'S':
     case 'L':
     case 'K':
-    case 'P':
+    case 'T':
         return plan_request_take_number(request, id, text) ? TOOL_OK : TOOL_USAGE;
     default:
         if (id > PLAN_ALL && id <= PLAN_COMPARE) {

@@ -63,7 +63,7 @@ static void lanes_block(const void *launch, uint32_t block)
     memset(&shared, 0xd5, sizeof shared);
     lanes_run_launch(&shared, launch, block);
     /* Of the last run, where the launch has several. */
-    if (block < shared.copy.run.nblocks && shared.block.moved > 0) {
+    if (block < shared.copy.run.nblocks && shared.block.idle.moved > 0) {
         atomic_fetch_add(&fake_cuda.working, 1);
     }
 }

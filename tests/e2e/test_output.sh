@@ -3,7 +3,7 @@
 . "$(dirname "$0")/common.sh"
 
 if [ -w /dev/full ]; then
-    for command in version "info" "plan all_reduce -n 4" "plan --help" "config" "status"; do
+    for command in version "info" "plan all_reduce -n 4" "plan --help" "config"; do
         code=0
         # shellcheck disable=SC2086
         timeout 60 "$weft" $command >/dev/full 2>"$work/err" || code=$?

@@ -68,7 +68,7 @@ typedef struct weft_tuner_choice {
     double next_seconds; /* modelled time of the second best */
     char rule[160];      /* the rule that decided and where it stands, "weft.ini:12: …"; "": the
                            * model did */
-    uint32_t protocol; /* as in the call; the core sets it to WEFT_TUNER_PROTOCOL_BEST before the
+    uint32_t protocol;   /* as in the call; the core sets it to WEFT_TUNER_PROTOCOL_BEST before the
                         * call; since 2.3 */
     uint32_t reserved;
 } weft_tuner_choice_t;

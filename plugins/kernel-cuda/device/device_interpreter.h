@@ -22,9 +22,9 @@
 /* Tells the host how many slices are done. Rarely: the next fence waits until the word is there. */
 static WEFT_DEVICE void lanes_note_moved(lanes_block_t *b)
 {
-    if (b->moved != b->idle.told) {
-        b->idle.told = b->moved;
-        device_note64(&b->record->moved, b->moved);
+    if (b->idle.moved != b->idle.told) {
+        b->idle.told = b->idle.moved;
+        device_note64(&b->record->moved, b->idle.moved);
     }
 }
 
@@ -47,8 +47,8 @@ static WEFT_DEVICE void lanes_note_blocked(lanes_block_t *b, int32_t port)
 /* Runs when the lane cannot progress. */
 static WEFT_DEVICE uint32_t lanes_wait(lanes_block_t *b, const lanes_run_t *run)
 {
-    if (b->moved != b->idle.seen) {
-        b->idle.seen = b->moved;
+    if (b->idle.moved != b->idle.seen) {
+        b->idle.seen = b->idle.moved;
         b->idle.rounds = 0;
         if (b->idle.noted) {
             lanes_note_blocked(b, -1);
@@ -299,7 +299,7 @@ static WEFT_DEVICE_CALL void lanes_begin(lanes_block_t *b, const lanes_run_t *ru
     b->idle.blocked = -1;
     b->at.pass = b->at.channel;
     b->at.passed = run->passed[block];
-    b->moved = 0;
+    b->idle.moved = 0;
     b->idle.seen = 0;
     b->idle.told = 0;
     b->zero_copied = 0;

@@ -400,7 +400,7 @@ static WEFT_DEVICE_CALL uint32_t lanes_slice(lanes_block_t *b, const lanes_run_t
     }
     lanes_publish(b, run, m); /* if no thread had anything to copy */
     lanes_hold(b, run, m, b->bytes);
-    b->moved++;
+    b->idle.moved++;
     if (++m->slice < run->segmentation.slices && b->held.behind != 0) {
         return LANES_COMPLETED; /* told while the next slice of the chunk is copied */
     }

@@ -187,12 +187,13 @@ typedef struct lanes_launch {
     uint32_t nruns, nblocks;
 } lanes_launch_t;
 
-/* How long a lane has waited, and what it told the host about that. */
+/* What a lane has done, how long it has waited, and what it told the host about that. */
 typedef struct lanes_idle {
     uint32_t ticks;  /* steps, for looks at the stop words */
     uint32_t rounds; /* fruitless looks since something moved */
     uint32_t noted;  /* 1: the record says that this lane is blocked */
     int32_t blocked; /* port that the lane waits for, or -1 */
+    uint64_t moved;  /* slices done in this run */
     uint64_t seen;   /* `moved` at the last look */
     uint64_t told;   /* `moved` that the host knows */
 } lanes_idle_t;
@@ -246,7 +247,6 @@ typedef struct lanes_block {
     uint32_t whole;   /* 1: the run is whole */
     uint32_t inlined; /* bytes of the largest payload that is in a header */
     lanes_idle_t idle;
-    uint64_t moved; /* slices done in this run */
     uint64_t bytes; /* of the slice under way */
     const weft_lanes_code_t *code;
     lanes_member_t *member;

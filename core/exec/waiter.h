@@ -45,9 +45,9 @@ static inline bool weft_waiter_spins(const weft_waiter_t *waiter)
     return waiter->idle < waiter->spins;
 }
 
-/* Takes one idle step. Sleeps, if it is time to, on the port `blocked` or on the links, for about a
- * millisecond at most. NULL: no port is known. Where there are links of memory and links of messages,
- * a sleep is as long as a nap: news may come by the other kind. */
+/* Takes one idle step. Sleeps, if it is time to, on the port `blocked` or on the links, for about
+ * a millisecond at most. NULL: no port is known. Where there are links of memory and links of
+ * messages, a sleep is as long as a nap: news may come by the other kind. */
 void weft_waiter_step(weft_waiter_t *waiter, weft_links_t *links, weft_port_t *blocked);
 
 /* Takes one idle step of a caller that waits for several things at once: sleeps are naps of 20 µs

@@ -6,7 +6,7 @@ export ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0"
 expect 0 "$source_dir/scripts/topology-table" --check "$build"
 # A table that is not current is found.
 mkdir -p "$work/tree/scripts" "$work/tree/docs" "$work/tree/tests/unit/core/topo"
-cp "$source_dir/scripts/topology-table" "$work/tree/scripts/"
+cp "$source_dir/scripts/topology-table" "$source_dir/scripts/lib.sh" "$work/tree/scripts/"
 cp -r "$source_dir/tests/unit/core/topo/machines" "$work/tree/tests/unit/core/topo/"
 sed 's/400\.000/401.000/' "$source_dir/docs/topology.md" >"$work/tree/docs/topology.md"
 expect 1 "$work/tree/scripts/topology-table" --check "$build"

@@ -26,9 +26,9 @@ all_right 3
 expect 0 "$weft" perf all_reduce -P 2 -b 1K -e 1K --model --conf tuned.ini
 says out '^# +model +[0-9.]+ us, [+-][0-9]+ %'
 
-# What the configuration says of the cores is in the file that takes its place.
+# What the configuration says of the cores is in the file that takes its place, or less where others take them.
 expect 0 "$weft" tune all_reduce -P 2 -b 8 -e 8 -n 1 -t 0.0005 -O cores.ini --set figures.cores=0.4
-grep -q '^cores = 0.40$' cores.ini || die "the cores are lost"
+grep -qE '^cores = 0\.(40|[0-3][0-9])$' cores.ini || die "the cores are lost"
 
 # An interrupted run goes on: half of the state, then all of it, without what was there.
 grep -c . tuned.ini.state >all

@@ -25,6 +25,8 @@ from typing import IO, Mapping, Sequence
 LAST_WORDS = 0.5
 # Seconds from the request to end until a rank is killed.
 GRACE = 2.0
+# Signals that ask the job to end.
+PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # Bars of progress end their lines with a return.
 LINE_END = re.compile(rb"(?<=[\r\n])")
 # Variables of launchers that may have started this program: their ranks are not ours.
@@ -62,6 +64,7 @@ class Job:
         self.code = 0
         self._end_at: float | None = None
         self._ended = False
+        self._asked: int | None = None
         self._copiers: list[threading.Thread] = []
         self._ranks: list[subprocess.Popen[bytes]] = []
         self._writing = threading.Lock()
@@ -72,9 +75,16 @@ class Job:
         for rank in range(nranks):
             if self.code:
                 break
-            self._ranks.append(self._begin(command, rank, nranks, prefix, job, port))
-        if self.code:
-            self.end()
+            self._list(self._begin(command, rank, nranks, prefix, job, port))
+
+    def _list(self, process: subprocess.Popen[bytes]) -> None:
+        """Lists a rank. A signal that came while it was started is passed on to it."""
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON)
+        asked = self._asked
+        self._ranks.append(process)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if asked is not None:
+            self._signal(process, asked)
 
     def _begin(
         self, command: Sequence[str], rank: int, nranks: int, prefix: bool, job: str, port: int
@@ -160,15 +170,20 @@ class Job:
     def send(self, number: int) -> None:
         """Sends a signal to all ranks and what they started."""
         for process in self._ranks:
-            if process.poll() is None:
-                try:
-                    os.killpg(process.pid, number)
-                except ProcessLookupError:
-                    pass
+            self._signal(process, number)
+
+    @staticmethod
+    def _signal(process: subprocess.Popen[bytes], number: int) -> None:
+        if process.poll() is None:
+            try:
+                os.killpg(process.pid, number)
+            except ProcessLookupError:
+                pass
 
     def stop(self, number: int) -> None:
         """Passes on a signal that asks the job to end."""
         self.code = self.code or 128 + number
+        self._asked = number
         self._end_at = time.monotonic() + GRACE
         self._ended = True
         self.send(number)
@@ -224,7 +239,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found = parse(arguments)
     job = Job()
     # Before ranks are started: they get the signals' default, also if this program ignored them.
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in PASSED_ON:
         signal.signal(number, lambda received, frame: job.stop(received))
     job.start(command_of(found.command, found.module), found.n, found.prefix)
     return job.wait()

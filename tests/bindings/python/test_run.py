@@ -111,6 +111,40 @@ except KeyboardInterrupt:
             self.assertEqual(starter.stdout.readline(), "told\n")
             self.assertEqual(starter.wait(20), 128 + signal.SIGINT)
 
+    def test_a_signal_while_a_rank_is_started_reaches_it(self):
+        # The starter gets it when the rank runs, but is not in the starter's list yet.
+        starter = """
+import os, signal, sys, time
+from weft import run
+
+class Slow(run.Job):
+    def _begin(self, *arguments):
+        process = super()._begin(*arguments)
+        while not os.path.exists(sys.argv[1]):
+            time.sleep(0.001)
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.01)
+        return process
+
+run.Job = Slow
+sys.exit(run.main(["-n", "1", sys.executable, "-c", sys.argv[2], sys.argv[1]]))
+"""
+        rank = """
+import os, sys, time
+try:
+    open(sys.argv[1], "w").close()
+    time.sleep(60)
+except KeyboardInterrupt:
+    os.write(1, b"told\\n")
+"""
+        with tempfile.TemporaryDirectory() as folder:
+            found = subprocess.run(
+                [sys.executable, "-c", starter, f"{folder}/ready", rank],
+                stdout=subprocess.PIPE, text=True, timeout=60, check=False,
+            )
+        self.assertEqual(found.stdout, "told\n")
+        self.assertEqual(found.returncode, 128 + signal.SIGINT)
+
     def test_a_rank_that_does_not_listen_is_killed(self):
         script = """
 import os, signal, sys, time

@@ -78,6 +78,20 @@ def case_asynchronous_failures_come_with_wait_and_with_the_future():
     failing(lambda: dist.all_reduce(torch.ones(4), group=group), "ERR_MISMATCH")
 
 
+def case_a_failure_in_the_backward_pass_of_ddp():
+    """DDP's C++ takes the result out of the future; it must find the error in its place."""
+    group = fresh()
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1), process_group=group)
+    if rank == 0:
+        loss = model(torch.ones(1, 2)).sum()
+        error = raised(loss.backward)
+        assert "ERR_MISMATCH" in str(error) and "barrier" in str(error), error
+    else:
+        # By then rank 0 waits for the future.
+        time.sleep(0.3)
+        failing(lambda: dist.barrier(group), "ERR_MISMATCH", "barrier")
+
+
 def case_a_call_that_one_rank_does_not_make():
     group = fresh(1)
     if rank == 0:
@@ -105,10 +119,13 @@ def case_an_aborted_group_ends_a_wait():
     group = fresh()
     if rank == 0:
         work = dist.all_reduce(torch.ones(3), group=group, async_op=True)
+        # Rank 1 may still be in the call of fresh(), which is not to fail.
+        dist.recv(torch.empty(1), 1)
         group.abort()
         failing(work.wait, "ERR_ABORTED")
         dist.send(torch.zeros(1), 1)
     else:
+        dist.send(torch.zeros(1), 0)
         dist.recv(torch.empty(1), 0)
         # What rank 0 gave to the first one may be here before the news of its end.
         failing(lambda: [dist.all_reduce(torch.ones(3), group=group) for _ in range(2)], "rank 0")

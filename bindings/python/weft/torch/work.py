@@ -34,6 +34,10 @@ class Work(dist._Work):
 
     It ends once: the profiler's event first, then the future, then those who wait. The profiler's
     state may be gone when a waiter goes on, and a future's callbacks belong to the operation.
+
+    torch's C++ takes an exception that Python sets in a future for a result, and DDP crashes on it.
+    One that a callback raises is an error there as well. So the end of the work sets a trigger, and
+    the future is that of its callback.
     """
 
     def __init__(self, result: list[torch.Tensor], sequence: int = 0, event: Any = None) -> None:
@@ -41,6 +45,7 @@ class Work(dist._Work):
         self._result = result
         self._sequence = sequence
         self._event = event
+        self._trigger: torch.futures.Future | None = None
         self._future: torch.futures.Future | None = None
         self._error: BaseException | None = None
         self._ended = False
@@ -59,17 +64,16 @@ class Work(dist._Work):
             self._event = None
         with self._guard:
             self._ended = True
-            future = self._future
-        if future is not None:
-            self._settle(future)
+            trigger = self._trigger
+        if trigger is not None:
+            trigger.set_result(None)
         self.pending = None
         self._latch.release()
 
-    def _settle(self, future: torch.futures.Future) -> None:
+    def _outcome(self, _: torch.futures.Future) -> list[torch.Tensor]:
         if self._error is not None:
-            future.set_exception(self._error)
-        else:
-            future.set_result(self._result)
+            raise self._error
+        return self._result
 
     def wait(self, timeout: timedelta | None = None) -> bool:
         seconds = timeout.total_seconds() if timeout is not None else 0
@@ -119,10 +123,11 @@ class Work(dist._Work):
         with self._guard:
             if self._future is not None:
                 return self._future
-            self._future = future = torch.futures.Future()
-            settled, pending = self._ended, self.pending
-        if settled:
-            self._settle(future)
+            self._trigger = trigger = torch.futures.Future()
+            self._future = future = trigger.then(self._outcome)
+            ended, pending = self._ended, self.pending
+        if ended:
+            trigger.set_result(None)
         elif pending is not None:
             pending.want()
         return future

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from datetime import timedelta
 
 import torch
 import torch.distributed as dist
@@ -24,6 +25,38 @@ if "--leaves" in sys.argv:
         sys.exit(0)
     time.sleep(3)
     os._exit(0)
+
+
+class LastWords:
+    """Takes its time when the interpreter ends, so that other threads find it at its end."""
+
+    def __del__(self):
+        time.sleep(1)
+
+
+if "--calls-back" in sys.argv:
+    # Ends while a callback is in torch's C++.
+    rank, size = join()
+    last = LastWords()
+    began = threading.Event()
+
+    def block(_):
+        began.set()
+        try:
+            dist.HashStore().wait(["never"], timedelta(seconds=0.3))
+        finally:
+            print("called back", flush=True)
+
+    if rank == 1:
+        time.sleep(0.3)
+    work = dist.all_reduce(torch.ones(8), async_op=True)
+    if rank == 1:
+        work.wait()
+        time.sleep(2)
+    else:
+        future = work.get_future().then(block)
+        assert began.wait(20)
+    sys.exit(0)
 
 rank, size = join()
 
@@ -132,13 +165,26 @@ def case_works_that_nobody_keeps_complete():
     assert tensor[0] == size
 
 
+def started(mode):
+    """This script as a job of its own."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    environment = {name: value for name, value in os.environ.items()
+                   if name not in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")}
+    command = [sys.executable, f"{here}/launch.py", f"{here}/test_futures.py", mode]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+
+
+def case_a_program_that_ends_while_a_callback_runs():
+    if rank == 0:
+        with started("--calls-back") as job:
+            said = job.stdout.read()
+        assert said == "called back\n" and job.returncode == 0, (said, job.returncode)
+    dist.barrier()
+
+
 def case_a_program_that_ends_with_operations_under_way():
     if rank == 0:
-        here = os.path.dirname(os.path.abspath(__file__))
-        environment = {name: value for name, value in os.environ.items()
-                       if name not in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")}
-        command = [sys.executable, f"{here}/launch.py", f"{here}/test_futures.py", "--leaves"]
-        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as job:
+        with started("--leaves") as job:
             words = job.stdout.readline().split()
             assert words[0] == "leaves", words
             job.stdout.read()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import itertools
 import math
@@ -156,6 +157,8 @@ class _Notices:
     ENTRIES = 64
     # Jobs under way, or ended and not read, above which a call looks into the queue.
     FEW = 4
+    # Seconds that the end of the process waits for callbacks that run.
+    PATIENCE = 1.0
 
     def __init__(self) -> None:
         self.queue = ctypes.c_void_p()
@@ -166,6 +169,8 @@ class _Notices:
         self._starting = threading.Lock()
         self._reading = threading.Lock()
         self._idle = 0
+        self._threads: set[threading.Thread] = set()
+        self._stopping = False
         self._counting = threading.Lock()
 
     def enter(self, pending: _Pending) -> int:
@@ -192,6 +197,24 @@ class _Notices:
             # Who reads looks again at what is wanted when it has stopped.
             self._ring()
 
+    def stop(self) -> None:
+        """Ends the threads, at the end of the process; later futures have new ones.
+
+        Python would end them where they want its lock next. In a callback that can be within
+        torch's C++, which then aborts the process.
+        """
+        with self._counting:
+            self._stopping = True
+            threads = list(self._threads)
+        for _ in threads:
+            self._bell.put(None)
+        if self.queue:
+            lib.weft_completion_queue_wake(self.queue)
+        until = time.monotonic() + self.PATIENCE
+        for thread in threads:
+            thread.join(max(0.0, until - time.monotonic()))
+        self._stopping = False
+
     def _start(self) -> None:
         with self._starting:
             if self.queue:
@@ -203,9 +226,13 @@ class _Notices:
     def _ring(self) -> None:
         """Wakes a thread that reads, or starts one if all of them are in callbacks."""
         with self._counting:
+            if self._stopping:
+                return
             if self._bell.qsize() >= self._idle:
                 self._idle += 1
-                threading.Thread(target=self._run, name="weft notices", daemon=True).start()
+                thread = threading.Thread(target=self._run, name="weft notices", daemon=True)
+                self._threads.add(thread)
+                thread.start()
             self._bell.put(None)
 
     def _take(self, entries: Any) -> None:
@@ -224,7 +251,10 @@ class _Notices:
             self._bell.get()
             with self._counting:
                 self._idle -= 1
-            while self._wanted and self._read():
+                if self._stopping:
+                    self._threads.discard(threading.current_thread())
+                    return
+            while self._wanted and not self._stopping and self._read():
                 pass
             with self._counting:
                 self._idle += 1
@@ -259,6 +289,7 @@ def _after_fork() -> None:
 
 
 os.register_at_fork(after_in_child=_after_fork)
+atexit.register(lambda: _notices.stop())
 
 
 class _Slot:

@@ -11,6 +11,7 @@
  *   Thread: any   any thread may call it at any time, also during other calls
  *   Thread: one   one thread at a time per communicator; a second one gets ERR_STATE
  * Different communicators may be used by different threads at the same time.
+ * A thread that calls needs 64 KiB of stack, and what the plugins of others take.
  *
  * Deadlines. Every call that waits has a deadline (options `init_timeout` and `op_timeout`,
  * weft_call_t.timeout). Its error names the ranks it waited for.

@@ -100,28 +100,41 @@ static weft_status_t select_choose(const weft_comm_state_t *state, const weft_ar
 
 /* Chooses and proves; an algorithm whose proof fails is dropped, and the tuner asked again. All
  * ranks come to the same answers. */
-static weft_status_t select_choose_proved(const weft_comm_state_t *state, const weft_args_t *args,
-                                          weft_select_choice_t *chosen, weft_plan_query_t *query,
-                                          weft_plan_entry_t *entry)
+static weft_status_t select_choose_among(const weft_comm_state_t *state, const weft_args_t *args,
+                                         weft_candidates_t *c, weft_select_choice_t *chosen,
+                                         weft_plan_query_t *query, weft_plan_entry_t *entry)
 {
-    weft_candidates_t c = {.refused = 0};
     for (;;) {
-        weft_status_t status = select_choose(state, args, &c, chosen);
+        weft_status_t status = select_choose(state, args, c, chosen);
         if (status != WEFT_OK) {
             return status;
         }
         const weft_tuner_choice_t *choice = &chosen->tuner;
-        const weft_algo_variant_t *variant = c.priced[choice->index].variant;
+        const weft_algo_variant_t *variant = c->priced[choice->index].variant;
         chosen->algo = variant->label;
-        chosen->next = choice->next < c.count ? c.priced[choice->next].variant->label : NULL;
+        chosen->next = choice->next < c->count ? c->priced[choice->next].variant->label : NULL;
         weft_candidates_query(state, variant, args, choice->slices, query);
         status = weft_plan_lookup(query, entry);
         if (status != WEFT_ERR_PLAN) {
-            weft_candidates_tell(state, args, &c);
+            weft_candidates_tell(state, args, c);
             return status;
         }
-        weft_candidates_refuse(state, &c, variant);
+        weft_candidates_refuse(state, c, variant);
     }
+}
+
+static weft_status_t select_choose_proved(const weft_comm_state_t *state, const weft_args_t *args,
+                                          weft_select_choice_t *chosen, weft_plan_query_t *query,
+                                          weft_plan_entry_t *entry)
+{
+    /* 40 KiB: too much for the stack, which is the caller's. */
+    weft_candidates_t *c = weft_os_alloc(sizeof *c, 0);
+    if (c == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot choose an algorithm");
+    }
+    weft_status_t status = select_choose_among(state, args, c, chosen, query, entry);
+    weft_os_free(c);
+    return status;
 }
 
 /* What slices of the call are worth that go between devices; of a run that may be whole those of its

@@ -170,6 +170,14 @@ void weft_comm_tell_leave(weft_comm_state_t *state)
     }
 }
 
+static void create_free_peers(weft_comm_state_t *state)
+{
+    for (uint32_t r = 0; state->peers != NULL && r < state->self.nranks; r++) {
+        weft_os_free(state->peers[r].left_run);
+    }
+    weft_os_free(state->peers);
+}
+
 void weft_comm_free(weft_comm_state_t *state)
 {
     const weft_family_t *family = state->self.family;
@@ -187,14 +195,11 @@ void weft_comm_free(weft_comm_state_t *state)
         family->kernel.lanes->queue_close(state->device_queue);
     }
     weft_flight_remove(&state->self.family->survival.flight, state->flight);
+    create_free_peers(state);
     weft_identity_fini(&state->self);
     weft_p2p_close(&state->p2p);
     weft_spares_fini(&state->spares.requests);
     weft_spares_fini(&state->spares.notes);
     weft_failure_fini(&state->failure);
-    for (uint32_t r = 0; state->peers != NULL && r < state->self.nranks; r++) {
-        weft_os_free(state->peers[r].left_run);
-    }
-    weft_os_free(state->peers);
     weft_os_free(state);
 }

@@ -40,6 +40,7 @@ typedef struct tune_rank {
     weft_comm_figures_t figures;
     tune_candidate_t candidates[TUNE_CANDIDATES_MAX];
     uint32_t count;
+    int64_t clock; /* to add to this rank's clock to have that of rank 0, ns */
     uint8_t *send, *recv;
     uint64_t room; /* bytes of each */
 } tune_rank_t;

@@ -9,8 +9,9 @@
 
 #include "core/base/coll.h"
 #include "core/base/error.h"
-#include "core/os/os.h"
+#include "tools/tune_clock.h"
 #include "tools/tune_race.h"
+#include "tools/tune_time.h"
 #include "tools/values.h"
 
 #define TUNE_CALLS_LEAST 4
@@ -33,32 +34,6 @@ uint64_t tune_room(const tune_request_t *request, uint32_t nranks)
         }
     }
     return (request->last + 64) * blocks > least ? (request->last + 64) * blocks : least;
-}
-
-static weft_status_t tune_points_call(const tune_rank_t *rank, weft_comm_t *comm, weft_coll_t coll,
-                                      uint64_t count)
-{
-    weft_dtype_t dtype = rank->request->dtype;
-    switch (coll) {
-    case WEFT_ALL_REDUCE:
-        return weft_all_reduce(rank->send, rank->recv, count, dtype, WEFT_SUM, comm, NULL);
-    case WEFT_REDUCE_SCATTER:
-        return weft_reduce_scatter(rank->send, rank->recv, count, dtype, WEFT_SUM, comm, NULL);
-    case WEFT_ALL_GATHER:
-        return weft_all_gather(rank->send, rank->recv, count, dtype, comm, NULL);
-    case WEFT_BROADCAST:
-        return weft_broadcast(rank->send, rank->recv, count, dtype, 0, comm, NULL);
-    case WEFT_REDUCE:
-        return weft_reduce(rank->send, rank->recv, count, dtype, WEFT_SUM, 0, comm, NULL);
-    case WEFT_ALL_TO_ALL:
-        return weft_all_to_all(rank->send, rank->recv, count, dtype, comm, NULL);
-    case WEFT_GATHER:
-        return weft_gather(rank->send, rank->recv, count, dtype, 0, comm, NULL);
-    case WEFT_SCATTER:
-        return weft_scatter(rank->send, rank->recv, count, dtype, 0, comm, NULL);
-    default:
-        return weft_fail(WEFT_ERR_UNSUPPORTED, 0, "%s is not tuned", weft_coll_name(coll));
-    }
 }
 
 static weft_status_t tune_points_join_one(const tune_rank_t *rank,
@@ -115,29 +90,6 @@ void tune_candidates_close(tune_rank_t *rank)
     }
 }
 
-/* Seconds of `calls` calls, of the slowest rank. Calls with a root begin at a barrier each, which does
- * not count: in a row the root of a broadcast would run ahead of the others, how far is chance, and the
- * time would not be that of a call. */
-static weft_status_t tune_points_time(const tune_rank_t *rank, weft_comm_t *comm, weft_coll_t coll,
-                                      uint64_t count, uint32_t calls, double *seconds_p)
-{
-    weft_status_t status = weft_barrier(rank->comm, NULL);
-    uint64_t begin = weft_os_clock_ns(), waited = 0;
-    for (uint32_t i = 0; i < calls && status == WEFT_OK; i++) {
-        if (i > 0 && weft_coll_is_rooted(coll)) {
-            uint64_t before = weft_os_clock_ns();
-            status = weft_barrier(rank->comm, NULL);
-            waited += weft_os_clock_ns() - before;
-        }
-        status = status != WEFT_OK ? status : tune_points_call(rank, comm, coll, count);
-    }
-    double mine = (double)(weft_os_clock_ns() - begin - waited) * 1e-9;
-    if (status == WEFT_OK) {
-        status = weft_all_reduce(&mine, seconds_p, 1, WEFT_FP64, WEFT_MAX, rank->comm, NULL);
-    }
-    return status;
-}
-
 /* A candidate at one size while it is measured. */
 typedef struct tune_run {
     tune_candidate_t *candidate;
@@ -148,22 +100,22 @@ typedef struct tune_run {
  * behind a barrier. */
 static uint32_t tune_points_calls(const tune_rank_t *rank, const tune_run_t *run)
 {
-    double calls = rank->request->budget / (run->fastest + 1e-9);
-    double least = run->fastest < rank->request->budget ? TUNE_CALLS_LEAST : 1;
+    const double calls = rank->request->budget / (run->fastest + 1e-9);
+    const double least = run->fastest < rank->request->budget ? TUNE_CALLS_LEAST : 1;
     return (uint32_t)fmin(fmax(calls, least), TUNE_CALLS_MAX);
 }
 
 /* Makes the plan and its connections in every communicator. */
-static weft_status_t tune_points_prepare(const tune_rank_t *rank, tune_run_t *run, weft_coll_t coll,
-                                         uint64_t count)
+static weft_status_t tune_points_prepare(const tune_rank_t *rank, const weft_args_t *args,
+                                         tune_run_t *run)
 {
     weft_status_t status = WEFT_OK;
     run->fastest = INFINITY;
     for (uint32_t i = 0; i < 2 * TUNE_COMMS && status == WEFT_OK; i++) {
         double seconds = 0;
         weft_comm_t *comm = run->candidate->comms[i % TUNE_COMMS];
-        status = tune_points_time(rank, comm, coll, count, 2, &seconds);
-        run->fastest = fmin(run->fastest, seconds / 2);
+        status = tune_time(rank, comm, args, 2, &seconds);
+        run->fastest = fmin(run->fastest, seconds);
         if (i + 1 >= TUNE_COMMS && run->fastest > 10 * rank->request->budget) {
             break;
         }
@@ -278,9 +230,9 @@ static weft_status_t tune_points_run(const tune_rank_t *rank, const weft_args_t 
     tune_run_t *run = &field->runs[which];
     weft_comm_t *comm = run->candidate->comms[round % TUNE_COMMS];
     uint32_t calls = tune_points_calls(rank, run);
-    weft_status_t status = tune_points_time(rank, comm, args->coll, args->count, calls, &seconds);
-    tune_race_take(&field->race, which, seconds / calls);
-    run->fastest = fmin(run->fastest, seconds / calls);
+    weft_status_t status = tune_time(rank, comm, args, calls, &seconds);
+    tune_race_take(&field->race, which, seconds);
+    run->fastest = fmin(run->fastest, seconds);
     return status;
 }
 
@@ -293,7 +245,7 @@ static weft_status_t tune_points_measure(const tune_rank_t *rank, const weft_arg
     weft_status_t status = WEFT_OK;
     field->race.count = field->count;
     for (uint32_t i = 0; i < field->count && status == WEFT_OK; i++) {
-        status = tune_points_prepare(rank, &field->runs[i], args->coll, args->count);
+        status = tune_points_prepare(rank, args, &field->runs[i]);
     }
     for (uint32_t round = 0; field->count > 0 && round < rounds && status == WEFT_OK; round++) {
         for (uint32_t i = 0; i < field->count && status == WEFT_OK; i++) {
@@ -340,7 +292,8 @@ weft_status_t tune_point(tune_rank_t *rank, weft_coll_t coll, uint64_t bytes,
     weft_args_t args = {.coll = coll, .dtype = rank->request->dtype, .op = WEFT_SUM};
     args.count = bytes / weft_dtype_size(args.dtype);
     args.count = args.count > 0 ? args.count : 1;
-    weft_status_t status = tune_points_list(rank, &args, &field);
+    weft_status_t status = weft_coll_is_rooted(coll) ? tune_clock_set(rank) : WEFT_OK;
+    status = status != WEFT_OK ? status : tune_points_list(rank, &args, &field);
     status = status != WEFT_OK ? status : tune_points_measure(rank, &args, &field);
     if (status == WEFT_OK && rank->request->variants && field.count > 0 && bytes >= TUNE_VARIES) {
         status = tune_points_vary(rank, &args, &field);

@@ -66,19 +66,25 @@ static int tune_race_compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The mean of the middle half: of two communicators, one lucky and one not, it takes both. And the order
- * statistics that hold the median with 95 %, by the binomial distribution with its normal approximation. */
-static void tune_race_middle(double *values, uint32_t count, tune_result_t *result)
+double tune_race_middle_of(double *values, uint32_t count)
 {
+    const uint32_t quarter = count / 4, middle = count - 2 * quarter;
+    double sum = 0;
     qsort(values, count, sizeof *values, tune_race_compare);
-    double half = 0.98 * sqrt((double)count), sum = 0;
-    int32_t low = (int32_t)floor((double)count / 2 - half);
-    uint32_t quarter = count / 4, middle = count - 2 * quarter;
-    low = low < 0 ? 0 : low;
     for (uint32_t i = quarter; i < quarter + middle; i++) {
         sum += values[i];
     }
-    result->seconds = sum / (double)middle;
+    return sum / (double)middle;
+}
+
+/* The middle, and the order statistics that hold the median with 95 %, by the binomial distribution with its
+ * normal approximation. */
+static void tune_race_middle(double *values, uint32_t count, tune_result_t *result)
+{
+    const double half = 0.98 * sqrt((double)count);
+    int32_t low = (int32_t)floor((double)count / 2 - half);
+    low = low < 0 ? 0 : low;
+    result->seconds = tune_race_middle_of(values, count);
     result->low = values[low];
     result->high = values[count - 1 - (uint32_t)low];
 }

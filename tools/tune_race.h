@@ -23,6 +23,9 @@ typedef struct tune_race {
     uint32_t count; /* of candidates */
 } tune_race_t;
 
+/* The mean of the middle half: of two communicators, one lucky and one not, it takes both. Sorts the values. */
+double tune_race_middle_of(double *values, uint32_t count);
+
 /* Takes the time of a candidate that is not out: its next round. */
 void tune_race_take(tune_race_t *race, uint32_t candidate, double seconds);
 

@@ -39,6 +39,17 @@ expect 0 "$weft" tune all_reduce broadcast -P 2 -b 8 -e 4K -f 16 -n 3 -t 0.0005 
 says err 'tuned.ini.state has 3 results already'
 head -n 4 tuned.ini.state | cmp -s - <(head -n 4 half) || die "what was measured is lost"
 
+# A rank whose clock is another one, 1,000 seconds ahead: times of calls with a
+# root are from the clock of one rank to that of another.
+if unshare -T --fork --monotonic 1000 true 2>unshare.err; then
+    expect 0 "$weft" run -n 2 bash -c '[ "$WEFT_RANK" = 0 ] || apart="unshare -T --fork --monotonic 1000"
+        exec $apart "$0" tune broadcast reduce -b 8 -e 8 -n 3 -t 0.0005 -O apart.ini' "$weft"
+    awk '/^(broadcast|reduce) / { n++; wrong += !($4 > 0 && $4 < 1) } END { exit !(n >= 4 && wrong == 0) }' \
+        apart.ini.state || die "times of two clocks: $(cat apart.ini.state)"
+else
+    echo "LEFT OUT: ranks with two clocks: no time namespaces here: $(cat unshare.err)"
+fi
+
 # The best algorithm in other slices: each is a candidate, and a rule that names slices is read back.
 expect 0 "$weft" tune all_reduce -P 2 -b 64K -e 64K -n 3 -t 0.0005 --variants -O varied.ini
 grep -q '^all_reduce 65536 algo-[a-z]*,slices=2,slice_bytes=16K ' varied.ini.state || die "no variant"

@@ -33,6 +33,10 @@ weft_status_t weft_auth_server_check(const uint8_t key[32], weft_auth_state_t *s
  * the hello may have been recorded. False: `state` waits for no proof. */
 bool weft_auth_server_label(const weft_auth_state_t *state, uint8_t label[WEFT_AUTH_LABEL]);
 
+/* The same where weft_auth_server_reply() refused the version of the hello; the error record then
+ * says both versions. False: it did not. */
+bool weft_auth_server_refused(const weft_auth_state_t *state, uint8_t label[WEFT_AUTH_LABEL]);
+
 /* Derives a key for another purpose: BLAKE2b-256 of `purpose` keyed with `key`. */
 void weft_auth_derive(const uint8_t key[32], const char *purpose, uint8_t derived[32]);
 

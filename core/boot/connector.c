@@ -83,9 +83,11 @@ static weft_status_t connector_give_up(weft_connector_t *connector, weft_status_
     weft_connector_end(connector);
     switch (status) {
     case WEFT_ERR_AUTH:
-        return weft_fail(status, 0,
-                         "%s closes every handshake: it belongs to another job or holds another id",
-                         text);
+        return weft_fail(
+            status, 0,
+            "%s closes every handshake: it belongs to another job, holds another id, or is of "
+            "an older build of weft",
+            text);
     case WEFT_ERR_TIMEOUT:
         return weft_fail(status, connector->last_errno, "no connection to %s", text);
     default:

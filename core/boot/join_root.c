@@ -25,7 +25,6 @@
 #define LOST_NS (WEFT_NS_PER_S / 2)    /* a joiner that was cut off comes again by then */
 #define RESET_NS (2 * WEFT_NS_PER_S)   /* keepalive tells it of a reset within a second */
 #define KNOCK_NS (10 * WEFT_NS_PER_MS) /* rhythm of looking at those that are lost */
-#define REGISTER_BYTES (WEFT_WIRE_HEADER + WEFT_WIRE_JOIN_REQUEST)
 #define EVENTS 64
 /* Ranks that are missed before anybody has said how many there are. */
 #define EARLY_MOST 64
@@ -34,7 +33,7 @@ typedef struct joiner {
     int fd; /* −1: free */
     uint32_t rank;
     uint32_t bytes;
-    uint8_t frame[REGISTER_BYTES];
+    uint8_t frame[WEFT_ROOT_REQUEST];
 } joiner_t;
 
 typedef struct root {
@@ -132,15 +131,26 @@ static void root_miss(root_t *root, uint32_t rank, bool reset)
     }
 }
 
-/* Its hello was good. It may be a recorded one, which does no harm: its rank has come. */
+/* Its hello was good. It may be a recorded one, which does no harm: its rank has come. One of a build that
+ * speaks another version has been told so, and nobody can join without it. */
 static void root_on_silent(void *arg, const weft_handshake_t *handshake)
 {
+    root_t *root = arg;
     uint8_t label[WEFT_AUTH_LABEL];
     uint32_t rank;
     int cause = errno;
-    if (weft_auth_server_label(&handshake->auth, label) &&
-        weft_auth_label_read(label, WEFT_PURPOSE_ROOT, &rank)) {
-        root_miss(arg, rank, weft_os_was_reset(cause));
+    const bool refused = weft_auth_server_refused(&handshake->auth, label);
+    if ((!refused && !weft_auth_server_label(&handshake->auth, label)) ||
+        !weft_auth_label_read(label, WEFT_PURPOSE_ROOT, &rank)) {
+        return;
+    }
+    if (!refused) {
+        root_miss(root, rank, weft_os_was_reset(cause));
+    } else if (!root->welcomed) {
+        char text[sizeof((weft_error_t *)0)->text];
+        snprintf(text, sizeof text, "rank %u cannot join: %.400s", rank, weft_error_record()->text);
+        root_fail(root, WEFT_ERR_PROTO, rank < root->table.nranks ? &root->table.seats[rank] : NULL,
+                  text);
     }
 }
 
@@ -261,12 +271,11 @@ static bool join_root_joiner_lives(const joiner_t *joiner)
 
 static void join_root_joiner_step(root_t *root, joiner_t *joiner)
 {
-    weft_frame_t frame;
     weft_join_request_t request;
-    const char *why;
+    bool joins;
     int error = 0;
     ssize_t got = weft_os_recv(joiner->fd, joiner->frame + joiner->bytes,
-                               REGISTER_BYTES - joiner->bytes, &error);
+                               WEFT_ROOT_REQUEST - joiner->bytes, &error);
     if (got == WEFT_OS_NONE) {
         return;
     }
@@ -278,15 +287,10 @@ static void join_root_joiner_step(root_t *root, joiner_t *joiner)
         return;
     }
     joiner->bytes += (uint32_t)got;
-    if (joiner->bytes < REGISTER_BYTES) {
+    if (joiner->bytes < WEFT_ROOT_REQUEST) {
         return;
     }
-    if (weft_frame_decode(joiner->frame, UINT32_MAX, root->table.comm_id, &frame, &why) !=
-            WEFT_OK ||
-        (frame.type != WEFT_FRAME_JOIN && frame.type != WEFT_FRAME_CLAIM) ||
-        weft_join_request_decode(joiner->frame + WEFT_WIRE_HEADER, &request, &why) != WEFT_OK ||
-        (frame.type == WEFT_FRAME_JOIN && weft_join_request_addrs(&request) == 0) ||
-        frame.from != request.rank) {
+    if (!weft_root_read_request(&root->table, joiner->frame, &request, &joins)) {
         weft_log(WEFT_LOG_WARN, "boot", "root: closed a holder of the id that sent a bad frame");
         weft_root_close(&root->table, &joiner->fd);
         return;
@@ -294,7 +298,7 @@ static void join_root_joiner_step(root_t *root, joiner_t *joiner)
     int fd = joiner->fd;
     weft_os_watch_remove(root->watch, fd);
     joiner->fd = -1;
-    root_admit(root, fd, &request, frame.type == WEFT_FRAME_JOIN);
+    root_admit(root, fd, &request, joins);
 }
 
 /* Returns a free joiner, or NULL without memory. */
@@ -406,18 +410,6 @@ static void root_serve_join(root_t *root, weft_root_seat_t *seat)
     }
 }
 
-/* The note of the id is gone: all may return from the exchange, and the next one may begin. */
-static void root_release_claims(root_t *root)
-{
-    weft_root_table_t *table = &root->table;
-    for (uint32_t i = 0; i < table->nranks; i++) {
-        if (i > 0 && table->seats[i].claim >= 0) {
-            (void)weft_root_send(table, table->seats[i].claim, WEFT_FRAME_CLAIMED, 0, NULL, 0);
-        }
-        weft_root_close(table, &table->seats[i].claim);
-    }
-}
-
 /* Rank 0 answers once, when all have claimed, or knows of a rank that died. Any rank may say why it
  * gives up. Anything else, and the end, is the end of a rank. */
 static void root_serve_claim(root_t *root, weft_root_seat_t *seat)
@@ -431,7 +423,7 @@ static void root_serve_claim(root_t *root, weft_root_seat_t *seat)
     bool good = status == WEFT_OK;
     if (good && frame.type == WEFT_FRAME_CLAIMED && seat == root->table.seats &&
         root->table.claimed == root->table.nranks) {
-        root_release_claims(root);
+        weft_root_release_claims(&root->table);
         return;
     }
     if (good && frame.type == WEFT_FRAME_FAIL && root_seat_gave_up(root, seat->claim, seat)) {

@@ -126,6 +126,21 @@ weft_status_t weft_root_check(const weft_root_table_t *table, const weft_join_re
     return WEFT_OK;
 }
 
+bool weft_root_read_request(const weft_root_table_t *table,
+                            const uint8_t message[WEFT_ROOT_REQUEST], weft_join_request_t *request,
+                            bool *joins)
+{
+    weft_frame_t frame;
+    const char *why;
+    if (weft_frame_decode(message, UINT32_MAX, table->comm_id, &frame, &why) != WEFT_OK ||
+        (frame.type != WEFT_FRAME_JOIN && frame.type != WEFT_FRAME_CLAIM) ||
+        weft_join_request_decode(message + WEFT_WIRE_HEADER, request, &why) != WEFT_OK) {
+        return false;
+    }
+    *joins = frame.type == WEFT_FRAME_JOIN;
+    return frame.from == request->rank && (!*joins || weft_join_request_addrs(request) > 0);
+}
+
 weft_status_t weft_root_read_header(const weft_root_table_t *table, int fd,
                                     weft_root_header_t *header, weft_frame_t *frame)
 {
@@ -353,6 +368,16 @@ bool weft_root_welcome(const weft_root_table_t *table, uint32_t rank)
     weft_join_request_encode(&table->seats[parent].request, payload);
     return weft_root_send(table, table->seats[rank].join, WEFT_FRAME_WELCOME, parent, payload,
                           sizeof payload);
+}
+
+void weft_root_release_claims(weft_root_table_t *table)
+{
+    for (uint32_t i = 0; i < table->nranks; i++) {
+        if (i > 0 && table->seats[i].claim >= 0) {
+            (void)weft_root_send(table, table->seats[i].claim, WEFT_FRAME_CLAIMED, 0, NULL, 0);
+        }
+        weft_root_close(table, &table->seats[i].claim);
+    }
 }
 
 /* Whether ranks that are not connected have not said either that they wait for others. */

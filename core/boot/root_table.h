@@ -78,6 +78,13 @@ weft_status_t weft_root_check(const weft_root_table_t *table, const weft_join_re
  * comes again. */
 bool weft_root_comes_again(const weft_root_table_t *table, const weft_join_request_t *request);
 
+/* The first message of a rank: a claim or, then *joins is set, a join request. False: it is
+ * neither. */
+#define WEFT_ROOT_REQUEST (WEFT_WIRE_HEADER + WEFT_WIRE_JOIN_REQUEST)
+bool weft_root_read_request(const weft_root_table_t *table,
+                            const uint8_t message[WEFT_ROOT_REQUEST], weft_join_request_t *request,
+                            bool *joins);
+
 /* Reads on in the header of a frame, which may come in pieces. AGAIN: there is more to come. LINK:
  * the stream was reset. PROTO: it has ended in another way, or it is no frame of this job. */
 weft_status_t weft_root_read_header(const weft_root_table_t *table, int fd,
@@ -115,6 +122,9 @@ void weft_root_watch_process(const weft_root_table_t *table, weft_root_seat_t *s
 
 /* True if the process of a seat can be seen, and is not there any more. */
 bool weft_root_has_ended(const weft_root_table_t *table, const weft_root_seat_t *seat);
+
+/* The note of the id is gone: all may return from the exchange, and the next one may begin. */
+void weft_root_release_claims(weft_root_table_t *table);
 
 /* Tells a rank its parent in the tree. All have arrived. False: its connection is broken. */
 bool weft_root_welcome(const weft_root_table_t *table, uint32_t rank);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Unique ids as bytes: magic and version 2, number of addresses 1, made by rank 0 1, created 4, life 4,
+ * Unique ids as bytes: magic 1, version (of wire.h) 1, number of addresses 1, made by rank 0 1, created 4, life 4,
  * addresses 60, secret 32, nonce 16, checksum 8. Without addresses: port 2 and host 58. The checksum
  * finds ids that were cut or damaged on their way. It is no protection. */
 #include "core/boot/unique_id.h"
@@ -15,7 +15,6 @@
 #include "core/os/os.h"
 
 #define MAGIC 0xd7
-#define VERSION 1
 #define ADDRS_AT 12
 #define SECRET_AT (ADDRS_AT + WEFT_ID_ADDRS * WEFT_OS_ADDR_BYTES)
 #define NONCE_AT (SECRET_AT + 32)
@@ -39,7 +38,7 @@ void weft_id_encode(const weft_id_t *id, weft_unique_id_t *out)
     uint8_t *p = out->bytes;
     memset(p, 0, sizeof out->bytes);
     p[0] = MAGIC;
-    p[1] = VERSION;
+    p[1] = WEFT_WIRE_VERSION;
     p[2] = (uint8_t)id->count;
     p[3] = id->by_rank_0;
     weft_put_u32(p + 4, id->created);
@@ -77,9 +76,12 @@ weft_status_t weft_id_decode(const weft_unique_id_t *in, weft_id_t *id)
         return weft_fail(WEFT_ERR_ARG, 0,
                          "unique id: these bytes are no id of weft, or were damaged on their way");
     }
-    if (p[1] != VERSION) {
-        return weft_fail(WEFT_ERR_ARG, 0, "unique id: version %u, this library makes version %d",
-                         p[1], VERSION);
+    if (p[1] != WEFT_WIRE_VERSION) {
+        return weft_fail(
+            WEFT_ERR_ARG, 0,
+            "unique id: another build of weft made it: version %u, this library has version %d; "
+            "all ranks need the same build",
+            p[1], WEFT_WIRE_VERSION);
     }
     id->by_rank_0 = p[3] == 1;
     id->created = weft_get_u32(p + 4);

@@ -13,6 +13,13 @@
 #include "core/base/signature.h"
 #include "core/boot/missing.h"
 
+/* Of all that processes say to each other over control connections: frames, join requests,
+ * handshake, unique ids. Raise it with every change of them: unit/core/boot/wire_version finds that
+ * they have changed.
+ * 3: the acceptor acknowledges the proof. 4: who leaves says what it called last; a label may have
+ * a port; a refusal says the version; an id has the same version. */
+#define WEFT_WIRE_VERSION 4
+
 static inline void weft_put_u16(uint8_t *p, uint32_t v)
 {
     p[0] = (uint8_t)(v >> 8);

@@ -5,6 +5,8 @@
  * those that the holder of the key sent. */
 #include <sodium.h>
 
+#include "../support/foreign_hello.h"
+#include "core/base/error.h"
 #include "core/boot/auth.h"
 #include "fuzz.h"
 
@@ -96,6 +98,33 @@ static void labels(const uint8_t *data, size_t bytes)
     free(purpose);
 }
 
+/* Ends of two builds, which hold the key and speak other versions: both say so, and nobody is let in. */
+static void foreign(const uint8_t *data, size_t bytes)
+{
+    static const uint8_t label[WEFT_AUTH_LABEL] = {4};
+    uint8_t hello[WEFT_AUTH_HELLO], reply[WEFT_AUTH_REPLY], proof[WEFT_AUTH_PROOF];
+    uint8_t got[WEFT_AUTH_LABEL];
+    weft_auth_state_t server, client;
+    uint16_t lowest, highest;
+    fuzz_take(&data, &bytes, &lowest, sizeof lowest);
+    fuzz_take(&data, &bytes, &highest, sizeof highest);
+    bool ours = lowest <= WEFT_WIRE_VERSION && highest >= WEFT_WIRE_VERSION;
+    FUZZ_NEED(weft_auth_client_begin(key, &client, label, hello) == WEFT_OK);
+    foreign_refusal(key, lowest, hello, reply);
+    bool changed = change(&data, &bytes, reply, sizeof reply);
+    FUZZ_NEED(weft_auth_client_finish(key, &client, reply, proof) ==
+              (changed ? WEFT_ERR_AUTH : WEFT_ERR_PROTO));
+    FUZZ_NEED(changed || strstr(weft_error_record()->text, "another build") != NULL);
+    foreign_hello(key, lowest, highest, hello);
+    FUZZ_NEED(weft_auth_server_reply(key, &server, hello, reply) == WEFT_OK);
+    FUZZ_NEED(weft_auth_server_label(&server, got) == ours);
+    FUZZ_NEED(weft_auth_server_refused(&server, got) == !ours);
+    FUZZ_NEED(memcmp(got, label, sizeof got) == 0);
+    fuzz_take(&data, &bytes, proof, sizeof proof);
+    FUZZ_NEED(weft_auth_server_check(key, &server, proof, got) ==
+              (ours ? WEFT_ERR_AUTH : WEFT_ERR_PROTO));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     static void (*const others[])(const uint8_t *, size_t) = {stranger, out_of_order, labels};
@@ -106,6 +135,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     uint8_t kind = fuzz_byte(&data, &bytes);
     if (kind % 4 == 0) {
         others[kind / 4 % 3](data, bytes);
+        return 0;
+    }
+    if (kind == 7) {
+        foreign(data, bytes);
         return 0;
     }
     fuzz_take(&data, &bytes, label, sizeof label);

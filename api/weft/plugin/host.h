@@ -95,7 +95,9 @@ struct weft_host {
  *
  * Until server_check() has returned WEFT_OK the acceptor must not trust anything in the hello and
  * must not allocate memory for it. On every failure the acceptor just closes the stream, so that
- * all failures look the same to a peer that is not authenticated. */
+ * all failures look the same to a peer that is not authenticated. A holder of the secret that
+ * speaks another version gets a reply that says so; then client_finish() and server_check()
+ * fail. */
 #define WEFT_SERVICE_AUTH "weft.auth/1"
 #define WEFT_AUTH_HELLO 128 /* bytes of each message */
 #define WEFT_AUTH_REPLY 64
@@ -126,14 +128,14 @@ typedef struct weft_auth_service {
                                   uint8_t reply[WEFT_AUTH_REPLY]);
 
     /* Checks the acceptor's reply and writes the proof.
-     * Errors: ERR_AUTH.
+     * Errors: ERR_AUTH, ERR_PROTO (the acceptor speaks another version; the text says which).
      * Blocking: no. Thread: [any]. */
     weft_status_t (*client_finish)(const weft_host_t *host, weft_auth_state_t *state,
                                    const uint8_t reply[WEFT_AUTH_REPLY],
                                    uint8_t proof[WEFT_AUTH_PROOF]);
 
     /* Checks the connector's proof and stores its label.
-     * Errors: ERR_AUTH.
+     * Errors: ERR_AUTH, ERR_PROTO (the connector speaks another version; the text says which).
      * Blocking: no. Thread: [any]. */
     weft_status_t (*server_check)(const weft_host_t *host, weft_auth_state_t *state,
                                   const uint8_t proof[WEFT_AUTH_PROOF],

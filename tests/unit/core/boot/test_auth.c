@@ -4,10 +4,13 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "../../../support/foreign_hello.h"
+#include "core/base/error.h"
 #include "core/boot/auth.h"
 
 typedef struct pair {
@@ -188,6 +191,83 @@ static void a_label_has_a_rank_and_may_have_a_port(void **unused)
     assert_false(weft_auth_label_read(label, WEFT_PURPOSE_TREE, &rank));
 }
 
+/* Both versions, in words. */
+static void assert_names_versions(const char *theirs)
+{
+    char ours[32];
+    const char *text = weft_error_record()->text;
+    snprintf(ours, sizeof ours, "this side version %d;", WEFT_WIRE_VERSION);
+    assert_int_equal(weft_error_record()->status, WEFT_ERR_PROTO);
+    assert_non_null(strstr(text, theirs));
+    assert_non_null(strstr(text, ours));
+}
+
+static void an_acceptor_refuses_another_version_and_says_both(void **unused)
+{
+    (void)unused;
+    uint8_t label[WEFT_AUTH_LABEL], refusal[WEFT_AUTH_REPLY];
+    for (uint32_t highest = WEFT_WIRE_VERSION + 1; highest < WEFT_WIRE_VERSION + 3; highest++) {
+        pair_t p;
+        char theirs[64];
+        pair_init(&p);
+        weft_auth_client_begin(p.client_key, &p.client, p.label, p.hello);
+        foreign_hello(p.client_key, WEFT_WIRE_VERSION + 1, highest, p.hello);
+        snprintf(theirs, sizeof theirs,
+                 highest == WEFT_WIRE_VERSION + 1 ? "the peer speaks version %u of"
+                                                  : "the peer speaks version %u to %u of",
+                 WEFT_WIRE_VERSION + 1, highest);
+        assert_int_equal(weft_auth_server_reply(p.server_key, &p.server, p.hello, p.reply),
+                         WEFT_OK);
+        foreign_refusal(p.client_key, WEFT_WIRE_VERSION, p.hello, refusal);
+        assert_memory_equal(p.reply, refusal, sizeof refusal);
+        assert_false(weft_auth_server_label(&p.server, label));
+        weft_error_clear(weft_error_record());
+        assert_true(weft_auth_server_refused(&p.server, label));
+        assert_memory_equal(label, p.label, sizeof label);
+        assert_names_versions(theirs);
+        /* Not even the right proof leads in. */
+        foreign_mac(p.client_key, "weft proof", p.hello, sizeof p.hello, p.reply, 32, p.proof,
+                    sizeof p.proof);
+        assert_int_equal(weft_auth_server_check(p.server_key, &p.server, p.proof, p.told),
+                         WEFT_ERR_PROTO);
+        assert_names_versions(theirs);
+        assert_true(is_zero(p.told, sizeof p.told));
+        assert_true(is_zero(&p.server, sizeof p.server));
+    }
+}
+
+static void a_connector_that_is_refused_for_its_version_says_both(void **unused)
+{
+    (void)unused;
+    pair_t p;
+    pair_init(&p);
+    weft_auth_client_begin(p.client_key, &p.client, p.label, p.hello);
+    foreign_refusal(p.server_key, 3, p.hello, p.reply);
+    assert_int_equal(weft_auth_client_finish(p.client_key, &p.client, p.reply, p.proof),
+                     WEFT_ERR_PROTO);
+    assert_names_versions("the acceptor speaks version 3 of");
+    assert_true(is_zero(p.proof, sizeof p.proof));
+    /* Only a holder of the key can say so. */
+    pair_init(&p);
+    p.server_key[0] ^= 1;
+    weft_auth_client_begin(p.client_key, &p.client, p.label, p.hello);
+    foreign_refusal(p.server_key, 3, p.hello, p.reply);
+    assert_int_equal(weft_auth_client_finish(p.client_key, &p.client, p.reply, p.proof),
+                     WEFT_ERR_AUTH);
+}
+
+static void a_range_of_versions_that_has_ours_is_taken(void **unused)
+{
+    (void)unused;
+    pair_t p;
+    pair_init(&p);
+    weft_auth_client_begin(p.client_key, &p.client, p.label, p.hello);
+    foreign_hello(p.client_key, WEFT_WIRE_VERSION - 1, WEFT_WIRE_VERSION + 1, p.hello);
+    assert_int_equal(weft_auth_server_reply(p.server_key, &p.server, p.hello, p.reply), WEFT_OK);
+    assert_true(weft_auth_server_label(&p.server, p.told));
+    assert_false(weft_auth_server_refused(&p.server, p.told));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -200,6 +280,9 @@ int main(void)
         cmocka_unit_test(a_step_out_of_order_or_twice_is_refused),
         cmocka_unit_test(derived_keys_differ_by_purpose_and_by_key),
         cmocka_unit_test(a_label_has_a_rank_and_may_have_a_port),
+        cmocka_unit_test(an_acceptor_refuses_another_version_and_says_both),
+        cmocka_unit_test(a_connector_that_is_refused_for_its_version_says_both),
+        cmocka_unit_test(a_range_of_versions_that_has_ours_is_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

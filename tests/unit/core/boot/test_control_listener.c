@@ -19,6 +19,7 @@
 #include <cmocka.h>
 
 #include "../../../support/crowd.h"
+#include "../../../support/foreign_hello.h"
 #include "core/boot/auth.h"
 #include "core/boot/join_request.h"
 #include "core/boot/connector.h"
@@ -249,6 +250,88 @@ static void a_bad_registration_is_dropped_and_the_join_goes_on(void **unused)
     assert_joined(&crowd, 10);
 }
 
+/* A rank of another build comes first: it hears of the root's version, and the others of its. */
+static void a_rank_of_another_version_ends_the_join_for_all(void **unused)
+{
+    (void)unused;
+    crowd_t crowd;
+    uint8_t key[32], label[WEFT_AUTH_LABEL], hello[WEFT_AUTH_HELLO], reply[WEFT_AUTH_REPLY];
+    uint8_t refusal[WEFT_AUTH_REPLY];
+    weft_auth_state_t state;
+    char ours[32];
+    crowd_init(&crowd, 3);
+    weft_id_t id = opened(&crowd);
+    weft_id_key(&id, WEFT_PURPOSE_ROOT, key);
+    weft_auth_label_make(label, WEFT_PURPOSE_ROOT, 2);
+    weft_auth_client_begin(key, &state, label, hello);
+    foreign_hello(key, 77, 77, hello);
+    foreign_refusal(key, WEFT_WIRE_VERSION, hello, refusal);
+    int fd = knock(id.addrs[0].port);
+    assert_true(send(fd, hello, sizeof hello, MSG_NOSIGNAL) == sizeof hello);
+    assert_true(recv(fd, reply, sizeof reply, MSG_WAITALL) == sizeof reply);
+    assert_memory_equal(reply, refusal, sizeof reply);
+    close(fd);
+    crowd_run(&crowd);
+    snprintf(ours, sizeof ours, "version %d;", WEFT_WIRE_VERSION);
+    for (uint32_t r = 0; r < crowd.count; r++) {
+        const char *text = crowd.members[r].error.text;
+        assert_int_equal(crowd.members[r].status, WEFT_ERR_PROTO);
+        assert_non_null(strstr(text, "rank 2 cannot join"));
+        assert_non_null(strstr(text, "version 77 of"));
+        assert_non_null(strstr(text, ours));
+        assert_true(crowd.members[r].took_ns < 2 * WEFT_NS_PER_S);
+    }
+}
+
+typedef struct acceptor_77 {
+    int listener;
+    uint8_t key[32];
+} acceptor_77_t;
+
+static void *refuse(void *arg)
+{
+    const acceptor_77_t *acceptor = arg;
+    uint8_t hello[WEFT_AUTH_HELLO], reply[WEFT_AUTH_REPLY];
+    int fd = accept(acceptor->listener, NULL, NULL);
+    if (recv(fd, hello, sizeof hello, MSG_WAITALL) == sizeof hello) {
+        foreign_refusal(acceptor->key, 77, hello, reply);
+        ssize_t sent = send(fd, reply, sizeof reply, MSG_NOSIGNAL);
+        (void)sent;
+    }
+    close(fd);
+    return NULL;
+}
+
+static void a_rank_that_a_root_of_another_version_refuses_says_both(void **unused)
+{
+    (void)unused;
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t bytes = sizeof at;
+    acceptor_77_t acceptor = {.listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    pthread_t thread;
+    char ours[48];
+    weft_id_t id = {.count = 1, .secret = {7}};
+    weft_unique_id_t unique;
+    weft_boot_t *boot = NULL;
+    const weft_boot_settings_t settings = {.init_timeout = 10, .interface = "=lo"};
+    assert_int_equal(bind(acceptor.listener, (struct sockaddr *)&at, sizeof at), 0);
+    assert_int_equal(listen(acceptor.listener, 4), 0);
+    assert_int_equal(getsockname(acceptor.listener, (struct sockaddr *)&at, &bytes), 0);
+    id.addrs[0] =
+        (weft_os_addr_t){.family = 4, .port = ntohs(at.sin_port), .bytes = {127, 0, 0, 1}};
+    weft_id_key(&id, WEFT_PURPOSE_ROOT, acceptor.key);
+    weft_id_encode(&id, &unique);
+    assert_int_equal(pthread_create(&thread, NULL, refuse, &acceptor), 0);
+    uint64_t start = weft_os_clock_ns();
+    assert_int_equal(weft_boot_join(&settings, 2, &unique, 1, &boot), WEFT_ERR_PROTO);
+    assert_true(weft_os_clock_ns() - start < 2 * WEFT_NS_PER_S);
+    snprintf(ours, sizeof ours, "this side version %d;", WEFT_WIRE_VERSION);
+    assert_non_null(strstr(weft_error_record()->text, "the acceptor speaks version 77 of"));
+    assert_non_null(strstr(weft_error_record()->text, ours));
+    pthread_join(thread, NULL);
+    close(acceptor.listener);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -256,6 +339,8 @@ int main(void)
         cmocka_unit_test(five_hundred_slow_strangers_do_not_delay_a_join),
         cmocka_unit_test(strangers_hear_nothing_and_are_closed),
         cmocka_unit_test(a_bad_registration_is_dropped_and_the_join_goes_on),
+        cmocka_unit_test(a_rank_of_another_version_ends_the_join_for_all),
+        cmocka_unit_test(a_rank_that_a_root_of_another_version_refuses_says_both),
     };
     alarm(55);
     return cmocka_run_group_tests(tests, NULL, NULL);

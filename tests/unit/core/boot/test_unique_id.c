@@ -4,13 +4,16 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
+#include <sodium.h>
 
 #include "core/base/error.h"
 #include "core/boot/id_create.h"
 #include "core/boot/unique_id.h"
+#include "core/boot/wire.h"
 #include "core/os/os.h"
 
 static weft_id_t sample(void)
@@ -117,11 +120,30 @@ static void an_interface_that_does_not_exist_is_named(void **unused)
     assert_non_null(strstr(weft_error_record()->text, "boot.interface = =nothere"));
 }
 
+/* The one that older builds made, with their checksum. */
+static void an_id_of_another_version_is_refused_with_both(void **unused)
+{
+    (void)unused;
+    weft_id_t in = sample(), out;
+    weft_unique_id_t bytes;
+    char versions[64];
+    uint8_t sum[16];
+    weft_id_encode(&in, &bytes);
+    bytes.bytes[1] = 1;
+    crypto_generichash(sum, sizeof sum, bytes.bytes, 120, NULL, 0);
+    memcpy(bytes.bytes + 120, sum, 8);
+    assert_int_equal(weft_id_decode(&bytes, &out), WEFT_ERR_ARG);
+    snprintf(versions, sizeof versions, "version 1, this library has version %d",
+             WEFT_WIRE_VERSION);
+    assert_non_null(strstr(weft_error_record()->text, versions));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_id_survives_its_bytes),
         cmocka_unit_test(an_id_that_rank_0_made_says_so),
+        cmocka_unit_test(an_id_of_another_version_is_refused_with_both),
         cmocka_unit_test(a_changed_byte_anywhere_is_refused),
         cmocka_unit_test(a_well_formed_id_with_bad_addresses_is_refused),
         cmocka_unit_test(an_id_expires_after_its_life),

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A rank that joins, and a hostile root, parent and children: they hold the key, and say, in any order, what is
- * right, what is nearly right, and anything. The first byte is the rank and the number of ranks. The join ends
- * in time, with all ranks known or with an error that says something; so do the exchanges after it. */
+ * right, what is nearly right, and anything. The first byte is the rank and the number of ranks, and what the id
+ * is good for. The join ends in time, with all ranks known or with an error that says something; so do the
+ * exchanges after it. */
 #include <sys/socket.h>
 
 #include "core/base/error.h"
@@ -16,13 +17,17 @@
 #include "turns.h"
 
 #define LIMIT 10 /* init_timeout, in s */
+#define RANKINGS (6 * 7)
+
+/* What the first byte says of the id, behind the rank. */
+enum { ID_GOOD, ID_BY_RANK_0, ID_STALE, ID_STALE_BY_RANK_0, ID_REFUSED, ID_DAMAGED };
 
 enum { ROOT, PARENT, CHILD, CHILD_2, PEERS };
 
 typedef struct world {
     const uint8_t *data;
     size_t bytes;
-    uint32_t rank, nranks;
+    uint32_t rank, nranks, id; /* ID_… */
     uint64_t comm_id;
     uint8_t root_key[32], tree_key[32];
     int listener[2]; /* of the root and of the parent */
@@ -66,8 +71,15 @@ static void welcome(void)
     hostile_send_frame(&world.peers[ROOT], &frame, payload);
 }
 
+/* What is wrong with a step of an exchange: a byte of the payload, or that it ends after so many bytes. */
+typedef struct wrong {
+    uint32_t at, end;
+    uint8_t by;
+} wrong_t;
+
 /* The step of an exchange: `count` join requests, or as many numbers of eight bytes. */
-static void exchange(hostile_t *peer, uint32_t type, uint32_t bytes, uint32_t count)
+static void exchange(hostile_t *peer, uint32_t type, uint32_t bytes, uint32_t count,
+                     const wrong_t *wrong)
 {
     static uint8_t message[WEFT_WIRE_HEADER + 8 * WEFT_WIRE_JOIN_REQUEST];
     const bool up = type == WEFT_FRAME_GATHER;
@@ -85,7 +97,24 @@ static void exchange(hostile_t *peer, uint32_t type, uint32_t bytes, uint32_t co
         hostile_request(&request, up ? peer->rank : i, world.nranks, 9);
         weft_join_request_encode(&request, message + WEFT_WIRE_HEADER + i * WEFT_WIRE_JOIN_REQUEST);
     }
-    hostile_send(peer, message, WEFT_WIRE_HEADER + frame.bytes);
+    uint32_t whole = WEFT_WIRE_HEADER + frame.bytes;
+    if (wrong != NULL && frame.bytes > 0) {
+        message[WEFT_WIRE_HEADER + wrong->at % frame.bytes] ^= wrong->by;
+        whole = wrong->end < whole ? wrong->end : whole;
+    }
+    hostile_send(peer, message, whole);
+}
+
+static void exchange_wrong(hostile_t *peer)
+{
+    uint8_t how[5];
+    fuzz_take(&world.data, &world.bytes, how, sizeof how);
+    const wrong_t wrong = {.at = (uint32_t)how[1] << 8 | how[2],
+                           .by = how[3],
+                           .end = how[4] == 0 ? UINT32_MAX : how[4]};
+    const bool up = (how[0] & 1) != 0;
+    exchange(peer, up ? WEFT_FRAME_GATHER : WEFT_FRAME_SPREAD,
+             (how[0] & 2) != 0 ? 8 : WEFT_WIRE_JOIN_REQUEST, up ? 1 : world.nranks, &wrong);
 }
 
 /* The beginning of a connection that is made again. */
@@ -117,7 +146,10 @@ static void act(uint8_t op, hostile_t *peer)
     const uint8_t **data = &world.data;
     size_t *bytes = &world.bytes;
     uint8_t some[64], more;
-    switch (op == 14 ? 14 : op % 14) {
+    switch (op) {
+    case 15:
+        exchange_wrong(peer);
+        break;
     case 14:
         come_again(peer, fuzz_byte(data, bytes) % 8);
         break;
@@ -134,16 +166,16 @@ static void act(uint8_t op, hostile_t *peer)
         connect_child(peer, fuzz_byte(data, bytes) % 8);
         break;
     case 4:
-        exchange(peer, WEFT_FRAME_GATHER, WEFT_WIRE_JOIN_REQUEST, 1);
+        exchange(peer, WEFT_FRAME_GATHER, WEFT_WIRE_JOIN_REQUEST, 1, NULL);
         break;
     case 5:
-        exchange(peer, WEFT_FRAME_SPREAD, WEFT_WIRE_JOIN_REQUEST, world.nranks);
+        exchange(peer, WEFT_FRAME_SPREAD, WEFT_WIRE_JOIN_REQUEST, world.nranks, NULL);
         break;
     case 6:
-        exchange(peer, WEFT_FRAME_GATHER, 8, 1 + fuzz_byte(data, bytes) % 8);
+        exchange(peer, WEFT_FRAME_GATHER, 8, 1 + fuzz_byte(data, bytes) % 8, NULL);
         break;
     case 7:
-        exchange(peer, WEFT_FRAME_SPREAD, 8, 1 + fuzz_byte(data, bytes) % 8);
+        exchange(peer, WEFT_FRAME_SPREAD, 8, 1 + fuzz_byte(data, bytes) % 8, NULL);
         break;
     case 8:
         hostile_send_any(peer, 0, data, bytes);
@@ -155,7 +187,7 @@ static void act(uint8_t op, hostile_t *peer)
         break;
     case 10:
     case 11:
-        hostile_close(peer, op % 14 == 11);
+        hostile_close(peer, op == 11);
         break;
     case 12:
         world.step = fuzz_byte(data, bytes) % 8;
@@ -172,6 +204,10 @@ static bool accept_one(uint32_t which)
     int fd = -1;
     if (world.listener[which] < 0 || weft_os_accept(world.listener[which], &fd) != WEFT_OK) {
         return false;
+    }
+    if (which == ROOT && world.id == ID_REFUSED) {
+        weft_os_close(fd);
+        return true;
     }
     hostile_accept(&world.peers[which], which == ROOT ? world.root_key : world.tree_key, fd);
     world.peers[which].rank = weft_tree_parent(world.rank); /* what it says it is */
@@ -244,8 +280,14 @@ static void joined(weft_boot_t *boot)
 static void make_id(weft_unique_id_t *unique)
 {
     weft_id_t id = {.count = 1, .secret = {1, 2}, .nonce = {3}};
+    id.by_rank_0 = world.id == ID_BY_RANK_0 || world.id == ID_STALE_BY_RANK_0;
     id.addrs[0] = hostile_address(world.port[ROOT]);
     weft_id_encode(&id, unique);
+    unique->bytes[5] ^= world.id == ID_DAMAGED;
+    if (world.id == ID_STALE || world.id == ID_STALE_BY_RANK_0) {
+        weft_os_close(world.listener[ROOT]);
+        world.listener[ROOT] = -1;
+    }
     world.comm_id = weft_id_comm(&id);
     weft_id_key(&id, WEFT_PURPOSE_ROOT, world.root_key);
     weft_id_key(&id, WEFT_PURPOSE_TREE, world.tree_key);
@@ -267,6 +309,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     uint8_t who = fuzz_byte(&data, &bytes);
     world = (world_t){.data = data, .bytes = bytes < 512 ? bytes : 512, .nranks = 2 + who % 6};
     world.rank = who / 6 % world.nranks;
+    world.id = who / RANKINGS;
     turns_begin(turn, NULL);
     listen_as(ROOT);
     listen_as(PARENT);

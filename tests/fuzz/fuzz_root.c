@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The root of a join of three ranks, and eight peers that hold its id: they connect, claim, join, say anything
- * in any order, close and are reset, while time passes. The root ends in the end; whoever asked it something
- * and waited has been answered, and a welcome comes once, when three ranks have joined, with the right parent. */
+ * in any order, close and are reset, while time passes; one of them listens, so that the root's knock is
+ * heard. The root ends in the end; whoever asked it something and waited has been answered, and a welcome comes
+ * once, when three ranks have joined, with the right parent. */
 #include <sys/socket.h>
 
+#include "../support/foreign_hello.h"
 #include "core/base/error.h"
 #include "core/boot/auth.h"
 #include "core/boot/id_create.h"
@@ -14,14 +16,17 @@
 
 #define PEERS 8
 #define NRANKS 3
+#define LISTENS (PEERS - 1) /* the peer at whose port somebody is */
 
 typedef struct world {
     const uint8_t *data;
     size_t bytes;
     hostile_t peers[PEERS];
-    uint8_t key[32];
+    uint8_t key[32], tree_key[32];
     uint64_t comm_id;
-    uint16_t port;
+    uint16_t port, knock_port;
+    int listener; /* of the one that listens */
+    hostile_t knock;
     hostile_t *shakes; /* waited for before the input goes on */
     uint32_t patience;
     uint32_t joined; /* ranks that have sent a join request, as bits */
@@ -55,7 +60,9 @@ static void say(hostile_t *peer, uint32_t type, uint32_t number)
     world.asked[peer - world.peers] = false; /* or until it is known to be wrong */
     if (type == WEFT_FRAME_JOIN || type == WEFT_FRAME_CLAIM) {
         /* Each peer listens elsewhere: who says the same again is taken for one that has lost its connection. */
-        hostile_request(&request, peer->rank, NRANKS, (uint16_t)(9 + (peer - world.peers)));
+        size_t at = (size_t)(peer - world.peers);
+        hostile_request(&request, peer->rank, NRANKS,
+                        at == LISTENS ? world.knock_port : (uint16_t)(9 + at));
         request.pid += (int32_t)number;
         frame.number = 0;
         frame.bytes = WEFT_WIRE_JOIN_REQUEST;
@@ -79,11 +86,32 @@ static void stranger(void)
     }
 }
 
-static void begin(hostile_t *peer, uint32_t rank)
+/* Says hello, of this version or another, and goes. */
+static void greet(uint8_t how)
+{
+    uint8_t label[WEFT_AUTH_LABEL], hello[WEFT_AUTH_HELLO];
+    weft_auth_state_t state;
+    weft_os_addr_t addr = hostile_address(world.port);
+    hostile_t guest;
+    int error;
+    hostile_init(&guest, world.comm_id);
+    weft_auth_label_make(label, (how & 1) != 0 ? WEFT_PURPOSE_TREE : WEFT_PURPOSE_ROOT,
+                         how >> 1 & 3);
+    FUZZ_NEED(weft_auth_client_begin(world.key, &state, label, hello) == WEFT_OK);
+    if ((how & 8) != 0) {
+        foreign_hello(world.key, how >> 4, how >> 4, hello);
+    }
+    if (weft_os_connect(&addr, &guest.fd) == WEFT_OK) {
+        (void)weft_os_send(guest.fd, hello, sizeof hello, &error);
+        hostile_close(&guest, (how & 16) != 0);
+    }
+}
+
+static void begin(hostile_t *peer, const char *purpose, uint32_t rank)
 {
     size_t at = (size_t)(peer - world.peers);
     world.asked[at] = world.served[at] = world.welcomed[at] = false;
-    hostile_connect(peer, world.key, WEFT_PURPOSE_ROOT, world.port, rank);
+    hostile_connect(peer, world.key, purpose, world.port, rank);
     world.shakes = peer;
     world.patience = 64;
 }
@@ -92,10 +120,16 @@ static void act(uint8_t op, hostile_t *peer)
 {
     const uint8_t **data = &world.data;
     size_t *bytes = &world.bytes, at = (size_t)(peer - world.peers);
-    switch (op % 12) {
+    switch (op == 12 || op == 13 ? op - 12 : op) {
     case 0:
     case 1:
-        begin(peer, fuzz_byte(data, bytes) % (NRANKS + 1));
+        begin(peer, WEFT_PURPOSE_ROOT, fuzz_byte(data, bytes) % (NRANKS + 1));
+        break;
+    case 14:
+        begin(peer, WEFT_PURPOSE_TREE, fuzz_byte(data, bytes) % (NRANKS + 1));
+        break;
+    case 15:
+        greet(fuzz_byte(data, bytes));
         break;
     case 2:
         say(peer, WEFT_FRAME_JOIN, 0);
@@ -123,7 +157,7 @@ static void act(uint8_t op, hostile_t *peer)
     case 8:
     case 9:
         world.asked[at] = false;
-        hostile_close(peer, op % 12 == 9);
+        hostile_close(peer, op == 9);
         break;
     case 10:
         turns_pass(UINT64_C(3) * fuzz_byte(data, bytes) * fuzz_byte(data, bytes) * WEFT_NS_PER_MS /
@@ -134,10 +168,20 @@ static void act(uint8_t op, hostile_t *peer)
     }
 }
 
+static void hear_knocks(void)
+{
+    int fd = -1;
+    if (weft_os_accept(world.listener, &fd) == WEFT_OK) {
+        hostile_accept(&world.knock, world.tree_key, fd);
+    }
+    (void)hostile_step(&world.knock, hears);
+}
+
 /* Nothing is ready, so what was sent before has been served. */
 static bool turn(void *arg)
 {
     (void)arg;
+    hear_knocks();
     for (size_t i = 0; i < PEERS; i++) {
         world.served[i] = world.served[i] || world.asked[i];
         (void)hostile_step(&world.peers[i], hears);
@@ -182,6 +226,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     FUZZ_NEED(weft_boot_id_create(&settings, &unique) == WEFT_OK);
     FUZZ_NEED(weft_id_decode(&unique, &id) == WEFT_OK);
     weft_id_key(&id, WEFT_PURPOSE_ROOT, world.key);
+    weft_id_key(&id, WEFT_PURPOSE_TREE, world.tree_key);
+    FUZZ_NEED(weft_os_listen(8, &world.listener, &world.knock_port) == WEFT_OK);
+    hostile_init(&world.knock, world.comm_id);
     world.port = id.addrs[0].port;
     world.comm_id = weft_id_comm(&id);
     for (size_t i = 0; i < PEERS; i++) {
@@ -190,6 +237,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     FUZZ_NEED(turns_run_thread());
     FUZZ_NEED(turns_since(21 * WEFT_NS_PER_S) <= 11 * WEFT_NS_PER_S);
     judge();
+    hostile_close(&world.knock, true);
+    weft_os_close(world.listener);
     FUZZ_NEED(fuzz_descriptors() == open);
     return 0;
 }

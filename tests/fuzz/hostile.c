@@ -26,13 +26,13 @@ void hostile_init(hostile_t *peer, uint64_t comm_id)
 
 void hostile_close(hostile_t *peer, bool reset)
 {
-    static const struct linger now = {.l_onoff = 1};
+    const struct linger now = {.l_onoff = reset}; /* a listener may have said otherwise */
     if (peer->state == HOSTILE_CONNECTING) {
         peer->fd = peer->connector.fd;
         peer->connector.fd = -1;
         weft_connector_end(&peer->connector);
     }
-    if (peer->fd >= 0 && reset) {
+    if (peer->fd >= 0) {
         FUZZ_NEED(setsockopt(peer->fd, SOL_SOCKET, SO_LINGER, &now, sizeof now) == 0);
     }
     weft_os_close(peer->fd);

@@ -196,5 +196,6 @@ bool run_task_read(const char *data, size_t bytes, run_task_t *task)
                          .variables = (const char *const *)&strings[first],
                          .command = command + 1,
                          .memory = strings};
-    return task->count > 0 && task->count <= RUN_TASK_RANKS_MOST && task->first < task->nranks;
+    return task->count > 0 && task->count <= RUN_TASK_RANKS_MOST && task->first < task->nranks &&
+           task->count <= task->nranks - task->first;
 }

@@ -37,7 +37,8 @@ static weft_coll_t tune_state_coll(const char *name)
     return (weft_coll_t)coll;
 }
 
-/* A line that was cut when the run ended is passed over. */
+/* A line that was cut when the run ended is passed over, unless only its end is missing: that is added
+ * before the next line. */
 static bool tune_state_read_line(const char *line, tune_result_t *result)
 {
     char coll[TUNE_NAME_MAX], end = 0;
@@ -47,7 +48,8 @@ static bool tune_state_read_line(const char *line, tune_result_t *result)
                    result->algo, &result->seconds, &result->low, &result->high, &result->model,
                    &chosen, &end);
     result->chosen = chosen != 0;
-    result->coll = n == 9 && end == '\n' ? tune_state_coll(coll) : WEFT_COLL_COUNT;
+    bool whole = n == 8 || (n == 9 && end == '\n');
+    result->coll = whole ? tune_state_coll(coll) : WEFT_COLL_COUNT;
     return result->coll != WEFT_COLL_COUNT;
 }
 

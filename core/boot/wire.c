@@ -206,8 +206,8 @@ weft_status_t weft_leave_decode(const uint8_t bytes[WEFT_WIRE_LEAVE], weft_leave
 {
     leave->sequence = weft_get_u64(bytes);
     leave->run.length = weft_get_u32(bytes + 8);
-    if (leave->run.length > leave->sequence) {
-        *why = "number of operations";
+    if (leave->run.length > leave->sequence || weft_get_u32(bytes + 12) != 0) {
+        *why = leave->run.length > leave->sequence ? "number of operations" : "reserved";
         return WEFT_ERR_PROTO;
     }
     return weft_signature_decode(bytes + 16, &leave->run.last, why);
@@ -226,6 +226,10 @@ weft_status_t weft_answer_decode(const uint8_t bytes[WEFT_WIRE_ANSWER], weft_ans
 {
     answer->comm_id = weft_get_u64(bytes);
     answer->waits_for = weft_get_u32(bytes + 32);
+    if (weft_get_u32(bytes + 36) != 0) {
+        *why = "reserved";
+        return WEFT_ERR_PROTO;
+    }
     return weft_signature_decode(bytes + 8, &answer->signature, why);
 }
 

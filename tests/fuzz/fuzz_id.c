@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A unique id: as text, as 128 bytes, and with a right checksum around wrong content. */
+ * A unique id: as text, as 128 bytes, and with a right checksum around wrong content. And a ticket,
+ * for inputs that begin with its magic. */
 #include <sodium.h>
 
 #include "core/base/error.h"
 #include "core/boot/fixed_id.h"
 #include "core/boot/unique_id.h"
+#include "core/comm/ticket.h"
 #include "fuzz.h"
 
 /* What is taken is written as bytes that are taken again. */
@@ -36,12 +38,48 @@ static void take(const weft_unique_id_t *in)
     weft_id_wipe(&id);
 }
 
+static void take_ticket(const weft_ticket_t *in)
+{
+    weft_ticket_content_t content;
+    weft_ticket_t out;
+    if (weft_ticket_decode(in, &content) != WEFT_OK) {
+        FUZZ_NEED(weft_error_record()->text[0] != '\0');
+        return;
+    }
+    FUZZ_NEED(content.rank < content.nranks);
+    weft_ticket_encode(&content, &out);
+    FUZZ_NEED(weft_ticket_decode(&out, &content) == WEFT_OK);
+}
+
+/* As it comes, and with a right checksum around numbers of the input and another version. */
+static void ticket(const uint8_t *data, size_t bytes)
+{
+    weft_ticket_t in;
+    weft_ticket_content_t content;
+    uint8_t how = fuzz_byte(&data, &bytes);
+    memset(&content, 0, sizeof content);
+    fuzz_take(&data, &bytes, &content.nranks, sizeof content.nranks);
+    fuzz_take(&data, &bytes, &content.rank, sizeof content.rank);
+    weft_ticket_encode(&content, &in);
+    take_ticket(&in);
+    if (how > 0) {
+        in.bytes[how % sizeof in.bytes] ^= fuzz_byte(&data, &bytes);
+        take_ticket(&in);
+    }
+    fuzz_take(&data, &bytes, &in, sizeof in);
+    take_ticket(&in);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     weft_unique_id_t id;
     weft_id_t content;
-    char *text = fuzz_text(data, bytes);
     FUZZ_NEED(sodium_init() >= 0);
+    if (bytes > 0 && data[0] == 0xd9) {
+        ticket(data + 1, bytes - 1);
+        return 0;
+    }
+    char *text = fuzz_text(data, bytes);
     if (weft_id_from_hex(text, &id)) {
         take(&id);
     }

@@ -86,6 +86,20 @@ static void word_of(const uint8_t in[WEFT_WIRE_WORD])
     }
 }
 
+static void leave_of(const uint8_t in[WEFT_WIRE_LEAVE])
+{
+    uint8_t out[WEFT_WIRE_LEAVE];
+    weft_leave_t leave;
+    const char *why = NULL;
+    if (weft_leave_decode(in, &leave, &why) == WEFT_OK) {
+        FUZZ_NEED(leave.run.length <= leave.sequence);
+        weft_leave_encode(&leave, out);
+        FUZZ_NEED(memcmp(in, out, sizeof out) == 0);
+    } else {
+        FUZZ_NEED(why != NULL);
+    }
+}
+
 static void request_of(const uint8_t in[WEFT_WIRE_JOIN_REQUEST])
 {
     uint8_t out[WEFT_WIRE_JOIN_REQUEST];
@@ -105,7 +119,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     uint8_t kind, in[WEFT_WIRE_LONGEST];
     fuzz_take(&data, &bytes, &kind, 1);
     fuzz_take(&data, &bytes, in, sizeof in);
-    switch (kind % 6) {
+    switch (kind == 7 ? 7 : kind % 6) {
     case 0:
         frame(in);
         break;
@@ -120,6 +134,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         break;
     case 5:
         word_of(in);
+        break;
+    case 7:
+        leave_of(in);
         break;
     default:
         request_of(in);

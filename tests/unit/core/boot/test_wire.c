@@ -75,6 +75,28 @@ static void an_answer_survives_the_wire(void **unused)
     bytes[8] = 200;
     assert_int_equal(weft_answer_decode(bytes, &out, &why), WEFT_ERR_PROTO);
     assert_string_equal(why, "collective");
+    bytes[39] = 1;
+    assert_int_equal(weft_answer_decode(bytes, &out, &why), WEFT_ERR_PROTO);
+    assert_string_equal(why, "reserved");
+}
+
+static void a_leave_survives_the_wire_and_its_fields_are_checked(void **unused)
+{
+    (void)unused;
+    uint8_t bytes[WEFT_WIRE_LEAVE];
+    weft_leave_t out,
+        in = {.sequence = 9, .run = {.last = {.coll = WEFT_REDUCE, .sequence = 9}, .length = 9}};
+    weft_leave_encode(&in, bytes);
+    assert_int_equal(weft_leave_decode(bytes, &out, &why), WEFT_OK);
+    assert_true(out.sequence == in.sequence && out.run.length == in.run.length);
+    assert_true(weft_signature_equal(&out.run.last, &in.run.last));
+    bytes[15] = 1;
+    assert_int_equal(weft_leave_decode(bytes, &out, &why), WEFT_ERR_PROTO);
+    assert_string_equal(why, "reserved");
+    in.run.length = 10;
+    weft_leave_encode(&in, bytes);
+    assert_int_equal(weft_leave_decode(bytes, &out, &why), WEFT_ERR_PROTO);
+    assert_string_equal(why, "number of operations");
 }
 
 static void an_error_record_survives_the_wire(void **unused)
@@ -246,6 +268,7 @@ int main(void)
         cmocka_unit_test(a_frame_survives_the_wire),
         cmocka_unit_test(every_field_of_a_frame_is_checked),
         cmocka_unit_test(an_answer_survives_the_wire),
+        cmocka_unit_test(a_leave_survives_the_wire_and_its_fields_are_checked),
         cmocka_unit_test(an_error_record_survives_the_wire),
         cmocka_unit_test(a_malformed_error_record_is_refused_and_its_text_is_tamed),
         cmocka_unit_test(a_claim_survives_the_wire_and_its_fields_are_checked),

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <cuda.h>
 #include <cuda_runtime_api.h>
 
 void *cuda_driver_function(const char *name, unsigned version)
@@ -23,6 +24,21 @@ void *cuda_driver_function(const char *name, unsigned version)
         cudaGetLastError(); /* else the caller's next call of it would tell of this one */
     }
     return error == cudaSuccess && found == cudaDriverEntryPointSuccess ? function : NULL;
+}
+
+bool cuda_driver_range(const void *memory, void **base_p, uint64_t *bytes_p)
+{
+    void *found = cuda_driver_function("cuMemGetAddressRange", 3020);
+    CUresult (*range)(CUdeviceptr * base, size_t * bytes, CUdeviceptr at) = NULL;
+    CUdeviceptr base = 0;
+    size_t all = 0;
+    memcpy(&range, &found, sizeof range);
+    if (range == NULL || range(&base, &all, (uintptr_t)memory) != CUDA_SUCCESS) {
+        return false;
+    }
+    *base_p = (void *)(uintptr_t)base;
+    *bytes_p = all;
+    return true;
 }
 
 /* The driver has no question for it. */

@@ -9,6 +9,8 @@
 #include "cuda_driver.h"
 #include "cuda_errors.h"
 #include "cuda_kept.h"
+#include "cuda_pooled.h"
+#include "cuda_segments.h"
 
 weft_status_t cuda_ipc_handle_refuse(const weft_kernel_t *kernel, const char *why)
 {
@@ -19,30 +21,14 @@ weft_status_t cuda_ipc_handle_refuse(const weft_kernel_t *kernel, const char *wh
 
 /* What the driver knows -------------------------------------------------------------------------------- */
 
-/* The runtime does not tell where an allocation begins; the driver does. */
-typedef CUresult (*range_fn_t)(CUdeviceptr *base, size_t *bytes, CUdeviceptr at);
 typedef CUresult (*pointer_fn_t)(void *data, CUpointer_attribute which, CUdeviceptr at);
-
-static range_fn_t ipc_driver_range(void)
-{
-    void *found = cuda_driver_function("cuMemGetAddressRange", 3020);
-    range_fn_t range = NULL;
-    memcpy(&range, &found, sizeof range);
-    return range;
-}
 
 /* The allocation of the driver's in which all of that memory is. */
 static bool ipc_allocation_of(const void *memory, uint64_t bytes, void **base_p)
 {
-    CUdeviceptr base = 0;
-    size_t all = 0;
-    range_fn_t range = ipc_driver_range();
-    if (range == NULL || range(&base, &all, (uintptr_t)memory) != CUDA_SUCCESS) {
-        return false;
-    }
-    const uint64_t offset = (uintptr_t)memory - base;
-    *base_p = (void *)(uintptr_t)base;
-    return offset <= all && bytes <= all - offset;
+    uint64_t all = 0;
+    return cuda_driver_range(memory, base_p, &all) &&
+           bytes <= all - ((uintptr_t)memory - (uintptr_t)*base_p);
 }
 
 /* A driver that cannot tell has neither memory pools nor virtual memory. */
@@ -75,19 +61,21 @@ static void ipc_handle_private(const weft_kernel_t *kernel, const void *memory, 
                       kernel->device, memory, why);
 }
 
-static bool ipc_handle_fill_segments(const weft_kernel_t *kernel, const void *memory,
-                                     uint64_t bytes, cuda_ipc_handle_t *handle)
+/* False: it is not all memory of the device. */
+static bool ipc_handle_offer(const weft_kernel_t *kernel, const void *memory, uint64_t bytes,
+                             cuda_ipc_way_t way, cuda_ipc_handle_t *handle)
 {
-    cuda_segments_t segments;
+    cuda_parcel_t parcel;
     const char *why = NULL;
-    if (!cuda_segments_open(kernel, memory, bytes, &segments, &why)) {
+    if (way == CUDA_IPC_POOL ? !cuda_pooled_pack(memory, bytes, &parcel, &why)
+                             : !cuda_segments_pack(kernel, memory, bytes, &parcel, &why)) {
         ipc_handle_private(kernel, memory, why, handle);
         return ipc_is_of_device(kernel, (const uint8_t *)memory + bytes - 1);
     }
-    if (cuda_offers_add(kernel, &segments, &handle->offer) == WEFT_OK) {
-        handle->way = CUDA_IPC_OFFER;
+    if (cuda_offers_add(kernel, &parcel, &handle->offer) == WEFT_OK) {
+        handle->way = way;
     } else {
-        cuda_segments_close(&segments);
+        cuda_parcel_close(&parcel);
         ipc_handle_private(kernel, memory, "its descriptors cannot be offered", handle);
     }
     return true;
@@ -101,8 +89,11 @@ bool cuda_ipc_handle_fill(const weft_kernel_t *kernel, const void *memory, uint6
         return false;
     }
     cudaDeviceGetPCIBusId(handle->bus, sizeof handle->bus, kernel->device);
+    if (cuda_pooled_have(memory)) {
+        return ipc_handle_offer(kernel, memory, bytes, CUDA_IPC_POOL, handle);
+    }
     if (cuda_segments_have(memory)) {
-        return ipc_handle_fill_segments(kernel, memory, bytes, handle);
+        return ipc_handle_offer(kernel, memory, bytes, CUDA_IPC_SEGMENTS, handle);
     }
     if (!ipc_allocation_of(memory, bytes, &base)) {
         return false;
@@ -116,7 +107,7 @@ bool cuda_ipc_handle_fill(const weft_kernel_t *kernel, const void *memory, uint6
 
 void cuda_ipc_handle_end(const cuda_ipc_handle_t *handle)
 {
-    if (handle->way == CUDA_IPC_OFFER) {
+    if (handle->way == CUDA_IPC_SEGMENTS || handle->way == CUDA_IPC_POOL) {
         cuda_offers_remove(&handle->offer);
     }
 }
@@ -129,7 +120,7 @@ static bool ipc_reaches_to(const void *memory, uint64_t bytes)
 {
     struct cudaPointerAttributes at;
     void *base = NULL;
-    return ipc_driver_range() != NULL
+    return cuda_driver_function("cuMemGetAddressRange", 3020) != NULL
                ? ipc_allocation_of(memory, bytes, &base)
                : cudaPointerGetAttributes(&at, (const uint8_t *)memory + bytes - 1) ==
                          cudaSuccess &&
@@ -146,7 +137,8 @@ static weft_status_t ipc_handle_open_legacy(weft_kernel_t *kernel, const cuda_ip
         return seen ? cuda_failed(kernel, error, "opening memory of another process")
                     : cuda_ipc_handle_refuse(kernel, CUDA_UNSEEN);
     }
-    *mapping = (cuda_ipc_mapping_t){.memory = (uint8_t *)((uintptr_t)memory + handle->offset),
+    *mapping = (cuda_ipc_mapping_t){.way = CUDA_IPC_LEGACY,
+                                    .memory = (uint8_t *)((uintptr_t)memory + handle->offset),
                                     .base = memory};
     if (handle->offset > INT64_MAX || !ipc_reaches_to(memory, handle->offset + bytes)) {
         cuda_ipc_mapping_leave(kernel, mapping);
@@ -156,19 +148,40 @@ static weft_status_t ipc_handle_open_legacy(weft_kernel_t *kernel, const cuda_ip
     return WEFT_OK;
 }
 
+/* What is in the parcel, mapped for this device. */
+static weft_status_t ipc_handle_open_parcel(weft_kernel_t *kernel, const cuda_ipc_handle_t *handle,
+                                            const cuda_parcel_t *parcel,
+                                            cuda_ipc_mapping_t *mapping, uint64_t *offset_p)
+{
+    cuda_segments_t segments = {.base = NULL};
+    cuda_pooled_t pooled = {.base = NULL};
+    const char *why = "the driver maps no memory by its handles";
+    const bool pool = handle->way == CUDA_IPC_POOL;
+    if (pool ? !cuda_pooled_open(kernel, parcel, handle->process, &pooled, &why)
+             : !cuda_segments_map(kernel, parcel, &segments)) {
+        cuda_kept_end(kernel); /* a pool that gave no pointer */
+        return cuda_ipc_handle_refuse(kernel, why);
+    }
+    mapping->way = (cuda_ipc_way_t)handle->way;
+    mapping->base = pool ? pooled.base : segments.base;
+    mapping->bytes = pool ? pooled.bytes : segments.bytes;
+    *offset_p = pool ? pooled.offset : segments.offset;
+    return WEFT_OK;
+}
+
 static weft_status_t ipc_handle_open_offer(weft_kernel_t *kernel, const cuda_ipc_handle_t *handle,
                                            uint64_t bytes, cuda_ipc_mapping_t *mapping)
 {
-    cuda_segments_t segments;
+    cuda_parcel_t parcel;
     uint64_t offset = 0;
-    weft_status_t status = cuda_offers_fetch(kernel, &handle->offer, &segments);
+    weft_status_t status = cuda_offers_fetch(kernel, &handle->offer, &parcel);
     if (status != WEFT_OK) {
         return status;
     }
-    offset = segments.offset;
-    mapping->base = NULL;
-    if (!cuda_segments_map(kernel, &segments, &mapping->base, &mapping->bytes)) {
-        return cuda_ipc_handle_refuse(kernel, "the driver maps no memory of its descriptors");
+    status = ipc_handle_open_parcel(kernel, handle, &parcel, mapping, &offset);
+    cuda_parcel_close(&parcel);
+    if (status != WEFT_OK) {
+        return status;
     }
     mapping->memory = (uint8_t *)((uintptr_t)mapping->base + offset);
     if (offset > mapping->bytes || bytes > mapping->bytes - offset) {
@@ -185,7 +198,8 @@ weft_status_t cuda_ipc_handle_open(weft_kernel_t *kernel, const cuda_ipc_handle_
     switch (handle->way) {
     case CUDA_IPC_LEGACY:
         return ipc_handle_open_legacy(kernel, handle, bytes, seen, mapping);
-    case CUDA_IPC_OFFER:
+    case CUDA_IPC_SEGMENTS:
+    case CUDA_IPC_POOL:
         return ipc_handle_open_offer(kernel, handle, bytes, mapping);
     case CUDA_IPC_PRIVATE:
         return cuda_ipc_handle_refuse(kernel, "it was made for one process");
@@ -194,8 +208,13 @@ weft_status_t cuda_ipc_handle_open(weft_kernel_t *kernel, const cuda_ipc_handle_
     }
 }
 
-void cuda_ipc_mapping_leave(const weft_kernel_t *kernel, const cuda_ipc_mapping_t *mapping)
+void cuda_ipc_mapping_leave(weft_kernel_t *kernel, const cuda_ipc_mapping_t *mapping)
 {
-    cuda_kept_put(kernel->device, mapping->bytes == 0 ? CUDA_KEPT_IMPORT : CUDA_KEPT_MAPPING,
+    if (mapping->way == CUDA_IPC_POOL) {
+        cuda_pooled_close(kernel, mapping->base);
+        return;
+    }
+    cuda_kept_put(kernel->device,
+                  mapping->way == CUDA_IPC_LEGACY ? CUDA_KEPT_IMPORT : CUDA_KEPT_MAPPING,
                   mapping->base, mapping->bytes);
 }

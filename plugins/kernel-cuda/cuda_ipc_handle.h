@@ -2,7 +2,8 @@
  *
  * Handles of memory that other kernels import: what a process writes for its own memory, and what another
  * one opens by it. Memory of cudaMalloc() has IPC handles of the driver, that of cuMemCreate() has
- * descriptors (cuda_offers.h). */
+ * descriptors or handles of the fabric,
+ * that of pools has one of its pool (cuda_offers.h). */
 #ifndef KERNEL_CUDA_CUDA_IPC_HANDLE_H
 #define KERNEL_CUDA_CUDA_IPC_HANDLE_H
 
@@ -17,10 +18,11 @@
 
 /* How another process opens the memory. */
 typedef enum cuda_ipc_way {
-    CUDA_IPC_NO = 0,      /* the driver gives no handle */
-    CUDA_IPC_LEGACY = 1,  /* by cudaIpcOpenMemHandle() */
-    CUDA_IPC_OFFER = 2,   /* by descriptors of its segments */
-    CUDA_IPC_PRIVATE = 3, /* it was made for one process */
+    CUDA_IPC_NO = 0,       /* the driver gives no handle */
+    CUDA_IPC_LEGACY = 1,   /* by cudaIpcOpenMemHandle() */
+    CUDA_IPC_SEGMENTS = 2, /* by an offer of its segments (cuda_segments.h) */
+    CUDA_IPC_PRIVATE = 3,  /* it was made for one process */
+    CUDA_IPC_POOL = 4,     /* by an offer of its pool (cuda_pooled.h) */
 } cuda_ipc_way_t;
 
 typedef struct cuda_ipc_handle {
@@ -41,9 +43,10 @@ _Static_assert(sizeof(cuda_ipc_handle_t) <= WEFT_IPC_HANDLE_BYTES, "fits the han
 
 /* What a handle of another process opened. */
 typedef struct cuda_ipc_mapping {
+    cuda_ipc_way_t way;
     void *memory;   /* the range */
     void *base;     /* the allocation, or the mapping of all segments */
-    uint64_t bytes; /* of all segments; 0: it is an allocation */
+    uint64_t bytes; /* of all segments or of the pool's allocation; else 0 */
     int device;     /* that has it, as this process counts; −1: one that it does not see */
 } cuda_ipc_mapping_t;
 
@@ -64,7 +67,8 @@ void cuda_ipc_handle_end(const cuda_ipc_handle_t *handle);
 weft_status_t cuda_ipc_handle_open(weft_kernel_t *kernel, const cuda_ipc_handle_t *handle,
                                    uint64_t bytes, bool seen, cuda_ipc_mapping_t *mapping);
 
-/* Leaves what was opened to the process (cuda_kept.h). */
-void cuda_ipc_mapping_leave(const weft_kernel_t *kernel, const cuda_ipc_mapping_t *mapping);
+/* Ends memory of a pool, which its owner may free as soon as it likes; leaves all else to the process
+ * (cuda_kept.h). */
+void cuda_ipc_mapping_leave(weft_kernel_t *kernel, const cuda_ipc_mapping_t *mapping);
 
 #endif

@@ -85,6 +85,7 @@ static cudaError_t cuda_kept_give_back(const cuda_kept_t *entry)
     case CUDA_KEPT_MAPPING:
         return cuda_segments_unmap(entry->memory, entry->bytes);
     case CUDA_KEPT_POOL:
+    case CUDA_KEPT_IMPORTED_POOL:
         return cudaMemPoolDestroy(entry->memory);
     case CUDA_KEPT_ALIAS:
         error = cudaHostUnregister(entry->memory);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See cuda_offers.h. An offer goes out as one message: the sizes, and the descriptors beside them. */
+ * See cuda_offers.h. An offer goes out as one message: its bytes, and the descriptors beside them. */
 #include "cuda_offers.h"
 
 #include <errno.h>
@@ -19,19 +19,18 @@
 typedef struct cuda_offer {
     struct cuda_offer *next;
     uint64_t number;
-    cuda_segments_t segments;
+    cuda_parcel_t parcel;
 } cuda_offer_t;
 
 /* A message to the importer. */
 typedef struct offer_reply {
-    uint32_t n; /* 0: there is no such offer */
-    uint32_t zero;
-    uint64_t offset;
-    uint64_t bytes[CUDA_SEGMENTS_MOST];
+    uint32_t ndescriptors;
+    uint32_t nbytes; /* 0: there is no such offer */
+    uint8_t bytes[CUDA_PARCEL_BYTES];
 } offer_reply_t;
 
 typedef union offer_control {
-    char bytes[CMSG_SPACE(CUDA_SEGMENTS_MOST * sizeof(int))];
+    char bytes[CMSG_SPACE(CUDA_PARCEL_DESCRIPTORS * sizeof(int))];
     struct cmsghdr header;
 } offer_control_t;
 
@@ -68,47 +67,59 @@ static bool offers_is_own_user(int fd)
 
 /* The other side ------------------------------------------------------------------------------------- */
 
-/* Copies the descriptors, as the offer may end while they are sent. */
-static void offers_look_up(uint64_t number, cuda_segments_t *segments)
+void cuda_parcel_close(cuda_parcel_t *parcel)
 {
-    segments->n = 0;
+    for (uint32_t i = 0; i < parcel->ndescriptors; i++) {
+        close(parcel->fd[i]);
+    }
+    parcel->ndescriptors = parcel->nbytes = 0;
+}
+
+/* Copies the descriptors, as the offer may end while they are sent. */
+static void offers_copy(const cuda_parcel_t *from, cuda_parcel_t *parcel)
+{
+    *parcel = *from;
+    for (parcel->ndescriptors = 0; parcel->ndescriptors < from->ndescriptors;
+         parcel->ndescriptors++) {
+        const int fd = dup(from->fd[parcel->ndescriptors]);
+        if (fd < 0) {
+            cuda_parcel_close(parcel);
+            return;
+        }
+        parcel->fd[parcel->ndescriptors] = fd;
+    }
+}
+
+static void offers_look_up(uint64_t number, cuda_parcel_t *parcel)
+{
+    parcel->ndescriptors = parcel->nbytes = 0;
     pthread_mutex_lock(&offers.lock);
     const cuda_offer_t *offer = offers.first;
     while (offer != NULL && offer->number != number) {
         offer = offer->next;
     }
     if (offer != NULL) {
-        *segments = offer->segments;
-        for (segments->n = 0; segments->n < offer->segments.n; segments->n++) {
-            const int fd = dup(offer->segments.fd[segments->n]);
-            if (fd < 0) {
-                break;
-            }
-            segments->fd[segments->n] = fd;
-        }
-        if (segments->n < offer->segments.n) {
-            cuda_segments_close(segments);
-        }
+        offers_copy(&offer->parcel, parcel);
     }
     pthread_mutex_unlock(&offers.lock);
 }
 
-static void offers_send(int fd, const cuda_segments_t *segments)
+static void offers_send(int fd, const cuda_parcel_t *parcel)
 {
-    offer_reply_t reply = {.n = segments->n, .offset = segments->n > 0 ? segments->offset : 0};
+    offer_reply_t reply = {.ndescriptors = parcel->ndescriptors, .nbytes = parcel->nbytes};
     offer_control_t control;
     struct iovec vec = {.iov_base = &reply, .iov_len = sizeof reply};
     struct msghdr message = {.msg_iov = &vec, .msg_iovlen = 1};
     memset(&control, 0, sizeof control);
-    if (segments->n > 0) {
-        const size_t bytes = segments->n * sizeof segments->fd[0];
-        memcpy(reply.bytes, segments->bytes, segments->n * sizeof reply.bytes[0]);
+    memcpy(reply.bytes, parcel->bytes, parcel->nbytes);
+    if (parcel->ndescriptors > 0) {
+        const size_t bytes = parcel->ndescriptors * sizeof parcel->fd[0];
         message.msg_control = &control;
         message.msg_controllen = CMSG_SPACE(bytes);
         control.header.cmsg_level = SOL_SOCKET;
         control.header.cmsg_type = SCM_RIGHTS;
         control.header.cmsg_len = CMSG_LEN(bytes);
-        memcpy(CMSG_DATA(&control.header), segments->fd, bytes);
+        memcpy(CMSG_DATA(&control.header), parcel->fd, bytes);
     }
     ssize_t sent = sendmsg(fd, &message, MSG_NOSIGNAL);
     (void)sent; /* who asked sees the end of the connection */
@@ -117,12 +128,12 @@ static void offers_send(int fd, const cuda_segments_t *segments)
 static void offers_answer(int fd)
 {
     uint64_t number = 0;
-    cuda_segments_t segments;
+    cuda_parcel_t parcel;
     offers_limit(fd);
     if (offers_is_own_user(fd) && recv(fd, &number, sizeof number, 0) == sizeof number) {
-        offers_look_up(number, &segments);
-        offers_send(fd, &segments);
-        cuda_segments_close(&segments);
+        offers_look_up(number, &parcel);
+        offers_send(fd, &parcel);
+        cuda_parcel_close(&parcel);
     }
     close(fd);
 }
@@ -203,7 +214,7 @@ static weft_status_t offers_open(const weft_kernel_t *kernel)
     return WEFT_OK;
 }
 
-weft_status_t cuda_offers_add(const weft_kernel_t *kernel, const cuda_segments_t *segments,
+weft_status_t cuda_offers_add(const weft_kernel_t *kernel, const cuda_parcel_t *parcel,
                               cuda_offer_address_t *address)
 {
     const weft_host_t *host = kernel->host;
@@ -214,7 +225,7 @@ weft_status_t cuda_offers_add(const weft_kernel_t *kernel, const cuda_segments_t
         free(offer);
         return status;
     }
-    offer->segments = *segments;
+    offer->parcel = *parcel;
     pthread_mutex_lock(&offers.lock);
     status = offers_open(kernel);
     if (status == WEFT_OK) {
@@ -248,7 +259,7 @@ void cuda_offers_remove(const cuda_offer_address_t *address)
     }
     pthread_mutex_unlock(&offers.lock);
     if (offer != NULL) {
-        cuda_segments_close(&offer->segments);
+        cuda_parcel_close(&offer->parcel);
         free(offer);
     }
 }
@@ -256,7 +267,7 @@ void cuda_offers_remove(const cuda_offer_address_t *address)
 /* Fetching ------------------------------------------------------------------------------------------- */
 
 /* How many descriptors came; they are in `fds`, and close when the program executes another. */
-static uint32_t offers_descriptors(struct msghdr *message, int fds[CUDA_SEGMENTS_MOST])
+static uint32_t offers_descriptors(struct msghdr *message, int fds[CUDA_PARCEL_DESCRIPTORS])
 {
     const struct cmsghdr *header = CMSG_FIRSTHDR(message);
     if (header == NULL || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) {
@@ -267,9 +278,9 @@ static uint32_t offers_descriptors(struct msghdr *message, int fds[CUDA_SEGMENTS
     return (uint32_t)(bytes / sizeof fds[0]);
 }
 
-static bool offers_receive(int fd, cuda_segments_t *segments)
+static bool offers_receive(int fd, cuda_parcel_t *parcel)
 {
-    offer_reply_t reply = {.n = 0};
+    offer_reply_t reply = {.nbytes = 0};
     offer_control_t control;
     struct iovec vec = {.iov_base = &reply, .iov_len = sizeof reply};
     struct msghdr message = {.msg_iov = &vec,
@@ -278,30 +289,31 @@ static bool offers_receive(int fd, cuda_segments_t *segments)
                              .msg_controllen = sizeof control};
     memset(&control, 0, sizeof control);
     const ssize_t got = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
-    segments->n = got >= 0 ? offers_descriptors(&message, segments->fd) : 0;
-    if (got != (ssize_t)sizeof reply || reply.n == 0 || segments->n != reply.n) {
-        cuda_segments_close(segments);
+    parcel->ndescriptors = got >= 0 ? offers_descriptors(&message, parcel->fd) : 0;
+    if (got != (ssize_t)sizeof reply || reply.nbytes == 0 || reply.nbytes > CUDA_PARCEL_BYTES ||
+        parcel->ndescriptors != reply.ndescriptors) {
+        cuda_parcel_close(parcel);
         return false;
     }
-    segments->offset = reply.offset;
-    memcpy(segments->bytes, reply.bytes, sizeof segments->bytes);
+    parcel->nbytes = reply.nbytes;
+    memcpy(parcel->bytes, reply.bytes, reply.nbytes);
     return true;
 }
 
 weft_status_t cuda_offers_fetch(const weft_kernel_t *kernel, const cuda_offer_address_t *address,
-                                cuda_segments_t *segments)
+                                cuda_parcel_t *parcel)
 {
     struct sockaddr_un name;
     const socklen_t bytes = offers_name(address->socket, &name);
     const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     bool fetched = false;
-    segments->n = 0;
+    parcel->ndescriptors = parcel->nbytes = 0;
     if (fd >= 0) {
         offers_limit(fd);
         fetched = connect(fd, (struct sockaddr *)&name, bytes) == 0 && offers_is_own_user(fd) &&
                   send(fd, &address->number, sizeof address->number, MSG_NOSIGNAL) ==
                       (ssize_t)sizeof address->number &&
-                  offers_receive(fd, segments);
+                  offers_receive(fd, parcel);
         close(fd);
     }
     return fetched ? WEFT_OK

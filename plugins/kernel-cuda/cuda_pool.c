@@ -94,6 +94,22 @@ void cuda_device_free(weft_kernel_t *kernel, void *memory)
     (void)error;
 }
 
+void cuda_pool_release(weft_kernel_t *kernel, void *memory)
+{
+    weft_status_t status = cuda_pool_ensure(kernel);
+    if (status == WEFT_OK) {
+        status = cuda_pool_sync(kernel, cudaFreeAsync(memory, kernel->pool_stream),
+                                "freeing memory of a pool");
+    }
+    if (status != WEFT_OK) {
+        kernel->host->log(
+            kernel->host, WEFT_LOG_WARN,
+            "memory of another process's pool stays open at %p: that process has to keep it "
+            "until this one has ended",
+            memory);
+    }
+}
+
 static weft_status_t cuda_pool_copy(weft_kernel_t *kernel, void *to, const void *from,
                                     uint64_t bytes, enum cudaMemcpyKind way)
 {

@@ -18,6 +18,9 @@ cudaError_t cuda_stream_urgent(cudaStream_t *stream);
 weft_status_t cuda_device_alloc(weft_kernel_t *kernel, uint64_t bytes, void **memory_p);
 void cuda_device_free(weft_kernel_t *kernel, void *memory);
 
+/* Frees memory of any pool; it is free on return. Blocking: briefly. */
+void cuda_pool_release(weft_kernel_t *kernel, void *memory);
+
 /* Copies host memory to memory of the device, and back; sets memory of the device to zeros. Errors:
  * ERR_SYSTEM. Blocking: briefly. */
 weft_status_t cuda_device_write(weft_kernel_t *kernel, void *to, const void *from, uint64_t bytes);

@@ -5,7 +5,6 @@
 
 #include <cuda.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cuda_driver.h"
 
@@ -13,14 +12,26 @@
     "it was made for one process; cuMemCreate() with CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR in " \
     "requestedHandleTypes makes it for others"
 
+/* What a parcel of segments says. */
+typedef struct segments_told {
+    uint32_t n;
+    uint32_t zero;
+    uint64_t offset;    /* of the range in the first */
+    uint64_t by_fabric; /* bit i: segment i has a fabric handle; else the next descriptor */
+    uint64_t bytes[CUDA_PARCEL_DESCRIPTORS];
+    uint8_t fabric[CUDA_PARCEL_DESCRIPTORS][CUDA_FABRIC_BYTES];
+} segments_told_t;
+
+_Static_assert(sizeof(segments_told_t) <= CUDA_PARCEL_BYTES, "fits the parcel");
+
 typedef struct vmm_driver {
     CUresult (*retain)(CUmemGenericAllocationHandle *handle, void *at);
     CUresult (*release)(CUmemGenericAllocationHandle handle);
     CUresult (*range)(CUdeviceptr *base, size_t *bytes, CUdeviceptr at);
     CUresult (*props)(CUmemAllocationProp *prop, CUmemGenericAllocationHandle handle);
-    CUresult (*give)(void *fd, CUmemGenericAllocationHandle handle, CUmemAllocationHandleType type,
-                     unsigned long long flags);
-    CUresult (*take)(CUmemGenericAllocationHandle *handle, void *fd,
+    CUresult (*give)(void *shared, CUmemGenericAllocationHandle handle,
+                     CUmemAllocationHandleType type, unsigned long long flags);
+    CUresult (*take)(CUmemGenericAllocationHandle *handle, void *shared,
                      CUmemAllocationHandleType type);
     CUresult (*reserve)(CUdeviceptr *at, size_t bytes, size_t alignment, CUdeviceptr wish,
                         unsigned long long flags);
@@ -66,17 +77,36 @@ bool cuda_segments_have(const void *memory)
     return have;
 }
 
-void cuda_segments_close(cuda_segments_t *segments)
+/* Packing -------------------------------------------------------------------------------------------- */
+
+/* A descriptor if there may be one: fabric handles need a daemon and its channels besides. NULL, or what is
+ * wrong with the segment. */
+static const char *segments_pack_handle(const vmm_driver_t *vmm, uint32_t types,
+                                        CUmemGenericAllocationHandle handle, segments_told_t *told,
+                                        cuda_parcel_t *parcel)
 {
-    for (uint32_t i = 0; i < segments->n; i++) {
-        close(segments->fd[i]);
+    if ((types & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) != 0) {
+        if (vmm->give(&parcel->fd[parcel->ndescriptors], handle,
+                      CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0) != CUDA_SUCCESS) {
+            return "the driver gives no descriptor of it";
+        }
+        parcel->ndescriptors++;
+        return NULL;
     }
-    segments->n = 0;
+    if ((types & CUDA_FABRIC) == 0) {
+        return PRIVATE;
+    }
+    told->by_fabric |= UINT64_C(1) << told->n;
+    return vmm->give(told->fabric[told->n], handle, (CUmemAllocationHandleType)CUDA_FABRIC, 0) ==
+                   CUDA_SUCCESS
+               ? NULL
+               : "it was made for the fabric, of which the driver gives no handle; is there an "
+                 "IMEX channel?";
 }
 
-/* NULL, or what is wrong with the segment. */
-static const char *segments_open_one(const vmm_driver_t *vmm, int device,
-                                     CUmemGenericAllocationHandle handle, int *fd_p)
+static const char *segments_pack_one(const vmm_driver_t *vmm, int device,
+                                     CUmemGenericAllocationHandle handle, segments_told_t *told,
+                                     cuda_parcel_t *parcel)
 {
     CUmemAllocationProp prop;
     memset(&prop, 0, sizeof prop);
@@ -84,100 +114,116 @@ static const char *segments_open_one(const vmm_driver_t *vmm, int device,
         prop.location.type != CU_MEM_LOCATION_TYPE_DEVICE || prop.location.id != device) {
         return "part of it is not of this device";
     }
-    if ((prop.requestedHandleTypes & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) == 0) {
-        return PRIVATE;
-    }
-    return vmm->give(fd_p, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0) == CUDA_SUCCESS
-               ? NULL
-               : "the driver gives no descriptor of it";
+    return segments_pack_handle(vmm, (uint32_t)prop.requestedHandleTypes, handle, told, parcel);
 }
 
 /* Adds the segment with that address, which is the next one; moves the address behind it. */
 static const char *segments_add(const vmm_driver_t *vmm, int device, CUdeviceptr *at,
-                                cuda_segments_t *segments)
+                                segments_told_t *told, cuda_parcel_t *parcel)
 {
     CUmemGenericAllocationHandle handle = 0;
     CUdeviceptr base = 0;
     size_t all = 0;
-    if (segments->n == CUDA_SEGMENTS_MOST) {
+    if (told->n == CUDA_PARCEL_DESCRIPTORS) {
         return "it is made of too many segments";
     }
     if (vmm->range(&base, &all, *at) != CUDA_SUCCESS ||
         vmm->retain(&handle, (void *)(uintptr_t)*at) != CUDA_SUCCESS) {
         return "it ends earlier";
     }
-    const char *why = segments_open_one(vmm, device, handle, &segments->fd[segments->n]);
+    const char *why = segments_pack_one(vmm, device, handle, told, parcel);
     vmm->release(handle);
     if (why == NULL) {
-        segments->offset = segments->n == 0 ? *at - base : segments->offset;
-        segments->bytes[segments->n++] = all;
+        told->offset = told->n == 0 ? *at - base : told->offset;
+        told->bytes[told->n++] = all;
         *at = base + all;
     }
     return why;
 }
 
-bool cuda_segments_open(const weft_kernel_t *kernel, const void *memory, uint64_t bytes,
-                        cuda_segments_t *segments, const char **why_p)
+bool cuda_segments_pack(const weft_kernel_t *kernel, const void *memory, uint64_t bytes,
+                        cuda_parcel_t *parcel, const char **why_p)
 {
     vmm_driver_t vmm;
+    segments_told_t told = {.n = 0};
     CUdeviceptr at = (uintptr_t)memory;
     const CUdeviceptr end = at + bytes;
     const char *why = vmm_driver_find(&vmm) ? NULL : "the driver has no functions for it";
-    segments->n = 0;
+    parcel->ndescriptors = parcel->nbytes = 0;
     while (why == NULL && at < end) {
-        why = segments_add(&vmm, kernel->device, &at, segments);
+        why = segments_add(&vmm, kernel->device, &at, &told, parcel);
     }
     if (why != NULL) {
-        cuda_segments_close(segments);
+        cuda_parcel_close(parcel);
         *why_p = why;
+        return false;
     }
-    return why == NULL;
+    parcel->nbytes = sizeof told;
+    memcpy(parcel->bytes, &told, sizeof told);
+    return true;
+}
+
+/* Mapping -------------------------------------------------------------------------------------------- */
+
+/* What another process says of its segments: whether that and the descriptors agree. */
+static bool segments_read(const cuda_parcel_t *parcel, segments_told_t *told, uint64_t *all_p)
+{
+    uint32_t descriptors = 0;
+    *all_p = 0;
+    if (parcel->nbytes != sizeof *told) {
+        return false;
+    }
+    memcpy(told, parcel->bytes, sizeof *told);
+    if (told->n == 0 || told->n > CUDA_PARCEL_DESCRIPTORS) {
+        return false;
+    }
+    for (uint32_t i = 0; i < told->n; i++) {
+        *all_p += told->bytes[i];
+        descriptors += (told->by_fabric >> i & 1) == 0;
+    }
+    return descriptors == parcel->ndescriptors;
 }
 
 /* Maps segments from `at` on. Returns the bytes that are mapped; fewer than all: the driver refused. */
-static uint64_t segments_map_all(const vmm_driver_t *vmm, const cuda_segments_t *segments,
-                                 CUdeviceptr at)
+static uint64_t segments_map_all(const vmm_driver_t *vmm, const cuda_parcel_t *parcel,
+                                 segments_told_t *told, CUdeviceptr at)
 {
     uint64_t mapped = 0;
-    for (uint32_t i = 0; i < segments->n; i++) {
+    uint32_t next = 0;
+    for (uint32_t i = 0; i < told->n; i++) {
         CUmemGenericAllocationHandle handle = 0;
-        if (vmm->take(&handle, (void *)(intptr_t)segments->fd[i],
-                      CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) != CUDA_SUCCESS) {
+        const bool fabric = (told->by_fabric >> i & 1) != 0;
+        void *shared = fabric ? told->fabric[i] : (void *)(intptr_t)parcel->fd[next++];
+        if (vmm->take(&handle, shared,
+                      fabric ? (CUmemAllocationHandleType)CUDA_FABRIC
+                             : CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) != CUDA_SUCCESS) {
             break;
         }
-        const CUresult result = vmm->map(at + mapped, segments->bytes[i], 0, handle, 0);
+        const CUresult result = vmm->map(at + mapped, told->bytes[i], 0, handle, 0);
         vmm->release(handle); /* the mapping keeps it */
         if (result != CUDA_SUCCESS) {
             break;
         }
-        mapped += segments->bytes[i];
+        mapped += told->bytes[i];
     }
     return mapped;
 }
 
-static uint64_t segments_bytes(const cuda_segments_t *segments)
-{
-    uint64_t all = 0;
-    for (uint32_t i = 0; i < segments->n; i++) {
-        all += segments->bytes[i];
-    }
-    return all;
-}
-
-static bool segments_map(const vmm_driver_t *vmm, const cuda_segments_t *segments, int device,
-                         CUdeviceptr *at_p)
+static bool segments_map(const vmm_driver_t *vmm, const cuda_parcel_t *parcel,
+                         segments_told_t *told, int device, cuda_segments_t *segments)
 {
     CUmemAccessDesc mine = {.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-    const uint64_t all = segments_bytes(segments);
+    const uint64_t all = segments->bytes;
     CUdeviceptr at = 0;
     mine.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
     mine.location.id = device;
     if (all == 0 || vmm->reserve(&at, all, 0, 0, 0) != CUDA_SUCCESS) {
         return false;
     }
-    const uint64_t mapped = segments_map_all(vmm, segments, at);
+    const uint64_t mapped = segments_map_all(vmm, parcel, told, at);
     if (mapped == all && vmm->access(at, all, &mine, 1) == CUDA_SUCCESS) {
-        *at_p = at;
+        segments->base = (void *)(uintptr_t)at;
+        segments->offset = told->offset;
         return true;
     }
     if (mapped > 0) {
@@ -187,19 +233,13 @@ static bool segments_map(const vmm_driver_t *vmm, const cuda_segments_t *segment
     return false;
 }
 
-bool cuda_segments_map(const weft_kernel_t *kernel, cuda_segments_t *segments, void **base_p,
-                       uint64_t *bytes_p)
+bool cuda_segments_map(const weft_kernel_t *kernel, const cuda_parcel_t *parcel,
+                       cuda_segments_t *segments)
 {
     vmm_driver_t vmm;
-    CUdeviceptr at = 0;
-    const uint64_t all = segments_bytes(segments);
-    const bool mapped = vmm_driver_find(&vmm) && segments_map(&vmm, segments, kernel->device, &at);
-    cuda_segments_close(segments);
-    if (mapped) {
-        *base_p = (void *)(uintptr_t)at;
-        *bytes_p = all;
-    }
-    return mapped;
+    segments_told_t told;
+    return segments_read(parcel, &told, &segments->bytes) && vmm_driver_find(&vmm) &&
+           segments_map(&vmm, parcel, &told, kernel->device, segments);
 }
 
 cudaError_t cuda_segments_unmap(void *base, uint64_t bytes)

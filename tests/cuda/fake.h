@@ -50,6 +50,19 @@ fake_allocation_t *fake_memory_allocation(const void *at);
  * `real`, which are reserved. */
 void *fake_memory_reserve(uint64_t bytes);
 bool fake_memory_map_allocation(void *at, uint8_t *real, fake_allocation_t *a);
+/* A handle of a file for other processes (fake_fabric.c), of the type of CUmemAllocationHandleType: a descriptor,
+ * or what any process finds it by. False: such handles are not given. Takes a handle; returns a descriptor of
+ * this process, or −1. */
+bool fake_fabric_export(void *handle, int fd, uint32_t type);
+int fake_fabric_import(void *handle, uint32_t type);
+
+/* The allocation that begins at `at` is of a pool, which it has a use of: all devices of `access` may access it.
+ * The pool of an address, or NULL. All that is of the pool, for a device. */
+void fake_memory_pool_set(const void *at, cudaMemPool_t pool, uint32_t access);
+cudaMemPool_t fake_memory_pool(const void *at);
+void fake_memory_pool_grant(cudaMemPool_t pool, int device);
+/* One use of a pool less (fake_pools.c). */
+void fake_pool_drop(cudaMemPool_t pool);
 /* Lets a device access the memory; whether it may. */
 void fake_memory_grant(const void *at, int device);
 bool fake_memory_granted(const void *at, int device);

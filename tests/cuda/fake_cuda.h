@@ -68,6 +68,7 @@ typedef struct fake_cuda {
     bool no_flush;     /* and the host has none */
     bool no_pools;     /* the driver has no pools of memory */
     bool pool_full;    /* the application's pool has no memory left */
+    bool fabric;       /* the process has a channel by which handles of the fabric go */
     bool no_mps;       /* processes on a device take turns */
     bool no_domains;   /* one domain of memory synchronisation, as devices before Hopper have */
     uint32_t hidden;   /* bit per device that others have and this process does not see */

@@ -21,6 +21,7 @@ typedef struct area {
     bool registered;
     int fd;                        /* of the file that is the memory, or −1 */
     fake_allocation_t *allocation; /* of virtual memory, or NULL */
+    cudaMemPool_t pool;            /* that it is of, or NULL */
     uint32_t access;               /* a bit for each device that may */
     uint8_t *astray;               /* where kernels of other devices get that lose their way */
 } area_t;
@@ -120,6 +121,9 @@ void *fake_memory_apart(void *real, size_t bytes, int device, int fd)
 static void area_free(area_t *area)
 {
     free(area->astray);
+    if (area->pool != NULL) {
+        fake_pool_drop(area->pool);
+    }
     if (area->allocation != NULL) {
         mmap(area->real, area->end - area->begin, PROT_NONE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
@@ -436,6 +440,35 @@ bool fake_memory_map_allocation(void *at, uint8_t *real, fake_allocation_t *a)
         free(area);
     }
     return maps;
+}
+
+void fake_memory_pool_set(const void *at, cudaMemPool_t pool, uint32_t access)
+{
+    pthread_mutex_lock(&lock);
+    area_t *area = area_apart((uintptr_t)at);
+    area->pool = pool;
+    area->access = access;
+    pthread_mutex_unlock(&lock);
+}
+
+cudaMemPool_t fake_memory_pool(const void *at)
+{
+    pthread_mutex_lock(&lock);
+    const area_t *area = area_apart((uintptr_t)at);
+    cudaMemPool_t pool = area != NULL ? area->pool : NULL;
+    pthread_mutex_unlock(&lock);
+    return pool;
+}
+
+void fake_memory_pool_grant(cudaMemPool_t pool, int device)
+{
+    pthread_mutex_lock(&lock);
+    for (uint32_t g = 0; g < window.given; g++) {
+        if (window.area[g] != NULL && window.area[g]->pool == pool) {
+            window.area[g]->access |= 1u << device;
+        }
+    }
+    pthread_mutex_unlock(&lock);
 }
 
 void fake_memory_grant(const void *at, int device)

@@ -67,7 +67,7 @@ cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *at)
 {
     handle_t mine = {.pid = getpid()};
     struct cudaPointerAttributes where;
-    if (!fake_memory_fd(at, &mine.fd, &mine.offset, &mine.bytes)) {
+    if (fake_memory_pool(at) != NULL || !fake_memory_fd(at, &mine.fd, &mine.offset, &mine.bytes)) {
         return cudaErrorInvalidValue;
     }
     cudaPointerGetAttributes(&where, at);

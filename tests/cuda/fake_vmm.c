@@ -100,29 +100,29 @@ static CUresult vmm_export(void *fd_p, CUmemGenericAllocationHandle handle,
                            CUmemAllocationHandleType type, unsigned long long flags)
 {
     const fake_allocation_t *a = vmm_of(handle);
-    if (flags != 0 || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
-        (a->types & (uint32_t)type) == 0) {
+    if (flags != 0 || (a->types & (uint32_t)type) == 0) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    int fd = dup(a->fd);
-    memcpy(fd_p, &fd, sizeof fd);
-    return vmm_answer("cuMemExportToShareableHandle");
+    return fake_fabric_export(fd_p, a->fd, (uint32_t)type)
+               ? vmm_answer("cuMemExportToShareableHandle")
+               : CUDA_ERROR_NOT_PERMITTED;
 }
 
-/* Descriptors of anything else are refused. */
+/* Files of anything else are refused. */
 static CUresult vmm_import(CUmemGenericAllocationHandle *handle, void *os_handle,
                            CUmemAllocationHandleType type)
 {
     char link[NAME], name[NAME] = "";
     struct stat file;
-    int device = -1, fd = (int)(intptr_t)os_handle;
+    int device = -1;
+    const int fd = fake_fabric_import(os_handle, (uint32_t)type);
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
-        readlink(link, name, sizeof name - 1) < 0 ||
+    if (fd < 0 || readlink(link, name, sizeof name - 1) < 0 ||
         sscanf(name, "/memfd:vmm-of-device-%d", &device) != 1 || fstat(fd, &file) != 0) {
+        close(fd);
         return CUDA_ERROR_INVALID_VALUE;
     }
-    *handle = vmm_handle(vmm_new(dup(fd), (uint64_t)file.st_size, device, (uint32_t)type));
+    *handle = vmm_handle(vmm_new(fd, (uint64_t)file.st_size, device, (uint32_t)type));
     return vmm_answer("cuMemImportFromShareableHandle");
 }
 
@@ -237,6 +237,11 @@ static CUresult vmm_set_access(CUdeviceptr at, size_t bytes, const CUmemAccessDe
 /* Of the current device, as since CUDA 11.1. */
 static CUresult vmm_pointer(void *data, CUpointer_attribute which, CUdeviceptr at)
 {
+    if (which == CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE) {
+        cudaMemPool_t pool = fake_memory_pool((void *)(uintptr_t)at);
+        memcpy(data, &pool, sizeof pool);
+        return CUDA_SUCCESS;
+    }
     if (which != CU_POINTER_ATTRIBUTE_ACCESS_FLAGS) {
         return CUDA_ERROR_INVALID_VALUE;
     }

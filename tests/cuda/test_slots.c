@@ -262,6 +262,81 @@ static void a_rank_that_dies_while_others_read_its_window_is_named(void **state)
     }
 }
 
+/* Buffers of pools in windows: how many other ranks' windows this process then has open. */
+typedef struct pools_job {
+    enum cudaMemAllocationHandleType types;
+    int opened; /* for each other rank and window */
+} pools_job_t;
+
+static cudaMemPool_t pool_of(enum cudaMemAllocationHandleType types)
+{
+    struct cudaMemPoolProps props = {.allocType = cudaMemAllocationTypePinned,
+                                     .handleTypes = types};
+    cudaMemPool_t pool = NULL;
+    props.location.type = cudaMemLocationTypeDevice;
+    return cudaMemPoolCreate(&pool, &props) == cudaSuccess ? pool : NULL;
+}
+
+static bool gathers(weft_comm_t *comm, uint32_t rank, uint32_t n, void *in, void *out)
+{
+    static uint32_t values[8 * COUNT];
+    for (uint32_t i = 0; i < COUNT; i++) {
+        values[i] = i * 8 + rank;
+    }
+    bool right =
+        cudaMemcpy(in, values, COUNT * sizeof values[0], cudaMemcpyDefault) == cudaSuccess &&
+        weft_all_gather(in, out, COUNT, WEFT_UINT32, comm, NULL) == WEFT_OK &&
+        cudaMemcpy(values, out, n * COUNT * sizeof values[0], cudaMemcpyDefault) == cudaSuccess;
+    for (uint32_t i = 0; right && i < n * COUNT; i++) {
+        right = values[i] == i % COUNT * 8 + i / COUNT;
+    }
+    return right;
+}
+
+/* Each frees its memory as soon as its windows have ended: the runtime ends a process that does so while
+ * another one has it open. */
+static int windows_of_pools(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    const pools_job_t *job = arg;
+    const size_t bytes = COUNT * sizeof(uint32_t);
+    cudaMemPool_t pool = pool_of(job->types);
+    int wrong = 0;
+    for (int round = 0; round < 3; round++) {
+        void *in = NULL, *out = NULL;
+        weft_window_t *windows[2] = {NULL};
+        NEED(cudaMallocFromPoolAsync(&in, bytes, pool, cudaStreamPerThread) == cudaSuccess);
+        NEED(cudaMallocFromPoolAsync(&out, n * bytes, pool, cudaStreamPerThread) == cudaSuccess);
+        NEED(cudaStreamSynchronize(cudaStreamPerThread) == cudaSuccess);
+        const int before = atomic_load(&fake_cuda.imported);
+        NEED(weft_window_register(comm, in, bytes, &windows[0]) == WEFT_OK);
+        NEED(weft_window_register(comm, out, n * bytes, &windows[1]) == WEFT_OK);
+        /* The first time there are slots besides. */
+        NEED(round == 0 ||
+             atomic_load(&fake_cuda.imported) - before == 2 * job->opened * (int)(n - 1));
+        NEED(gathers(comm, rank, n, in, out));
+        NEED(weft_window_deregister(comm, windows[0]) == WEFT_OK);
+        NEED(weft_window_deregister(comm, windows[1]) == WEFT_OK);
+        NEED(cudaFreeAsync(in, cudaStreamPerThread) == cudaSuccess);
+        NEED(cudaFreeAsync(out, cudaStreamPerThread) == cudaSuccess);
+    }
+    NEED(cudaStreamSynchronize(cudaStreamPerThread) == cudaSuccess);
+    NEED(cudaMemPoolDestroy(pool) == cudaSuccess);
+    return wrong;
+}
+
+static void processes_read_windows_of_pools_that_were_made_for_them(void **state)
+{
+    pools_job_t shared = {cudaMemHandleTypePosixFileDescriptor, 1}, private = {0};
+    ranks_job_t job = job_of(3, NULL);
+    (void)state;
+    reset();
+    job.work = windows_of_pools;
+    job.arg = &shared;
+    assert_int_equal(ranks_run_processes(&job, 60, -1), 0);
+    job.arg = &private;
+    assert_int_equal(ranks_run_processes(&job, 60, -1), 0);
+}
+
 /* Communicators that come and go do not pile up memory, whoever leaves first. */
 static int comes_and_goes(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
@@ -302,6 +377,7 @@ int main(void)
         cmocka_unit_test(processes_whose_handles_are_refused_work_on_the_host),
         cmocka_unit_test(a_rank_that_dies_in_the_middle_is_named),
         cmocka_unit_test(a_rank_that_dies_while_others_read_its_window_is_named),
+        cmocka_unit_test(processes_read_windows_of_pools_that_were_made_for_them),
         cmocka_unit_test(pairs_that_reach_each_other_have_slots_on_devices),
         cmocka_unit_test(ranks_that_share_nothing_have_the_hosts_slots),
         cmocka_unit_test(what_fails_on_the_way_costs_nothing_but_the_way),

@@ -5,12 +5,8 @@
  * open, and what other devices of the process may access. */
 #include <cuda.h>
 #include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <weft/plugin/draft/ipc.h>
-
-#include "tests/cuda/bench.h"
+#include "tests/cuda/other.h"
 
 enum { SEGMENT = 2 << 20, SEGMENTS = 3, BYTES = SEGMENTS * SEGMENT };
 
@@ -68,21 +64,27 @@ static void heap_grant(const heap_t *heap, int device)
     assert_int_equal(grant(heap->at, BYTES, &who, 1), CUDA_SUCCESS);
 }
 
-/* Of device 0, with handles of these types. */
-static uint8_t *heap_make(heap_t *heap, CUmemAllocationHandleType types)
+/* Of device 0, each segment with handles of its types. */
+static uint8_t *heap_make_of(heap_t *heap, const CUmemAllocationHandleType types[SEGMENTS])
 {
     CUmemAllocationProp prop;
     memset(&prop, 0, sizeof prop);
     prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
     prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-    prop.requestedHandleTypes = types;
     assert_int_equal(reserve(&heap->at, BYTES, 0, 0, 0), CUDA_SUCCESS);
     for (uint32_t i = 0; i < SEGMENTS; i++) {
+        prop.requestedHandleTypes = types[i];
         assert_int_equal(create(&heap->handle[i], SEGMENT, &prop, 0), CUDA_SUCCESS);
         assert_int_equal(map(heap->at + i * SEGMENT, SEGMENT, 0, heap->handle[i], 0), CUDA_SUCCESS);
     }
     heap_grant(heap, 0);
     return (uint8_t *)(uintptr_t)heap->at;
+}
+
+static uint8_t *heap_make(heap_t *heap, CUmemAllocationHandleType types)
+{
+    const CUmemAllocationHandleType all[SEGMENTS] = {types, types, types};
+    return heap_make_of(heap, all);
 }
 
 static void heap_free(heap_t *heap)
@@ -94,81 +96,9 @@ static void heap_free(heap_t *heap)
     assert_int_equal(unreserve(heap->at, BYTES), CUDA_SUCCESS);
 }
 
-static void fill(void *at, int value, uint64_t bytes)
-{
-    assert_int_equal(cudaMemsetAsync(at, value, bytes, cudaStreamPerThread), cudaSuccess);
-    assert_int_equal(cudaStreamSynchronize(cudaStreamPerThread), cudaSuccess);
-}
-
-static uint8_t byte_at(const uint8_t *at)
-{
-    uint8_t byte = 0;
-    assert_int_equal(cudaMemcpy(&byte, at, 1, cudaMemcpyDefault), cudaSuccess);
-    return byte;
-}
-
-/* The other process ---------------------------------------------------------------------------------- */
-
-typedef struct ask {
-    uint8_t token[WEFT_IPC_HANDLE_BYTES];
-    uint64_t bytes;
-} ask_t;
-
-/* It opens the memory, reads three bytes of it, fills it and closes it. */
-typedef struct told {
-    weft_status_t opened;
-    uint8_t first, middle, last;
-    int left; /* mappings afterwards */
-    char words[512];
-} told_t;
-
-static int to_other[2], from_other[2];
-
 static const weft_kernel_ipc_t *share_of(weft_kernel_t *kernel)
 {
     return bench.ops->get_extension(kernel, WEFT_KERNEL_IPC);
-}
-
-static told_t other_does(const ask_t *ask)
-{
-    const weft_kernel_ipc_t *share = share_of(bench.kernel);
-    void *memory = NULL;
-    told_t told = {.first = 0};
-    told.opened = share->import(bench.kernel, ask->token, ask->bytes, &memory);
-    bench_take_error();
-    memcpy(told.words, bench.error, sizeof told.words);
-    if (told.opened == WEFT_OK) {
-        const uint8_t *bytes = memory;
-        told.first = byte_at(bytes);
-        told.middle = byte_at(bytes + ask->bytes / 2);
-        told.last = byte_at(bytes + ask->bytes - 1);
-        fill(memory, 0x77, ask->bytes);
-        share->unimport(bench.kernel, memory);
-    }
-    told.left = atomic_load(&fake_cuda.reserved);
-    return told;
-}
-
-static int other_serve(void)
-{
-    ask_t ask;
-    (void)bench_open(NULL);
-    while (read(to_other[0], &ask, sizeof ask) == (ssize_t)sizeof ask) {
-        told_t told = other_does(&ask);
-        if (write(from_other[1], &told, sizeof told) != (ssize_t)sizeof told) {
-            abort();
-        }
-    }
-    (void)bench_close(NULL);
-    return 0;
-}
-
-static told_t other_asked(const ask_t *ask)
-{
-    told_t told;
-    assert_int_equal(write(to_other[1], ask, sizeof *ask), sizeof *ask);
-    assert_int_equal(read(from_other[0], &told, sizeof told), sizeof told);
-    return told;
 }
 
 /* Tests ---------------------------------------------------------------------------------------------- */
@@ -186,31 +116,31 @@ static void another_process_opens_what_was_made_for_it(void **state)
     enum { BEFORE = 4096, RANGE = BYTES - 2 * BEFORE };
     const weft_kernel_ipc_t *share = share_of(bench.kernel);
     heap_t heap;
-    ask_t ask = {.bytes = RANGE};
+    other_ask_t ask = {.who = OTHER_FIRST, .times = 1, .bytes = RANGE};
     uint8_t *all = heap_make(&heap, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
     (void)state;
-    fill(all, 0x11, BYTES);
-    fill(all + BEFORE, 0x22, 1);
-    fill(all + BEFORE + RANGE / 2, 0x33, 1);
-    fill(all + BEFORE + RANGE - 1, 0x44, 1);
+    other_fill(all, 0x11, BYTES);
+    other_fill(all + BEFORE, 0x22, 1);
+    other_fill(all + BEFORE + RANGE / 2, 0x33, 1);
+    other_fill(all + BEFORE + RANGE - 1, 0x44, 1);
     assert_int_equal(share->export_range(bench.kernel, all + BEFORE, RANGE, ask.token), WEFT_OK);
     for (int round = 0; round < 2; round++) {
-        told_t told = other_asked(&ask);
+        other_told_t told = other_asked(&ask);
         assert_int_equal(told.opened, WEFT_OK);
         assert_int_equal(told.first, round == 0 ? 0x22 : 0x77);
         assert_int_equal(told.middle, round == 0 ? 0x33 : 0x77);
         assert_int_equal(told.last, round == 0 ? 0x44 : 0x77);
-        assert_int_equal(told.left, 0);
-        assert_int_equal(byte_at(all + BEFORE + RANGE - 1), 0x77);
-        assert_int_equal(byte_at(all + BEFORE - 1), 0x11);
-        assert_int_equal(byte_at(all + BEFORE + RANGE), 0x11);
+        assert_int_equal(told.reserved, 0);
+        assert_int_equal(other_byte_at(all + BEFORE + RANGE - 1), 0x77);
+        assert_int_equal(other_byte_at(all + BEFORE - 1), 0x11);
+        assert_int_equal(other_byte_at(all + BEFORE + RANGE), 0x11);
     }
     /* Not more than there is, and nothing once it has ended. */
     ask.bytes = BYTES;
-    told_t told = other_asked(&ask);
+    other_told_t told = other_asked(&ask);
     assert_int_equal(told.opened, WEFT_ERR_UNSUPPORTED);
     says(told.words, "shorter than it says");
-    assert_int_equal(told.left, 0);
+    assert_int_equal(told.reserved, 0);
     share->unexport_range(bench.kernel, all + BEFORE);
     ask.bytes = RANGE;
     told = other_asked(&ask);
@@ -219,16 +149,58 @@ static void another_process_opens_what_was_made_for_it(void **state)
     heap_free(&heap);
 }
 
+/* Beside others, and by themselves: as frameworks make their heaps where there is a fabric. */
+static void segments_of_the_fabric_need_a_channel(void **state)
+{
+    const CUmemAllocationHandleType fabric = (CUmemAllocationHandleType)8,
+                                    fd = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                                    both = (CUmemAllocationHandleType)9;
+    const CUmemAllocationHandleType types[][SEGMENTS] = {
+        {fabric, fabric, fabric}, {fabric, fd, fabric}, {both, fabric, fd}};
+    const weft_kernel_ipc_t *share = share_of(bench.kernel);
+    (void)state;
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        heap_t heap;
+        other_ask_t ask = {.who = OTHER_FIRST, .times = 1, .bytes = BYTES, .fabric = true};
+        uint8_t *all = heap_make_of(&heap, types[i]);
+        other_fill(all, 0x21, SEGMENT);
+        other_fill(all + SEGMENT, 0x22, SEGMENT);
+        other_fill(all + 2 * SEGMENT, 0x23, SEGMENT);
+        fake_cuda.fabric = true;
+        assert_int_equal(share->export_range(bench.kernel, all, BYTES, ask.token), WEFT_OK);
+        other_told_t told = other_asked(&ask);
+        assert_int_equal(told.opened, WEFT_OK);
+        assert_int_equal(told.first, 0x21);
+        assert_int_equal(told.middle, 0x22);
+        assert_int_equal(told.last, 0x23);
+        assert_int_equal(other_byte_at(all + BYTES - 1), 0x77);
+        assert_int_equal(told.reserved, 0);
+        ask.fabric = false; /* the driver of the importer has none */
+        told = other_asked(&ask);
+        assert_int_equal(told.opened, WEFT_ERR_UNSUPPORTED);
+        says(told.words, "maps no memory by its handles");
+        assert_int_equal(told.reserved, 0);
+        share->unexport_range(bench.kernel, all);
+        fake_cuda.fabric = false; /* nor that of the exporter */
+        bench.fake.log[0] = '\0';
+        assert_int_equal(share->export_range(bench.kernel, all, BYTES, ask.token), WEFT_OK);
+        says(bench.fake.log, "is there an IMEX channel?");
+        says(other_asked(&ask).words, "made for one process");
+        share->unexport_range(bench.kernel, all);
+        heap_free(&heap);
+    }
+}
+
 static void what_was_made_for_one_process_stays_there(void **state)
 {
     const weft_kernel_ipc_t *share = share_of(bench.kernel);
     heap_t heap;
     void *opened = NULL;
-    ask_t ask = {.bytes = BYTES};
+    other_ask_t ask = {.who = OTHER_FIRST, .times = 1, .bytes = BYTES};
     uint8_t *all = heap_make(&heap, CU_MEM_HANDLE_TYPE_NONE);
     (void)state;
     assert_int_equal(share->export_range(bench.kernel, all, BYTES, ask.token), WEFT_OK);
-    told_t told = other_asked(&ask);
+    other_told_t told = other_asked(&ask);
     assert_int_equal(told.opened, WEFT_ERR_UNSUPPORTED);
     says(told.words, "made for one process");
     assert_int_equal(share->import(bench.kernel, ask.token, BYTES, &opened), WEFT_OK);
@@ -304,7 +276,7 @@ static void a_wrong_address_of_descriptors_is_refused(void **state)
 {
     const weft_kernel_ipc_t *share = share_of(bench.kernel);
     heap_t heap;
-    ask_t ask = {.bytes = BYTES}, lie;
+    other_ask_t ask = {.who = OTHER_FIRST, .times = 1, .bytes = BYTES}, lie;
     uint8_t *all = heap_make(&heap, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
     (void)state;
     assert_int_equal(share->export_range(bench.kernel, all, BYTES, ask.token), WEFT_OK);
@@ -312,9 +284,9 @@ static void a_wrong_address_of_descriptors_is_refused(void **state)
     for (int round = 0; round < 50; round++) {
         lie = ask;
         lie.token[56 + rand() % 16] ^= (uint8_t)(1 + rand() % 255);
-        told_t told = other_asked(&lie);
+        other_told_t told = other_asked(&lie);
         assert_int_equal(told.opened, WEFT_ERR_UNSUPPORTED);
-        assert_int_equal(told.left, 0);
+        assert_int_equal(told.reserved, 0);
     }
     assert_int_equal(other_asked(&ask).opened, WEFT_OK);
     share->unexport_range(bench.kernel, all);
@@ -325,22 +297,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         BENCH(another_process_opens_what_was_made_for_it),
+        BENCH(segments_of_the_fabric_need_a_channel),
         BENCH(what_was_made_for_one_process_stays_there),
         BENCH(another_device_needs_the_applications_leave),
         BENCH(buffers_without_leave_are_named),
         BENCH(a_wrong_address_of_descriptors_is_refused),
     };
-    int code = 1;
-    if (pipe(to_other) != 0 || pipe(from_other) != 0) {
+    if (!other_start()) {
         return 1;
-    }
-    pid_t other = fork(); /* before either uses the runtime */
-    if (other == 0) {
-        close(to_other[1]);
-        _exit(!bench_load() || other_serve() != 0);
     }
     driver_find();
     int failed = bench_main(tests);
-    close(to_other[1]);
-    return failed != 0 || waitpid(other, &code, 0) != other || code != 0;
+    return !other_end() || failed != 0;
 }

@@ -190,6 +190,10 @@ phase_ncu() {
         put 1 "ncu, no permission for the counters of the device" "left out" - - - -
         return
     fi
+    if grep -qs 'Failed to initialize the profiler' "$logs/ncu-kernel".{out,err}; then
+        put 1 "ncu, not possible on this system" "left out" - - - -
+        return
+    fi
     put 1 "cuda_grid under ncu" "$verdict" - - - -
     # Lines of its report: a name, a unit or none, a number; apart by many spaces.
     awk -F'  +' '

@@ -20,6 +20,7 @@ END
 cat >"$work/bin/compute-sanitizer" <<'END'
 #!/bin/sh
 shift 4
+[ ! -e "$GPU_CHECK_RESULTS" ] || touch "$GPU_CHECK_RESULTS.early"
 [ -z "${FAKE_FAILS:-}" ] || exit 9
 [ -z "${FAKE_HANGS:-}" ] || exec sleep 301.7
 exec "$@"
@@ -44,9 +45,11 @@ case $* in
 esac
 END
 printf '#!/bin/sh\necho "Cuda compilation tools, release 13.0, V13"\n' >"$work/bin/nvcc"
+# A bare machine has neither.
+printf '#!/bin/sh\nexit 127\n' | tee "$work/bin/pgrep" >"$work/bin/pkill"
 chmod +x "$work/bin"/*
 export PATH=$work/bin:$PATH CUDA_PATH='' CUDA_HOME=''
-export GPU_CHECK_ON_HOST=$build GPU_CHECK_OUT=$work/gpu GPU_CHECK_NCCL=$build/lib/weft-test/fake-nccl.so
+export GPU_CHECK_RESULTS=$work/all.tar.gz GPU_CHECK_ON_HOST=$build GPU_CHECK_OUT=$work/gpu GPU_CHECK_NCCL=$build/lib/weft-test/fake-nccl.so
 
 # report FILTER: jq over the JSON must print true.
 report() {
@@ -65,9 +68,12 @@ check=$work/moved/scripts/gpu-check
 
 expect 0 "$check" probe bits pair
 expect 0 "$check" scan nccl ncu mps
-expect 0 "$check" sweep sanitize
+rm "$GPU_CHECK_RESULTS"
+expect 0 "$check" sanitize
+[ -e "$GPU_CHECK_RESULTS.early" ] || die "no results were kept before the phase ended"
+expect 0 "$check" sweep
 expect 0 "$check" speed
-tar -tzf "$work/gpu/results.tar.gz" >"$work/kept"
+tar -tzf "$GPU_CHECK_RESULTS" >"$work/kept"
 grep -qx lines/speed "$work/kept" || die "the results of the last phase were not kept"
 says out '^a "GPU", driver 580, nvcc 1'
 says out '^probe +questions to the driver +ok +[0-9]+ answers'
@@ -101,7 +107,8 @@ says out '^nccl +all-reduce, 2 ranks, 8 bytes +(ok|slow) +[0-9.]+ us +[0-9.]+ of
 says out '^all right'
 report '.gpu == "a \"GPU\"" and .driver == "580" and (.date | length) == 20'
 # No part of the driver is there to be asked.
-report '[.lines[] | select(.verdict != "ok" and .verdict != "slow") | .verdict + ", " + .unit] | unique == ["left out, no libcuda.so.1"]'
+report '[.lines[] | select(.verdict != "ok" and .verdict != "slow" and (.what | contains("not exported") | not))
+    | .verdict + ", " + .unit] | unique == ["left out, no libcuda.so.1"]'
 report '[.lines[] | select(.phase == "speed" and .of == "copy limit") | .ratio | numbers] | length > 0'
 report '[.lines[] | select(.phase == "speed" and (.what | endswith(", windows")))] | length > 0'
 # Two ranks and the flat exchange: each reads or writes 2 operands to send, 3 to add.
@@ -119,17 +126,32 @@ probe_says 'of 40 streams beside a full one, 1 connections' '.figure == 40'
 probe_says 'of 40 streams beside a full one, 8 connections, highest priority' '.figure == 0'
 probe_says 'of 24 streams beside a full one, 32 connections' '.figure == 0'
 probe_says 'memory of another process by its handle' '.unit == "cudaSuccess"'
+probe_says 'a pointer of a pool that was not exported' '.verdict == "left out"'
+probe_says 'memory of a pool of another process' '.unit == "cudaSuccess"'
+probe_says 'the first pointer once more' '.unit == "the same address"'
+probe_says 'beside a kernel that waits, a free of an import' '.unit == "us" and .figure < 500000'
 report '[.lines[] | select(.what | startswith("slices of "))] | length == 72'
 
 # What does not end: what stood on the device is kept, and it is ended with all that it has started.
 export FAKE_HANGS=1
 GPU_CHECK_SECONDS=6 expect 1 "$check" sanitize
-unset FAKE_HANGS
 says out '^sanitize +memcheck, arithmetic +no end in 6 s'
 grep -q 'attached to sleep: -p [0-9]* -batch -ex info cuda kernels -ex info cuda blocks' \
     "$work/gpu/logs/sanitize-memcheck-kernel.where" || die "cuda-gdb was not asked"
-! pgrep -f '^sleep 301.7$' >/dev/null || die "a program was left behind"
+! command -p pgrep -f '^sleep 301.7$' >/dev/null || die "a program was left behind"
+# With a limit for all phases the first gets half of it.
+GPU_CHECK_ALL_SECONDS=26 expect 1 "$check" sanitize ncu
+unset FAKE_HANGS
+says out '^sanitize +memcheck, arithmetic +no end in 1[0-3] s'
+says out '^ncu +cuda_grid under ncu +ok'
 rm "$work/gpu/lines/sanitize"
+# A folder of another kind of machine.
+mv "$work/moved/tree/bin/weft" "$work/weft"
+printf 'nonsense' >"$work/moved/tree/bin/weft"
+chmod +x "$work/moved/tree/bin/weft"
+expect 1 "$check" probe
+says err 'do not start here'
+mv "$work/weft" "$work/moved/tree/bin/weft"
 
 # What fails is in the table, which comes all the same.
 export FAKE_NCCL_REFUSES=1 FAKE_FAILS=1

@@ -290,10 +290,11 @@ static void ask(const char *name, int number, const char *connections, int secon
 static const struct {
     const char *name;
     void (*run)(int number);
-} questions[] = {
-    {"facts", probe_facts},           {"launches", probe_launches}, {"steps", probe_steps},
-    {"last-error", probe_last_error}, {"call", probe_call},         {"queues", probe_queues},
-    {"processes", probe_processes},   {"slices", probe_slices},     {"multicast", probe_multicast}};
+} questions[] = {{"facts", probe_facts},         {"launches", probe_launches},
+                 {"steps", probe_steps},         {"last-error", probe_last_error},
+                 {"call", probe_call},           {"queues", probe_queues},
+                 {"processes", probe_processes}, {"pools", probe_pools},
+                 {"slices", probe_slices},       {"multicast", probe_multicast}};
 
 static int answer(const char *name, int number)
 {
@@ -305,7 +306,7 @@ static int answer(const char *name, int number)
     }
     fprintf(stderr,
             "probe: no question \"%s\"; there are facts, launches, steps, last-error, call, "
-            "queues, processes, slices, multicast\n",
+            "queues, processes, pools, slices, multicast\n",
             name);
     return 2;
 }
@@ -328,6 +329,7 @@ int main(int argc, char **argv)
     ask("queues", 40, "32", 6);
     ask("queues", 24, "32", 6);
     ask("processes", 0, "32", 15);
+    ask("pools", 0, "32", 10);
     ask("slices", 0, "32", 30);
     ask("multicast", 0, "32", 20);
     return 0;

@@ -77,6 +77,7 @@ void probe_call(int number);
 const char *probe_call_name(int number); /* NULL: there are no more */
 void probe_queues(int streams);
 void probe_processes(int unused);
+void probe_pools(int unused);
 void probe_launches(int unused);
 void probe_steps(int unused);
 void probe_slices(int unused);

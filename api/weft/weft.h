@@ -555,7 +555,8 @@ WEFT_EXPORT weft_status_t weft_recv(void *recv, uint64_t count, weft_dtype_t dty
 
 /* Opens a group in the calling thread. Until the matching weft_group_end(), collectives, sends and
  * receives on any communicator are checked and recorded, and nothing is sent. Groups nest; only
- * the outermost end starts the operations.
+ * the outermost end starts the operations. A thread that ends with an open group drops its calls,
+ * with a warning; their requests, and their entries in queues, tell ERR_STATE.
  * Errors: none.
  * Blocking: no. Thread: any. */
 WEFT_EXPORT weft_status_t weft_group_start(void);

@@ -64,16 +64,6 @@ ncclResult_t nccl_group_job(const nccl_job_t *what)
     return ncclSuccess;
 }
 
-NCCL_EXPORT ncclResult_t ncclGroupStart(void)
-{
-    if (open_group.depth++ == 0) {
-        open_group.end_call = &open_group.first_call;
-        open_group.end_job = &open_group.first_job;
-    }
-    return ncclSuccess;
-}
-NCCL_TWIN(ncclGroupStart);
-
 static void calls_drop(nccl_call_t *first)
 {
     while (first != NULL) {
@@ -134,6 +124,57 @@ static ncclResult_t group_not_open(const char *call)
 {
     return nccl_fail(ncclInvalidUsage, "%s: no group is open in this thread", call);
 }
+
+/* Drops the group that the thread leaves open. The variables that have the handles of its jobs may
+ * have gone with the thread's stack: so these are handles given back. */
+static void group_end_with_thread(void *unused)
+{
+    ncclComm_t gone;
+    unsigned calls = 0;
+    (void)unused;
+    if (open_group.depth == 0) {
+        return;
+    }
+    group_t group = group_take();
+    for (const nccl_call_t *call = group.first_call; call != NULL; call = call->next) {
+        calls++;
+    }
+    for (nccl_job_t *job = group.first_job; job != NULL; job = job->next) {
+        job->handle_p = &gone;
+        calls++;
+    }
+    if (calls > 0) {
+        nccl_fail(ncclInvalidUsage,
+                  "a thread ended with an open group, whose %u calls are dropped: call "
+                  "ncclGroupEnd first",
+                  calls);
+    }
+    calls_drop(group.first_call);
+    nccl_jobs_drop(group.first_job);
+}
+
+static pthread_once_t end_once = PTHREAD_ONCE_INIT;
+static pthread_key_t end_key;
+static bool end_key_made;
+
+static void group_end_init(void)
+{
+    end_key_made = pthread_key_create(&end_key, group_end_with_thread) == 0;
+}
+
+NCCL_EXPORT ncclResult_t ncclGroupStart(void)
+{
+    if (open_group.depth++ == 0) {
+        open_group.end_call = &open_group.first_call;
+        open_group.end_job = &open_group.first_job;
+        (void)pthread_once(&end_once, group_end_init);
+        if (end_key_made) {
+            (void)pthread_setspecific(end_key, &open_group);
+        }
+    }
+    return ncclSuccess;
+}
+NCCL_TWIN(ncclGroupStart);
 
 NCCL_EXPORT ncclResult_t ncclGroupEnd(void)
 {

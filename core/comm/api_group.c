@@ -2,8 +2,10 @@
  *
  * Entry points of groups: the noted operations progress together when the group ends. */
 #include <errno.h>
+#include <inttypes.h>
 
 #include "core/base/error.h"
+#include "core/base/log.h"
 #include "core/comm/call.h"
 #include "core/comm/engine.h"
 #include "core/comm/group.h"
@@ -20,12 +22,6 @@ typedef struct group_member {
     weft_comm_t *comm;
     weft_comm_state_t *state;
 } group_member_t;
-
-weft_status_t weft_group_start(void)
-{
-    weft_group_open();
-    return WEFT_OK;
-}
 
 /* Members -------------------------------------------------------------------------------------- */
 
@@ -472,6 +468,46 @@ static weft_status_t group_finish(weft_group_t *group, const weft_call_t *call)
         group_forget(group, NULL, 0);
     }
     return status;
+}
+
+/* Drops the group that the thread leaves open. A request that is handed out, or that a queue
+ * expects, ends with an error: the variable that has it may have gone with the thread's stack. */
+static void group_end_with_thread(void)
+{
+    weft_group_t group;
+    if (!weft_group_is_open()) {
+        return;
+    }
+    while (!weft_group_close(&group)) {
+    }
+    if (group.notes > 0) {
+        weft_log(WEFT_LOG_WARN, "group",
+                 "a thread ended with an open group, whose %" PRIu32
+                 " calls are dropped: call weft_group_end() first",
+                 group.notes);
+    }
+    for (weft_group_note_t *note = group.first; note != NULL; note = note->next) {
+        if (note->async) {
+            note->started = true;
+            note->request->appended = true;
+            weft_async_end(note->request->async,
+                           weft_fail(WEFT_ERR_STATE, 0,
+                                     "the thread that opened the group ended without "
+                                     "weft_group_end()"));
+        }
+    }
+    group_forget(&group, NULL, 0);
+}
+
+static const weft_os_thread_end_t group_thread_end = {group_end_with_thread};
+
+weft_status_t weft_group_start(void)
+{
+    if (!weft_group_is_open()) {
+        weft_os_at_thread_end(&group_thread_end);
+    }
+    weft_group_open();
+    return WEFT_OK;
 }
 
 static weft_status_t group_result(weft_status_t status)

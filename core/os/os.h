@@ -59,6 +59,13 @@ weft_status_t weft_os_thread_start(const char *name, void (*run)(void *), void *
 void weft_os_thread_join(weft_os_thread_t *thread);
 /* Starts a thread that is not joined. `run` owns `arg` and must return in bounded time. */
 weft_status_t weft_os_thread_launch(const char *name, void (*run)(void *), void *arg);
+/* What to run in a thread when it ends, before its thread-local variables go. */
+typedef struct weft_os_thread_end {
+    void (*run)(void);
+} weft_os_thread_end_t;
+/* Runs it when the calling thread ends; nothing at the end of the process. A thread has one: the
+ * last that it was given. `end` outlives the thread. */
+void weft_os_at_thread_end(const weft_os_thread_end_t *end);
 /* A number other than 0 that no other living thread of the process has. */
 uintptr_t weft_os_thread_self(void);
 int32_t weft_os_pid(void);

@@ -101,6 +101,28 @@ void weft_os_thread_join(weft_os_thread_t *thread)
     }
 }
 
+static pthread_once_t end_once = PTHREAD_ONCE_INIT;
+static pthread_key_t end_key;
+static bool end_key_made;
+
+static void thread_end_run(void *end)
+{
+    ((const weft_os_thread_end_t *)end)->run();
+}
+
+static void thread_end_init(void)
+{
+    end_key_made = pthread_key_create(&end_key, thread_end_run) == 0;
+}
+
+void weft_os_at_thread_end(const weft_os_thread_end_t *end)
+{
+    (void)pthread_once(&end_once, thread_end_init);
+    if (end_key_made) {
+        (void)pthread_setspecific(end_key, end);
+    }
+}
+
 uintptr_t weft_os_thread_self(void)
 {
     static _Thread_local char self;

@@ -6,9 +6,11 @@
 #include <stddef.h>
 
 #include <cmocka.h>
+#include <pthread.h>
 
 #include "core/os/os.h"
 #include "tests/support/completions.h"
+#include "tests/support/heard.h"
 
 /* One request for collectives and messages of two communicators. */
 static int one_group(weft_comm_t *comm, weft_comm_t *copy, uint32_t rank, uint32_t n,
@@ -184,12 +186,83 @@ static void a_patient_group_that_is_done_is_not_entered(void **state)
     completions_run(2, group_patience_fails);
 }
 
+/* A thread that ends with an open group, and what it used. */
+typedef struct careless {
+    weft_comm_t *comm;
+    weft_op_t op;
+    weft_completion_queue_t *queue;
+    weft_request_t *request;
+    uint32_t rank;
+    uint32_t value;
+    int wrong;
+} careless_t;
+
+static void *leave_group_open(void *arg)
+{
+    careless_t *c = arg;
+    uint32_t rank = c->rank;
+    int wrong = 0;
+    weft_call_t kept = {.size = sizeof kept, .request_p = &c->request};
+    weft_call_t queued = {.size = sizeof queued, .queue = c->queue};
+    NEED(weft_group_start() == WEFT_OK && weft_group_start() == WEFT_OK);
+    NEED(weft_all_reduce(&c->value, &c->value, 1, WEFT_UINT32, c->op, c->comm, NULL) == WEFT_OK);
+    NEED(weft_all_reduce(&c->value, &c->value, 1, WEFT_UINT32, c->op, c->comm, &kept) == WEFT_OK);
+    NEED(weft_all_reduce(&c->value, &c->value, 1, WEFT_UINT32, c->op, c->comm, &queued) == WEFT_OK);
+    c->wrong = wrong;
+    return NULL;
+}
+
+static void combine_nothing(void *inout, const void *in, uint64_t count, weft_dtype_t dtype,
+                            void *arg)
+{
+    (void)inout;
+    (void)in;
+    (void)count;
+    (void)dtype;
+    (void)arg;
+}
+
+static int group_left_open(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    int wrong = 0;
+    uint32_t count = 0;
+    pthread_t thread;
+    weft_completion_t entry = {.status = WEFT_OK};
+    careless_t c = {.rank = rank, .value = rank};
+    (void)n;
+    (void)arg;
+    NEED(weft_comm_dup(comm, &c.comm) == WEFT_OK);
+    NEED(weft_op_create(c.comm, combine_nothing, NULL, &c.op) == WEFT_OK);
+    NEED(weft_completion_queue_create(&c.queue) == WEFT_OK);
+    NEED(pthread_create(&thread, NULL, leave_group_open, &c) == 0);
+    NEED(pthread_join(thread, NULL) == 0 && c.wrong == 0);
+    NEED(weft_op_destroy(c.comm, c.op) == WEFT_OK);
+    NEED(weft_request_wait(&c.request) == WEFT_ERR_STATE && c.request == NULL);
+    NEED(ranks_error_says(WEFT_ERR_STATE, "ended without weft_group_end()"));
+    NEED(weft_completion_queue_poll(c.queue, &entry, 1, &count) == WEFT_OK && count == 1);
+    NEED(entry.status == WEFT_ERR_STATE);
+    NEED(weft_completion_queue_destroy(c.queue) == WEFT_OK);
+    NEED(weft_barrier(c.comm, NULL) == WEFT_OK);
+    NEED(weft_comm_destroy(c.comm) == WEFT_OK);
+    return wrong;
+}
+
+static void a_thread_that_ends_drops_its_open_group(void **state)
+{
+    (void)state;
+    heard_begin();
+    completions_run(2, group_left_open);
+    const char *text = heard_end(); /* two ranks, over two transports */
+    assert_int_equal(heard_count(text, "ended with an open group, whose 3 calls are dropped"), 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_group_has_one_request),
         cmocka_unit_test(a_group_tells_its_first_failure),
         cmocka_unit_test(a_patient_group_that_is_done_is_not_entered),
+        cmocka_unit_test(a_thread_that_ends_drops_its_open_group),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

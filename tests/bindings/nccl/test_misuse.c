@@ -481,6 +481,43 @@ static void opposite_orders_end_in_an_error(void **state)
     }
 }
 
+/* Groups that stay open ----------------------------------------------------------------------------- */
+
+static void *leave_group_open(void *arg)
+{
+    ncclComm_t *comms = arg;
+    static float value = 1;
+    (void)ncclGroupStart();
+    (void)ncclAllReduce(&value, &value, 1, ncclFloat32, ncclSum, comms[0], NULL);
+    (void)ncclCommSplit(comms[0], 0, 0, &comms[1], NULL);
+    return NULL;
+}
+
+/* What a thread without an error of its own is told. */
+static void *hear_last_error(void *arg)
+{
+    snprintf(arg, 512, "%s", ncclGetLastError(NULL));
+    return NULL;
+}
+
+static void a_thread_that_ends_drops_its_open_group(void **state)
+{
+    static void *(*const work[])(void *) = {leave_group_open, hear_last_error};
+    ncclComm_t comms[2] = {make_single(), NULL};
+    char text[512] = "";
+    int number = -1;
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, work[i], i == 0 ? (void *)comms : text), 0);
+        pthread_join(thread, NULL);
+    }
+    assert_non_null(strstr(text, "ended with an open group, whose 2 calls are dropped"));
+    assert_int_equal(ncclCommUserRank(comms[1], &number), ncclInvalidArgument);
+    assert_non_null(strstr(ncclGetLastError(NULL), "destroyed"));
+    assert_int_equal(ncclCommDestroy(comms[0]), ncclSuccess);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -490,6 +527,7 @@ int main(void)
         cmocka_unit_test(groups_with_other_counts_name_them),
         cmocka_unit_test(abort_ends_a_call_that_waits),
         cmocka_unit_test(opposite_orders_end_in_an_error),
+        cmocka_unit_test(a_thread_that_ends_drops_its_open_group),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

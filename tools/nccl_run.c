@@ -148,6 +148,7 @@ static bool nccl_run_is_static(const char *name)
 
 static void nccl_run_child(char **command)
 {
+    (void)signal(SIGXFSZ, SIG_DFL);
     execvp(command[0], command);
     fprintf(stderr, "weft: cannot start %s: %s\n", command[0], strerror(errno));
     _exit(NCCL_RUN_NOT_FOUND);

@@ -18,7 +18,7 @@
 #include "tools/new_templates.h"
 #include "tools/tool.h"
 
-enum { NEW_NAME = 48, NEW_PATH = 4096 };
+enum { NEW_NAME = 48, NEW_FILE = 2 * NEW_NAME + 8, NEW_PATH = 4096 };
 
 /* What there is to begin with. In `text`, `name`, `file` and `prefix` become the new plugin's. */
 typedef struct new_kind {
@@ -138,21 +138,48 @@ static void new_write_text(FILE *out, const char *text, const new_word_t *words)
     }
 }
 
-static int new_write_file(const char *folder, const char *name, const char *text,
-                          const new_word_t *words)
+typedef struct new_file {
+    const char *name, *text;
+    const new_word_t *words;
+} new_file_t;
+
+/* False: it says why, and nothing is left of the file. */
+static bool new_write_file(const char *folder, const new_file_t *file)
 {
-    char path[2 * NEW_NAME + 8];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
+    char path[NEW_FILE];
+    snprintf(path, sizeof path, "%s/%s", folder, file->name);
     FILE *out = fopen(path, "wx");
-    if (out != NULL) {
-        new_write_text(out, text, words);
-        const bool whole = fflush(out) == 0 && !ferror(out);
-        if (fclose(out) == 0 && whole) {
-            return TOOL_OK;
-        }
+    if (out == NULL) {
+        tool_usage("cannot write %s: %s", path, strerror(errno));
+        return false;
     }
-    tool_usage("weft new: cannot write %s: %s", path, strerror(errno));
-    return TOOL_INTERNAL;
+    new_write_text(out, file->text, file->words);
+    if (tool_close(out, path)) {
+        return true;
+    }
+    (void)remove(path);
+    return false;
+}
+
+/* Writes the files into the folder, which is this program's: all of them, or none and no folder. */
+static bool new_write_files(const char *folder, const new_file_t *files, size_t count)
+{
+    size_t written = 0;
+    while (written < count && new_write_file(folder, &files[written])) {
+        written++;
+    }
+    if (written == count) {
+        return true;
+    }
+    while (written-- > 0) {
+        char path[NEW_FILE];
+        snprintf(path, sizeof path, "%s/%s", folder, files[written].name);
+        (void)remove(path);
+    }
+    if (remove(folder) == 0) {
+        fprintf(stderr, "weft: the folder %s is taken back\n", folder);
+    }
+    return false;
 }
 
 /* Where this weft is installed, for the compiler; else a word that says what belongs there. */
@@ -195,17 +222,16 @@ static int new_write(const new_plugin_t *plugin)
                           plugin->name, strerror(errno));
     }
     snprintf(source, sizeof source, "%s.c", plugin->file);
-    int code = new_write_file(plugin->name, "CMakeLists.txt", new_text_cmake, names);
-    code =
-        code != TOOL_OK ? code : new_write_file(plugin->name, "README.md", new_text_readme, names);
-    code = code != TOOL_OK ? code : new_write_file(plugin->name, source, kind->text, own);
-    if (code == TOOL_OK) {
-        printf(
-            "%s/: CMakeLists.txt, README.md, %s\nREADME.md has the commands that build, test and "
-            "run it.\n",
-            plugin->name, source);
+    const new_file_t files[] = {{"CMakeLists.txt", new_text_cmake, names},
+                                {"README.md", new_text_readme, names},
+                                {source, kind->text, own}};
+    if (!new_write_files(plugin->name, files, sizeof files / sizeof files[0])) {
+        return TOOL_INTERNAL;
     }
-    return code;
+    printf("%s/: CMakeLists.txt, README.md, %s\nREADME.md has the commands that build, test and "
+           "run it.\n",
+           plugin->name, source);
+    return TOOL_OK;
 }
 
 static void new_print_help(void)

@@ -111,10 +111,10 @@ int perf_report_end(perf_report_t *report, const perf_rank_t *rank, const char *
     for (uint32_t i = 0; i < report->json_count; i++) {
         FILE *file = report->json[i].out;
         perf_json_end(&report->json[i], report, rank, error);
-        flushed = (file == stdout ? fflush(file) : fclose(file)) == 0 && flushed;
+        const char *path = file == stdout ? "the results" : report->options->output.json_file;
+        flushed = tool_close(file, path) && flushed;
     }
-    if (!flushed || fflush(stdout) != 0 || ferror(stdout)) {
-        fprintf(stderr, "weft: cannot write the results: %s\n", strerror(errno));
+    if (!flushed || !tool_close(stdout, "the results")) {
         return TOOL_INTERNAL;
     }
     return report->all.wrong > 0 || !perf_report_bandwidth_ok(report) ? TOOL_WRONG : TOOL_OK;

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "core/base/error.h"
 #include "tools/draw.h"
@@ -23,6 +24,15 @@ static int plan_draw_refuse(const weft_verify_report_t *report, const char *what
     return TOOL_LIBRARY;
 }
 
+/* Half a picture goes; a device that was full, or a link to one, stays. */
+static void plan_draw_discard(const char *path)
+{
+    struct stat found;
+    if (lstat(path, &found) == 0 && S_ISREG(found.st_mode)) {
+        (void)remove(path);
+    }
+}
+
 static weft_status_t plan_draw_write(const plan_request_t *request, const draw_input_t *input,
                                      draw_view_t *view_p)
 {
@@ -38,7 +48,7 @@ static weft_status_t plan_draw_write(const plan_request_t *request, const draw_i
         status = weft_fail(WEFT_ERR_SYSTEM, errno, "cannot write %s", request->svg);
     }
     if (status != WEFT_OK && !to_stdout) {
-        remove(request->svg);
+        plan_draw_discard(request->svg);
     }
     return status;
 }

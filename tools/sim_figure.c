@@ -272,12 +272,6 @@ int sim_put_figure(const sim_request_t *request, const sim_point_t *points)
                                                  : svg_hue(a, request->nspecs);
     }
     put_figure(figure, out);
-    bool good = !ferror(out);
-    good = fclose(out) == 0 && good;
     free(figure);
-    if (!good) {
-        weft_fail(WEFT_ERR_SYSTEM, errno, "cannot write %s", request->svg);
-        return tool_report(WEFT_ERR_SYSTEM);
-    }
-    return TOOL_OK;
+    return tool_close(out, request->svg) ? TOOL_OK : TOOL_INTERNAL;
 }

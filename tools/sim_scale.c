@@ -252,11 +252,7 @@ static int sim_scale_put_figure(const scale_t *scale)
         sim_scale_put_panel(scale, &svg, &panels[i], box);
     }
     svg_close(&svg);
-    if (fclose(out) != 0) {
-        weft_fail(WEFT_ERR_SYSTEM, errno, "cannot write %s", scale->request->svg);
-        return tool_report(WEFT_ERR_SYSTEM);
-    }
-    return TOOL_OK;
+    return tool_close(out, scale->request->svg) ? TOOL_OK : TOOL_INTERNAL;
 }
 
 int sim_scale(const sim_request_t *request)

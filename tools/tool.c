@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <string.h>
 #include <unistd.h>
@@ -40,6 +41,7 @@ int tool_usage(const char *format, ...)
 
 void tool_begin(void)
 {
+    (void)signal(SIGXFSZ, SIG_IGN);
     int fd = open("/dev/null", O_RDWR);
     while (fd >= 0 && fd <= STDERR_FILENO) {
         fd = dup(fd);
@@ -47,6 +49,17 @@ void tool_begin(void)
     if (fd >= 0) {
         close(fd);
     }
+}
+
+bool tool_close(FILE *out, const char *path)
+{
+    const bool lost = ferror(out) != 0;
+    const bool failed = (out == stdout ? fflush(out) : fclose(out)) != 0;
+    if (lost || failed) {
+        const char *cause = failed ? strerror(errno) : "some of it is lost";
+        fprintf(stderr, "weft: cannot write %s: %s\n", path, cause);
+    }
+    return !lost && !failed;
 }
 
 int tool_end(int code)

@@ -68,8 +68,12 @@ int tool_report(weft_status_t status);
 /* Prints "weft: …" and returns TOOL_USAGE. */
 int tool_usage(const char *format, ...) WEFT_PRINTF(1, 2);
 
+/* Closes the file, or flushes standard output. False: something of it is lost, and one line says so. */
+bool tool_close(FILE *out, const char *path);
+
 /* For main(): what is closed of the three standard streams leads nowhere from now on. Else the next file
- * that is opened gets its number, and the output. */
+ * that is opened gets its number, and the output. A file that grows beyond the limit is an error of the
+ * write, and no signal that ends the process. */
 void tool_begin(void);
 /* For main(): writes what waits in standard output. Returns `code`, or TOOL_INTERNAL after one line if
  * something of the output is lost. */

@@ -37,15 +37,6 @@ static FILE *trace_open(const char *path)
     return strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
 }
 
-static int trace_close(FILE *out, const char *path)
-{
-    int broken = ferror(out);
-    if (out != stdout) {
-        broken = fclose(out) != 0 || broken;
-    }
-    return broken ? tool_usage("cannot write %s: %s", path, strerror(errno)) : TOOL_OK;
-}
-
 static const flight_job_t *trace_largest(const flight_jobs_t *jobs)
 {
     const flight_job_t *largest = &jobs->job[0];
@@ -69,7 +60,7 @@ static int trace_write(const flight_jobs_t *jobs, const char *json, const char *
         } else if (out != NULL) {
             flight_put_svg(trace_largest(jobs), out);
         }
-        code = out != NULL ? trace_close(out, path) : TOOL_OK;
+        code = out != NULL ? (tool_close(out, path) ? TOOL_OK : TOOL_INTERNAL) : TOOL_OK;
     }
     return code;
 }

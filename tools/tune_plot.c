@@ -9,6 +9,7 @@
 
 #include "core/base/coll.h"
 #include "tools/svg_plot.h"
+#include "tools/tool.h"
 
 #define POINTS_MAX 256
 
@@ -116,8 +117,7 @@ static bool tune_plot_file(const tune_rank_t *rank, tune_curves_t *curves)
         return false;
     }
     tune_plot_draw(rank, curves, file);
-    bool good = ferror(file) == 0;
-    return fclose(file) == 0 && good;
+    return tool_close(file, path);
 }
 
 bool tune_plot_all(const tune_rank_t *rank, const tune_results_t *results)

@@ -268,10 +268,5 @@ bool tune_write_ini(const tune_rank_t *rank, const tune_figures_t *figures,
     for (size_t at = 0; at < results->count;) {
         at = tune_write_coll(out, rank, results, at);
     }
-    bool good = ferror(out) == 0;
-    good = fclose(out) == 0 && good;
-    if (!good) {
-        (void)tool_usage("cannot write %s: %s", rank->request->out, strerror(errno));
-    }
-    return good;
+    return tool_close(out, rank->request->out);
 }

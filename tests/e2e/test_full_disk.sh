@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Files that cannot be written: an error that names them and the cause, and no halves are left. A limit of the
+# size of files stands for the full disk where a device that is always full cannot.
+. "$(dirname "$0")/common.sh"
+cd "$work" || exit 1
+
+# No file of what follows grows beyond so many KiB: the first argument.
+limited=(bash -c 'ulimit -f "$1"; shift; exec "$@"' -)
+
+# `weft new` takes back what it has made, and nothing else.
+expect 1 "${limited[@]}" 1 "$weft" new net own-made
+says err '^weft: cannot write net-own-made/net_own_made.c: File too large$'
+says err '^weft: the folder net-own-made is taken back$'
+[ ! -e net-own-made ] || die "half a folder is left"
+if [ "$(id -u)" -eq 0 ] && unshare -m mount -t tmpfs -o size=8k none /mnt 2>"$work/err"; then
+    expect 1 unshare -m bash -c 'mount -t tmpfs -o size=8k none /mnt; cd /mnt && "$@"; code=$?; ls; exit $code' \
+        - "$weft" new net own-made
+    says err '^weft: cannot write net-own-made/net_own_made.c: No space left on device$'
+    [ ! -s "$work/out" ] || die "something is left on the full disk"
+fi
+
+# A program that weft starts has the system's answer to the limit.
+expect 0 "$weft" run -n 1 -- grep -q '^SigIgn:.*0[0-9a-f]$' /proc/self/status
+expect 153 "${limited[@]}" 1 "$weft" run -n 1 -- bash -c 'head -c 4096 /dev/zero >large'
+
+# Pictures and results.
+[ -w /dev/full ] || exit 0
+# refused FILE COMMAND…: the command fails to write the file, a link to a device that is always full.
+refused() {
+    local file=$1 code=0
+    shift
+    ln -s /dev/full "$file"
+    timeout -k 5 60 "$weft" "$@" "$file" >"$work/out" 2>"$work/err" || code=$?
+    [ $code -ne 0 ] || die "exit code 0 on a full disk: $*"
+    says err "^weft: cannot write $file: No space left on device$"
+    [ "$(grep -c '^weft: cannot write' "$work/err")" -eq 1 ] || die "not one line: $*"
+    [ -L "$file" ] || die "the full device is removed: $*"
+    rm "$file"
+}
+refused full.svg plan all_reduce -n 4 --svg
+refused full.svg sim all_reduce -n 4 --svg
+refused full.svg sim --scale all_reduce -n 4 --svg
+refused full.svg topo --svg
+refused full.json perf all_reduce -t 2 -b 8 -e 8 -n 1 -J
+refused full.ini tune all_reduce -P 2 -b 8 -e 8 -n 1 -O

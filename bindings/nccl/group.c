@@ -10,8 +10,12 @@
 #include "bindings/nccl/functions.h"
 #include "bindings/nccl/refusal.h"
 
+/* Whether the communicators of a group wait in the calls that make others of them. */
+typedef enum group_mode { GROUP_ANY, GROUP_BLOCKING, GROUP_NONBLOCKING } group_mode_t;
+
 typedef struct group {
     uint32_t depth;
+    group_mode_t mode;
     ncclResult_t failed; /* of the first call that failed */
     char text[NCCL_ERROR_BYTES];
     nccl_call_t *first_call, **end_call;
@@ -31,6 +35,11 @@ ncclResult_t nccl_group_fail(ncclResult_t result)
     return result;
 }
 
+static group_mode_t group_mode_of(const ncclComm_t comm)
+{
+    return comm->blocking ? GROUP_BLOCKING : GROUP_NONBLOCKING;
+}
+
 ncclResult_t nccl_group_call(const nccl_call_t *call)
 {
     if (open_group.depth == 0) {
@@ -43,10 +52,26 @@ ncclResult_t nccl_group_call(const nccl_call_t *call)
         nccl_comm_release(call->comm);
         return nccl_group_fail(nccl_fail(ncclSystemError, "%s: no memory in a group", call->name));
     }
+    open_group.mode = group_mode_of(call->comm);
     *note = *call;
     note->next = NULL;
     *open_group.end_call = note;
     open_group.end_call = &note->next;
+    return ncclSuccess;
+}
+
+/* One end cannot both wait and return at once. NCCL refuses what makes communicators so, and lets
+ * operations mix. */
+static ncclResult_t group_check_mode(const nccl_job_t *job)
+{
+    const group_mode_t mode = group_mode_of(job->parent != NULL ? job->parent : job->child);
+    if (open_group.mode != GROUP_ANY && open_group.mode != mode) {
+        return nccl_fail(ncclInvalidArgument,
+                         "%s: communicators with blocking = 0 and others cannot be in one group; "
+                         "make a group for each kind",
+                         job->name);
+    }
+    open_group.mode = mode;
     return ncclSuccess;
 }
 
@@ -58,6 +83,11 @@ ncclResult_t nccl_group_job(const nccl_job_t *what)
     }
     if (open_group.depth == 0) {
         return nccl_jobs_run(job);
+    }
+    ncclResult_t result = group_check_mode(job);
+    if (result != ncclSuccess) {
+        nccl_jobs_drop(job);
+        return nccl_group_fail(result);
     }
     *open_group.end_job = job;
     open_group.end_job = &job->next;

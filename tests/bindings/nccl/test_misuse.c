@@ -481,6 +481,58 @@ static void opposite_orders_end_in_an_error(void **state)
     }
 }
 
+/* Groups that mix ----------------------------------------------------------------------------------- */
+
+static ncclComm_t make_single_without_waiting(void)
+{
+    ncclConfig_t config;
+    ncclUniqueId id;
+    ncclComm_t comm = NULL;
+    ncclResult_t state = ncclInProgress;
+    for (size_t i = 0; i < sizeof config / sizeof(int); i++) {
+        ((int *)&config)[i] = NCCL_CONFIG_UNDEF_INT;
+    }
+    config.size = sizeof config;
+    config.magic = NCCL_API_MAGIC;
+    config.version = 22800;
+    config.netName = config.commName = NULL;
+    config.blocking = 0;
+    assert_int_equal(ncclGetUniqueId(&id), ncclSuccess);
+    assert_int_equal(ncclCommInitRankConfig(&comm, 1, id, 0, &config), ncclInProgress);
+    while (state == ncclInProgress) {
+        assert_int_equal(ncclCommGetAsyncError(comm, &state), ncclSuccess);
+    }
+    assert_int_equal(state, ncclSuccess);
+    return comm;
+}
+
+/* As with NCCL: what makes communicators is refused, operations are not. */
+static void a_group_that_mixes_blocking_and_nonblocking_is_refused(void **state)
+{
+    ncclComm_t comms[2] = {make_single(), make_single_without_waiting()}, child[2];
+    float value = 1;
+    (void)state;
+    for (int first = 0; first < 2; first++) {
+        assert_int_equal(ncclGroupStart(), ncclSuccess);
+        assert_int_equal(ncclCommSplit(comms[first], 0, 0, &child[0], NULL), ncclSuccess);
+        assert_int_equal(ncclCommSplit(comms[1 - first], 0, 0, &child[1], NULL),
+                         ncclInvalidArgument);
+        assert_null(child[1]);
+        assert_int_equal(ncclGroupEnd(), ncclInvalidArgument);
+        assert_non_null(strstr(ncclGetLastError(NULL), "blocking = 0"));
+        assert_null(child[0]);
+    }
+    assert_int_equal(ncclGroupStart(), ncclSuccess);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(ncclAllReduce(&value, &value, 1, ncclFloat32, ncclSum, comms[i], NULL),
+                         ncclSuccess);
+    }
+    assert_int_equal(ncclGroupEnd(), ncclSuccess);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(ncclCommDestroy(comms[i]), ncclSuccess);
+    }
+}
+
 /* Groups that stay open ----------------------------------------------------------------------------- */
 
 static void *leave_group_open(void *arg)
@@ -527,6 +579,7 @@ int main(void)
         cmocka_unit_test(groups_with_other_counts_name_them),
         cmocka_unit_test(abort_ends_a_call_that_waits),
         cmocka_unit_test(opposite_orders_end_in_an_error),
+        cmocka_unit_test(a_group_that_mixes_blocking_and_nonblocking_is_refused),
         cmocka_unit_test(a_thread_that_ends_drops_its_open_group),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

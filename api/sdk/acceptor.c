@@ -84,10 +84,10 @@ static void acceptor_close(weft_acceptor_t *acceptor, uint32_t at)
     close(fd);
 }
 
-static void acceptor_drop(weft_acceptor_t *acceptor, uint32_t at)
+static void acceptor_drop(weft_acceptor_t *acceptor, uint32_t at, weft_acceptor_count_t *count)
 {
     acceptor_close(acceptor, at);
-    acceptor->dropped.peers++;
+    count->peers++;
 }
 
 /* However many connect, the log gets one line of each kind per interval. */
@@ -108,8 +108,12 @@ static void acceptor_report(weft_acceptor_t *acceptor, uint64_t now)
 {
     acceptor_report_count(acceptor, acceptor->log_level, "did not authenticate", now,
                           &acceptor->dropped);
+    acceptor_report_count(acceptor, acceptor->log_level,
+                          "made room for others before they said hello", now, &acceptor->displaced);
     acceptor_report_count(acceptor, WEFT_LOG_DEBUG, "ended before they said a word", now,
                           &acceptor->ended);
+    acceptor_report_count(acceptor, WEFT_LOG_DEBUG, "said a good hello and no more", now,
+                          &acceptor->late);
 }
 
 static bool acceptor_seen_has(const uint64_t *bits, uint64_t fingerprint)
@@ -154,7 +158,7 @@ static bool acceptor_advance(weft_acceptor_t *acceptor, uint32_t at, uint64_t no
     /* Who has passed by now was told so, and no recorded hello leads so far: the filter was wrong. */
     if (greeted && !before && !acceptor_is_new(&acceptor->seen, peer->handshake.fingerprint) &&
         status != WEFT_OK) {
-        acceptor_drop(acceptor, at);
+        acceptor_drop(acceptor, at, &acceptor->dropped);
         return false;
     }
     if (status == WEFT_ERR_LINK && greeted) {
@@ -165,10 +169,12 @@ static bool acceptor_advance(weft_acceptor_t *acceptor, uint32_t at, uint64_t no
         acceptor_close(acceptor, at);
     } else if (status == WEFT_ERR_LINK && weft_handshake_said_nothing(&peer->handshake)) {
         /* A rank that ended while it connected, or somebody who looked whether the port is open. */
-        acceptor_close(acceptor, at);
-        acceptor->ended.peers++;
-    } else if (status != WEFT_OK && (status != WEFT_IN_PROGRESS || now >= peer->deadline_ns)) {
-        acceptor_drop(acceptor, at);
+        acceptor_drop(acceptor, at, &acceptor->ended);
+    } else if (status == WEFT_IN_PROGRESS && now >= peer->deadline_ns) {
+        /* Who holds the secret is no stranger, but busy, or stopped. */
+        acceptor_drop(acceptor, at, greeted ? &acceptor->late : &acceptor->dropped);
+    } else if (status != WEFT_OK && status != WEFT_IN_PROGRESS) {
+        acceptor_drop(acceptor, at, &acceptor->dropped);
     }
     return status == WEFT_OK;
 }
@@ -227,7 +233,7 @@ static uint32_t acceptor_admit(weft_acceptor_t *acceptor, int fd, uint64_t now,
                                uint8_t label[WEFT_AUTH_LABEL])
 {
     if (acceptor->pending == acceptor->places) {
-        acceptor_drop(acceptor, acceptor_choose_victim(acceptor));
+        acceptor_drop(acceptor, acceptor_choose_victim(acceptor), &acceptor->displaced);
     }
     uint32_t at = acceptor->pending++;
     acceptor->peers[at] =
@@ -279,7 +285,7 @@ static weft_status_t acceptor_accept(weft_acceptor_t *acceptor, int listening, i
     }
     if (victim != ACCEPTOR_NOBODY) {
         /* The process has fewer descriptors than the table has places. */
-        acceptor_drop(acceptor, victim);
+        acceptor_drop(acceptor, victim, &acceptor->displaced);
         return WEFT_OK;
     }
     return acceptor_accept_failed(acceptor->host, error);

@@ -3,8 +3,10 @@
  * SDK: an acceptor for stream sockets that anybody may connect to. A new connection is a pending
  * peer until it has proved by the handshake that it holds the secret. A pending peer has a place in
  * a fixed table and two seconds; nothing is allocated for it, nothing it sends is parsed before the
- * proof, and every failure closes its connection without a word. What is dropped is counted in one
- * log line per interval; a peer that ends before it has sent a byte is counted in a line for debug.
+ * proof, and every failure closes its connection without a word. Strangers are counted in one log
+ * line per interval: peers that sent something wrong, or nothing in their two seconds. Those that
+ * made room have a line of their own. Peers that ended before they had sent a byte, or that were
+ * late after a good hello, are counted in lines for debug.
  *
  * Who gets a place. A peer that has sent a good hello keeps its place for its two seconds: its
  * proof is on the way. Any other peer may have to make room for a newer one, chosen by lot, so that
@@ -60,7 +62,7 @@ typedef void (*weft_acceptor_silent_fn_t)(void *arg, const weft_handshake_t *han
 /* In the caller's memory, about 40 KiB. Private from `watch` on. */
 typedef struct weft_acceptor {
     const weft_host_t *host;
-    weft_log_level_t log_level; /* of the line about dropped peers; INFO, the owner may change it */
+    weft_log_level_t log_level; /* of the line about strangers; INFO, the owner may change it */
     weft_acceptor_silent_fn_t silent; /* NULL: the owner does not ask */
     void *silent_arg;
     int watch; /* epoll descriptor that watches all sockets, or −1 */
@@ -72,9 +74,11 @@ typedef struct weft_acceptor {
     uint32_t pending; /* peers in the table, which has no gaps */
     weft_pending_peer_t peers[WEFT_ACCEPTOR_PENDING];
     weft_acceptor_seen_t seen;
-    uint64_t lot;                  /* state of the lots that are drawn */
-    weft_acceptor_count_t dropped; /* by us */
-    weft_acceptor_count_t ended;   /* by themselves, before the first byte */
+    uint64_t lot;                    /* state of the lots that are drawn */
+    weft_acceptor_count_t dropped;   /* strangers */
+    weft_acceptor_count_t displaced; /* without a good hello, for a newer one */
+    weft_acceptor_count_t ended;     /* by themselves, before the first byte */
+    weft_acceptor_count_t late;      /* after a good hello */
 } weft_acceptor_t;
 
 /* Sets up an acceptor without sockets. `watch` is an epoll descriptor of the caller's that shall

@@ -514,6 +514,43 @@ static void who_ends_after_some_bytes_is_a_stranger(void **state)
     assert_int_equal(count_lines(f), 1);
 }
 
+static void who_is_late_after_a_good_hello_is_no_stranger(void **state)
+{
+    fixture_t *f = *state;
+    weft_handshake_t handshake;
+    uint8_t label[WEFT_AUTH_LABEL] = "stopped";
+    int fd = dial(f);
+    weft_handshake_begin(&f->fake.host, &handshake, label);
+    assert_int_equal(weft_handshake_connect(&f->fake.host, &handshake, fd), WEFT_IN_PROGRESS);
+    poll(NULL, 0, 1);
+    nobody_passes(f);
+    now_ns += WEFT_ACCEPTOR_PATIENCE_NS;
+    nobody_passes(f);
+    assert_int_equal(f->acceptor.pending, 0);
+    assert_int_equal(count_lines(f), 0);
+    assert_non_null(strstr(f->fake.log, "closed 1 connection that said a good hello and no more"));
+    close(fd);
+}
+
+static void who_makes_room_is_no_stranger(void **state)
+{
+    fixture_t *f = *state;
+    int fds[3];
+    f->acceptor.places = 1;
+    for (int i = 0; i < 3; i++) {
+        fds[i] = dial(f);
+        poll(NULL, 0, 1);
+        nobody_passes(f);
+    }
+    now_ns += WEFT_ACCEPTOR_LOG_INTERVAL_NS;
+    nobody_passes(f);
+    assert_non_null(strstr(f->fake.log, "closed 1 connection that made room for others"));
+    assert_int_equal(count_lines(f), 1); /* the last one, which said nothing in its time */
+    for (int i = 0; i < 3; i++) {
+        close(fds[i]);
+    }
+}
+
 static void the_log_gets_one_line_per_interval(void **state)
 {
     fixture_t *f = *state;
@@ -601,6 +638,8 @@ int main(void)
         CASE(a_wrong_acknowledgement_is_refused),
         CASE(who_ends_before_the_first_byte_is_no_stranger),
         CASE(who_ends_after_some_bytes_is_a_stranger),
+        CASE(who_is_late_after_a_good_hello_is_no_stranger),
+        CASE(who_makes_room_is_no_stranger),
         CASE(the_log_gets_one_line_per_interval),
         CASE(the_wait_descriptor_is_readable_when_there_is_work),
         CASE(no_descriptors_left_is_an_error_that_names_the_limit),

@@ -23,7 +23,7 @@ static bool run_far_own_path(char *path, size_t bytes)
 {
     ssize_t length = readlink("/proc/self/exe", path, bytes - 1);
     path[length > 0 ? length : 0] = '\0';
-    return length > 0 && strchr(path, '\'') == NULL;
+    return length > 0;
 }
 
 /* In the new process: becomes the agent, or the remote shell that starts it. */
@@ -60,7 +60,14 @@ bool run_far_start(run_far_t *far, const run_job_t *job, const run_host_t *host)
     size_t bytes = 0;
     *far = (run_far_t){.host = host, .to = -1, .from = -1, .left = host->count};
     if (!run_far_own_path(path, sizeof path)) {
-        fprintf(stderr, "weft run: cannot find its own program\n");
+        fprintf(stderr, "weft run: cannot find its own program: /proc/self/exe cannot be read, is "
+                        "/proc mounted?\n");
+        return false;
+    }
+    if (!host->here && strchr(path, '\'') != NULL) {
+        fprintf(stderr,
+                "weft run: %s has an apostrophe in its path, which a remote shell cannot take\n",
+                path);
         return false;
     }
     if (pipe2(down, O_CLOEXEC) != 0 || pipe2(up, O_CLOEXEC) != 0 || (far->pid = fork()) < 0) {

@@ -25,16 +25,34 @@ weft_error_t *weft_error_record(void)
     return &last;
 }
 
+/* Puts the system's cause behind the text of `used` bytes; a text that leaves no room for it is cut. */
+static void error_add_cause(char *text, size_t bytes, size_t used, int os_errno)
+{
+    static const char cut[] = "…";
+    char buffer[128];
+    /* GNU strerror_r: may return a constant in place of the buffer. */
+    const char *why = strerror_r(os_errno, buffer, sizeof buffer);
+    size_t most = bytes - strlen(why) - sizeof ": ";
+    if (used > most) {
+        used = most - (sizeof cut - 1);
+        /* No half of a character. */
+        while (used > 0 && ((unsigned char)text[used] & 0xc0) == 0x80) {
+            used--;
+        }
+        memcpy(text + used, cut, sizeof cut);
+        used += sizeof cut - 1;
+    }
+    snprintf(text + used, bytes - used, ": %s", why);
+}
+
 weft_status_t weft_fail_v(weft_status_t status, int os_errno, const char *format, va_list args)
 {
     weft_error_t *error = weft_error_record();
     char text[sizeof error->text];
     int used = vsnprintf(text, sizeof text, format, args);
     size_t at = used < 0 ? 0 : (size_t)used < sizeof text ? (size_t)used : sizeof text - 1;
-    if (os_errno != 0 && at < sizeof text) {
-        char why[128];
-        /* GNU strerror_r: may return a constant in place of the buffer. */
-        snprintf(text + at, sizeof text - at, ": %s", strerror_r(os_errno, why, sizeof why));
+    if (os_errno != 0) {
+        error_add_cause(text, sizeof text, at, os_errno);
     }
     weft_error_clear(error);
     error->status = status;

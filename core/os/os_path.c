@@ -67,7 +67,9 @@ weft_status_t weft_os_self_path(char path[WEFT_OS_PATH_MAX])
     if (weft_os_resolve("/proc/self/exe", path)) {
         return WEFT_OK;
     }
-    return weft_fail(WEFT_ERR_SYSTEM, errno, "cannot tell where this program lies");
+    return weft_fail(WEFT_ERR_SYSTEM, errno,
+                     "cannot tell where this program lies: /proc/self/exe cannot be read, is "
+                     "/proc mounted?");
 }
 
 bool weft_os_resolve(const char *path, char resolved[WEFT_OS_PATH_MAX])

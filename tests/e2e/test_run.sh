@@ -36,6 +36,13 @@ sort "$work/out" >"$work/sorted"
 printf '[0] 0/2 0/2 0/2 no\n[1] 1/2 1/2 1/2 no\n' | cmp - "$work/sorted" || die "the places of ranks"
 expect 0 "${run[@]}" -n 2 -l "$weft" info --launcher
 says out '^\[1\] of host   1 of 2$'
+# Ranks of this host need no shell, so the path of the program may be any.
+mkdir "it's"
+cp "$weft" "it's/weft"
+expect 0 "./it's/weft" run -n 1 echo here
+expect 1 "./it's/weft" run -n 1 --hosts far --rsh false echo here
+says err "it's/weft has an apostrophe in its path, which a remote shell cannot take$"
+rm -r "it's"
 # They share a session, and so turns of the cores; each has a group of its own, which ends with it.
 expect 0 "${run[@]}" -n 2 sh -c 'echo $(cut -d" " -f6 /proc/$$/stat) $(($(cut -d" " -f5 /proc/$$/stat) - $$))'
 [ "$(grep -cx "$(cut -d' ' -f6 /proc/$$/stat) 0" out)" -eq 2 ] || die "sessions of ranks"

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The text of an error: what is too long for it leaves room for the cause. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/base/error.h"
+
+enum { TEXT = sizeof(((weft_error_t *)NULL)->text) };
+
+/* The error of a path of so many letters ü. */
+static const char *fail_with_path(size_t letters)
+{
+    static char path[2 * TEXT + 1];
+    memset(path, 0, sizeof path);
+    for (size_t i = 0; i < letters; i++) {
+        memcpy(path + 2 * i, "ü", 2);
+    }
+    assert_int_equal(weft_fail(WEFT_ERR_SYSTEM, ENOENT, "cannot read %s", path), WEFT_ERR_SYSTEM);
+    assert_int_equal(weft_error_record()->os_errno, ENOENT);
+    return weft_error_record()->text;
+}
+
+static void the_cause_stands_behind_the_text(void **state)
+{
+    (void)state;
+    assert_string_equal(fail_with_path(1), "cannot read ü: No such file or directory");
+}
+
+/* At every length: the cause is whole, and no character is cut in two. */
+static void a_long_text_leaves_room_for_the_cause(void **state)
+{
+    static const char cause[] = "…: No such file or directory";
+    (void)state;
+    for (size_t letters = 200; letters < TEXT; letters++) {
+        const char *text = fail_with_path(letters);
+        const size_t length = strlen(text);
+        assert_true(length < TEXT);
+        const char *end = text + length - (sizeof cause - 1);
+        assert_string_equal(strchr(end + strlen("…"), ':'), ": No such file or directory");
+        if (2 * letters + strlen("cannot read ") > TEXT) {
+            assert_string_equal(end, cause);
+            assert_memory_equal(end - 2, "ü", 2);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_cause_stands_behind_the_text),
+        cmocka_unit_test(a_long_text_leaves_room_for_the_cause),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -16,7 +16,7 @@
 enum { RANKS = 5 };
 
 static const char *const nets[] = {"core.net=net-shm", "core.net=net-socket"};
-static const char *const soon[] = {"core.net=net-shm", "boot.init_timeout=2"};
+static const char *const soon[] = {"core.net=net-shm", RANKS_SOON};
 
 static void run_with(uint32_t nranks, ranks_work_t work, const char *const *settings,
                      uint32_t count)
@@ -189,8 +189,8 @@ static int members_are_missing(weft_comm_t *comm, uint32_t rank, uint32_t n, voi
         NEED(strstr(error.text, "in the new communicator") != NULL
                  ? error_says(&error, WEFT_ERR_TIMEOUT, "missing are ranks 0, 2")
                  : error_says(&error, WEFT_ERR_TIMEOUT,
-                              "2 of 5 members did not call it with these ranks and tag 5 within 2 "
-                              "s: ranks 3, 1"));
+                              "2 of 5 members did not call it with these ranks and tag 5 "
+                              "within " RANKS_SOON_S " s: ranks 3, 1"));
     }
     NEED(weft_barrier(comm, NULL) == WEFT_OK);
     if (rank == 1 || rank == 3) { /* the others have given up */
@@ -305,7 +305,7 @@ static int barrier_without_some(weft_comm_t *comm, uint32_t rank, uint32_t n, vo
     weft_comm_t *copy = NULL;
     uint32_t missing[2] = {99, 99}, count = 99;
     weft_error_t error;
-    weft_call_t call = {.size = sizeof call, .timeout = 0.5};
+    weft_call_t call = {.size = sizeof call, .timeout = 0.5 * RANKS_SLOWER};
     int wrong = 0;
     (void)n;
     (void)arg;

@@ -20,7 +20,7 @@ enum { MOST = 8 };
 static const char *const shm[] = {"core.net=net-shm"};
 static const char *const tcp[] = {"core.net=net-socket"};
 static const char *const patient[] = {"core.net=net-shm", "boot.init_timeout=30"};
-static const char *const soon[] = {"core.net=net-shm", "boot.init_timeout=3"};
+static const char *const soon[] = {"core.net=net-shm", RANKS_SOON};
 
 static weft_comm_options_t options_of(const char *const *settings, uint32_t count)
 {

@@ -16,7 +16,7 @@
 #include "tests/support/ranks.h"
 
 static const char *const shm[] = {"core.net=net-shm"};
-static const char *const soon[] = {"core.net=net-shm", "boot.init_timeout=3"};
+static const char *const soon[] = {"core.net=net-shm", RANKS_SOON};
 
 static void run_with(uint32_t nranks, ranks_work_t work, const char *const *settings,
                      uint32_t count)
@@ -39,6 +39,16 @@ static int fails(weft_comm_t *comm, weft_status_t status, int32_t peer, const ch
     fprintf(stderr, "%s, peer %d: %s\n", weft_status_name(error.status), (int)error.peer,
             error.text);
     return 0;
+}
+
+static void await_failure(weft_comm_t *comm)
+{
+    weft_error_t error = {.size = sizeof error};
+    uint64_t until = weft_os_deadline(20);
+    while (weft_comm_error(comm, &error) == WEFT_OK && error.status == WEFT_OK &&
+           weft_os_clock_ns() < until) {
+        weft_os_sleep_ns(WEFT_NS_PER_MS);
+    }
 }
 
 static int last_error_says(weft_status_t status, const char *words)
@@ -97,7 +107,7 @@ static int revoke_while_waiting(weft_comm_t *comm, uint32_t rank, uint32_t n, vo
         NEED(weft_all_reduce(&one, &sum, 1, WEFT_UINT32, WEFT_SUM, comm, NULL) == WEFT_ERR_REVOKED);
         NEED(pthread_join(thread, &good) == 0 && good == comm);
     } else if (rank == 1) {
-        weft_os_sleep_ns(100 * WEFT_NS_PER_MS);
+        await_failure(comm);
         NEED(weft_barrier(comm, NULL) == WEFT_ERR_REVOKED);
     } else if (rank == 2) {
         NEED(weft_all_reduce(&one, &sum, 1, WEFT_UINT32, WEFT_SUM, comm, &call) == WEFT_OK);

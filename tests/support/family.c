@@ -253,7 +253,7 @@ static void family_run(family_t *family, uint32_t count, uint32_t quitter, doubl
     memset(family, 0, sizeof *family);
     family->count = count;
     family->quitter = quitter;
-    family->settings = (weft_boot_settings_t){.init_timeout = 3,
+    family->settings = (weft_boot_settings_t){.init_timeout = FAMILY_JOIN_S,
                                               .connect_timeout = 5,
                                               .heartbeat = heartbeat,
                                               .late = 1,
@@ -269,7 +269,7 @@ static void family_run(family_t *family, uint32_t count, uint32_t quitter, doubl
         if (pid == 0) {
             child_t child = {.family = family, .rank = i, .record = &family->shared->records[i]};
             prctl(PR_SET_PDEATHSIG, SIGKILL);
-            alarm(30);
+            alarm(27 + FAMILY_JOIN_S);
             _exit(child_main(&child));
         }
         family->pids[i] = pid;

@@ -21,7 +21,7 @@
 static void wait_joined(family_t *f)
 {
     for (uint32_t i = 0; i < f->count; i++) {
-        assert_true(family_wait(&f->shared->records[i].joined, 10));
+        assert_true(family_wait(&f->shared->records[i].joined, 7 + FAMILY_JOIN_S));
         if (f->shared->records[i].joined != 1) {
             fail_msg("rank %u: %s", i, f->shared->records[i].error.text);
         }
@@ -130,7 +130,7 @@ static void a_rank_killed_at_a_random_moment_is_named(void **unused)
             if (i == victim) {
                 continue;
             }
-            assert_true(family_wait(&record->joined, 10));
+            assert_true(family_wait(&record->joined, 7 + FAMILY_JOIN_S));
             assert_true(record->joined == 2 || family_wait(&record->failed, 5));
             snprintf(name, sizeof name, ": rank %u", victim);
             /* A rank that never came is named by the root's deadline, without more knowledge. */

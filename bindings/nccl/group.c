@@ -35,7 +35,7 @@ ncclResult_t nccl_group_fail(ncclResult_t result)
     return result;
 }
 
-static group_mode_t group_mode_of(const ncclComm_t comm)
+static group_mode_t group_mode_of(ncclComm_t comm)
 {
     return comm->blocking ? GROUP_BLOCKING : GROUP_NONBLOCKING;
 }

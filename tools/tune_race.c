@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define TUNE_RACE_HOPELESS 5.0 /* times the best: one round is enough */
+#define TUNE_RACE_HOPELESS 5.0 /* times the best: two rounds are enough */
 #define TUNE_RACE_BEHIND 1.5   /* times the best: three rounds are enough */
 #define TUNE_RACE_ROUNDS 3
 #define TUNE_RACE_TICK 1e-12 /* seconds: no time is 0 */
@@ -40,7 +40,7 @@ void tune_race_end_round(tune_race_t *race)
         if (!run->out) {
             double times = run->seconds[rounds - 1] / best;
             run->nearest = rounds == 1 ? times : fmin(run->nearest, times);
-            run->out = run->nearest > TUNE_RACE_HOPELESS ||
+            run->out = (rounds > 1 && run->nearest > TUNE_RACE_HOPELESS) ||
                        (rounds >= TUNE_RACE_ROUNDS && run->nearest > TUNE_RACE_BEHIND);
         }
     }

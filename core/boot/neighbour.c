@@ -187,7 +187,8 @@ void weft_neighbour_flush(weft_neighbour_t *neighbour)
             return;
         }
         if (done == WEFT_OS_BROKEN) {
-            /* Receiving finds out why; these bytes reach nobody. */
+            /* These bytes reach nobody. The kernel says why once, so receiving finds an end only. */
+            neighbour->broken_by = error;
             neighbour->ended_sending = true;
             break;
         }
@@ -302,6 +303,7 @@ weft_status_t weft_neighbour_receive(weft_neighbour_t *neighbour, int *errno_p)
         return WEFT_AGAIN;
     }
     if (got <= 0) {
+        *errno_p = got == 0 ? neighbour->broken_by : *errno_p;
         return WEFT_ERR_LINK;
     }
     neighbour->asked = 0;

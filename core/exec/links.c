@@ -477,25 +477,25 @@ static weft_status_t links_attach(weft_links_t *links, uint32_t index, weft_net_
     return status;
 }
 
+/* Who connects again has lost what this end holds, as by a reset at the end of the handshake. Links are
+ * not made again: it finds that its tries fail. */
 static weft_status_t links_take_connection(weft_links_t *links, uint32_t index,
                                            weft_net_conn_t *conn, const weft_conn_label_t *label)
 {
     weft_status_t status = links_check_label(links, index, label);
-    if (status == WEFT_OK && links_find(links, label->from, label->channel) != NULL) {
-        status = weft_fail(WEFT_ERR_PROTO, 0, "rank %u connected twice on channel %u", label->from,
-                           label->channel);
-    }
-    if (status == WEFT_OK) {
+    bool again = status == WEFT_OK && links_find(links, label->from, label->channel) != NULL;
+    if (status == WEFT_OK && !again) {
         status = links_attach(links, index, conn);
     }
-    weft_link_t *link =
-        status == WEFT_OK ? links_add(links, label->from, label->channel, index) : NULL;
+    bool right = status == WEFT_OK && !again;
+    weft_link_t *link = right ? links_add(links, label->from, label->channel, index) : NULL;
     if (link == NULL) {
         weft_transports_lock(links->setup.transports);
         weft_links_transport(links, index)->ops->conn_close(conn);
         weft_transports_unlock(links->setup.transports);
-        return status != WEFT_OK ? status
-                                 : weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate a link");
+        return again || status != WEFT_OK
+                   ? status
+                   : weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate a link");
     }
     link->conn = conn;
     return links_link_make_ports(links, link, false);

@@ -52,7 +52,6 @@ struct object {
     int error;                      /* once for SO_ERROR */
     bool connecting, broken;        /* broken: reset, or timed out */
     bool sent_end, has_ended, gone; /* our FIN; the peer's has arrived; nobody holds the peer */
-    int broken_by;
     bool keepalive;
     object_t *peer; /* NULL: none, or it was closed */
     process_t *peer_process;

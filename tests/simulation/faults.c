@@ -10,7 +10,7 @@
 #include "descriptor.h"
 #include "stream.h"
 
-enum { FAULTS_MOST = 6 };
+enum { FAULTS_MOST = 12 };
 
 typedef struct fault {
     faults_t *faults;
@@ -23,7 +23,7 @@ static fault_t pool[FAULTS_MOST];
 const char *run_kind_name(run_kind_t kind)
 {
     static const char *const names[RUN_KINDS] = {"calm",    "revoked", "deaths", "replaced",
-                                                 "network", "scarce",  "resets"};
+                                                 "network", "scarce",  "resets", "storm"};
     return names[kind];
 }
 
@@ -56,12 +56,18 @@ static void fault_ends(faults_t *faults)
 
 /* Deaths -------------------------------------------------------------------------------------------- */
 
+/* Newcomers may be struck, too. */
+static void fault_redraw(fault_t *f)
+{
+    if (f->faults->kind == RUN_REPLACED || f->faults->kind == RUN_STORM) {
+        f->victim = (uint32_t)machine_below(f->faults->members);
+    }
+}
+
 static void fault_kill(void *arg)
 {
     fault_t *f = arg;
-    if (f->faults->kind == RUN_REPLACED) {
-        f->victim = (uint32_t)machine_below(f->faults->members);
-    }
+    fault_redraw(f);
     guilt_begin(f->faults, f->victim);
     f->faults->guilt[f->victim].killed = true;
     process_kill(f->faults->process[f->victim], false);
@@ -85,6 +91,18 @@ static void fault_stop(void *arg)
     f->faults->guilt[f->victim].stopped = true;
     process_stop(f->faults->process[f->victim]);
     machine_at(machine.now + f->lasts, fault_go_on, f);
+}
+
+/* Too short for anybody to call it dead. */
+static void fault_pause(void *arg)
+{
+    fault_t *f = arg;
+    fault_redraw(f);
+    f->lasts = machine_between(SIM_MS, 800 * SIM_MS);
+    if (!f->faults->process[f->victim]->dead) {
+        process_stop(f->faults->process[f->victim]);
+        machine_at(machine.now + f->lasts, fault_go_on, f);
+    }
 }
 
 /* The network --------------------------------------------------------------------------------------- */
@@ -145,7 +163,7 @@ static bool may_be_reset(const object_t *o)
  * keepalive does. */
 static void reset_one(const fault_t *f, object_t *stream)
 {
-    for (uint32_t r = 0; r < f->faults->nranks; r++) {
+    for (uint32_t r = 0; r < f->faults->members; r++) {
         const process_t *process = f->faults->process[r];
         if (process == stream->owner || process == stream->peer->owner) {
             guilt_begin(f->faults, r);
@@ -175,6 +193,7 @@ static void fault_reset(void *arg)
 static void fault_reset_all(void *arg)
 {
     fault_t *f = arg;
+    fault_redraw(f);
     const process_t *victim = f->faults->process[f->victim];
     for (object_t *o = descriptor_first(); o != NULL; o = o->next) {
         if (may_be_reset(o) && (o->owner == victim || o->peer->owner == victim)) {
@@ -218,6 +237,8 @@ static void faults_draw(faults_t *faults, fault_t *f, uint64_t at)
 {
     static void (*const network[])(void *) = {fault_cut, fault_cut, fault_one_way, fault_reset,
                                               fault_stop};
+    static void (*const storm[])(void *) = {fault_kill,      fault_reset, fault_reset,
+                                            fault_reset_all, fault_pause, fault_reset_all};
     *f = (fault_t){.faults = faults,
                    .victim = (uint32_t)machine_below(faults->nranks),
                    .other = (uint32_t)machine_below(SIM_HOSTS + 1),
@@ -229,6 +250,8 @@ static void faults_draw(faults_t *faults, fault_t *f, uint64_t at)
         machine_at(at, fault_starve, f);
     } else if (faults->kind == RUN_RESETS) {
         machine_at(at, machine_below(2) == 0 ? fault_reset : fault_reset_all, f);
+    } else if (faults->kind == RUN_STORM) {
+        machine_at(at, storm[machine_below(sizeof storm / sizeof *storm)], f);
     } else {
         void (*happens)(void *) = network[machine_below(sizeof network / sizeof *network)];
         bool of_hosts = happens == fault_cut || happens == fault_one_way;
@@ -239,7 +262,8 @@ static void faults_draw(faults_t *faults, fault_t *f, uint64_t at)
 
 void faults_plan(faults_t *faults, uint64_t within)
 {
-    uint32_t most = faults->kind == RUN_DEATHS ? faults->nranks - 1 : 3;
+    bool many = faults->kind == RUN_RESETS || faults->kind == RUN_STORM;
+    uint32_t most = many ? FAULTS_MOST : faults->kind == RUN_DEATHS ? faults->nranks - 1 : 3;
     most = most < FAULTS_MOST ? most : FAULTS_MOST;
     faults->count = faults->kind <= RUN_REVOKED ? 0 : 1 + (uint32_t)machine_below(most);
     faults->last = machine.now;
@@ -247,7 +271,12 @@ void faults_plan(faults_t *faults, uint64_t within)
         faults->guilt[r].since = SIM_NEVER;
     }
     /* As many in the first milliseconds, when the ranks join, as later. */
+    uint64_t at = 0;
     for (uint32_t i = 0; i < faults->count; i++) {
-        faults_draw(faults, &pool[i], machine.now + machine_between(100 * SIM_US, within));
+        /* Faults that follow each other closely meet what the one before set going. */
+        bool follows = many && i > 0 && machine_below(2) == 0;
+        at = follows ? at + machine_between(SIM_US, 5 * SIM_MS)
+                     : machine.now + machine_between(100 * SIM_US, within);
+        faults_draw(faults, &pool[i], at);
     }
 }

@@ -16,6 +16,7 @@ typedef enum {
     RUN_NETWORK,
     RUN_SCARCE,
     RUN_RESETS,
+    RUN_STORM,
     RUN_KINDS
 } run_kind_t;
 

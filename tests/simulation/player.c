@@ -21,6 +21,7 @@ typedef struct player {
     player_board_t *board;
     player_record_t *record;
     uint32_t seat, step, agreements;
+    uint64_t recovers; /* since when it has been in a call of its recovery */
     mixed_t mixed;
     jmp_buf end; /* of a rank that cannot go on */
 } player_t;
@@ -267,6 +268,13 @@ static void want(void *arg, uint32_t seat, const weft_ticket_t *ticket)
     p->board->wish[seat].count++;
 }
 
+static void call_ended(void *arg, const char *call, weft_status_t status)
+{
+    player_t *p = arg;
+    (void)note(p, call, p->recovers, status);
+    p->recovers = now_ns();
+}
+
 /* Until all have made all steps, which all hear at the same one. */
 static weft_status_t play_replaced(player_t *p, survivor_t *s)
 {
@@ -297,6 +305,7 @@ static weft_status_t play_replaced(player_t *p, survivor_t *s)
         fresh = status != WEFT_OK;
         if (fresh) {
             p->record->shrinks++;
+            p->recovers = now_ns();
             survivor_recover(s);
         }
     }
@@ -310,7 +319,8 @@ static weft_status_t live_replaced(player_t *p)
                     .step = p->task->newcomer ? SURVIVOR_NO_STEP : 0,
                     .arg = p,
                     .give_up = give_up,
-                    .want = want};
+                    .want = want,
+                    .ended = call_ended};
     if (setjmp(p->end) != 0) {
         return WEFT_ERR_STATE;
     }

@@ -166,14 +166,16 @@ static void run_begin(void)
     run.board.steps = 5 + (uint32_t)machine_below(25);
     run.board.most = machine_below(8) == 0 ? 100000 : 3000;
     run.board.nobody_dies = faults->kind == RUN_CALM;
-    run.board.revokes = faults->kind == RUN_REVOKED;
+    run.board.revokes =
+        faults->kind == RUN_REVOKED || (faults->kind == RUN_STORM && machine_below(3) == 0);
     /* Where a network is cut, both sides may go on. */
-    run.board.agrees = faults->kind <= RUN_DEATHS && machine_below(3) == 0;
+    run.board.agrees =
+        (faults->kind <= RUN_DEATHS || faults->kind == RUN_RESETS) && machine_below(3) == 0;
     run_settle();
     for (uint32_t r = 0; r < faults->nranks; r++) {
         member_start(r, NULL, machine.now + machine_between(SIM_US, 20 * SIM_MS));
     }
-    if (faults->kind == RUN_REPLACED) {
+    if (faults->kind == RUN_REPLACED || faults->kind == RUN_STORM) {
         run.board.replaces = true;
         run_look(NULL);
     }
@@ -237,6 +239,15 @@ static void judge_error(uint32_t rank, const player_error_t *error)
                  strstr(error->call, "join") != NULL;
     if (joins || (guilt == NULL && is_touched(rank))) {
         return; /* what is lacking is lacking here, and ranks that join have no numbers yet */
+    }
+    if (guilt == NULL && error->status == WEFT_ERR_TIMEOUT &&
+        strcmp(error->call, "weft_comm_grow") == 0) {
+        return; /* of a newcomer that died before it came only the number is known */
+    }
+    if (error->status == WEFT_ERR_PROTO || error->status == WEFT_ERR_INTERNAL ||
+        error->status == WEFT_ERR_MISMATCH) {
+        run_find("rank %u: %s: %s: %s", rank, error->call, name, error->text);
+        return; /* nobody does anything wrong in these runs */
     }
     if (guilt == NULL && run.faults.kind == RUN_SCARCE && error->status == WEFT_ERR_RESOURCE) {
         return; /* who has no memory may have none to say its name either */

@@ -124,7 +124,7 @@ static void stream_break(object_t *object, int error)
     if (!object->broken && object->kind == OBJECT_STREAM) {
         object->broken = true;
         object->connecting = false;
-        object->error = object->broken_by = error;
+        object->error = error;
         object_changed(object);
     }
 }
@@ -479,16 +479,15 @@ ssize_t stream_receive(object_t *object, void *data, size_t bytes, bool peek, ob
         }
         return (ssize_t)taken;
     }
-    if (object->broken) {
-        errno = object->error != 0 ? object->error : object->broken_by;
-        object->error = 0;
-        return errno == ECONNRESET || errno == ETIMEDOUT || errno == ECONNREFUSED ? -1 : 0;
-    }
     if (object->has_ended || (message_is_here(object->first) && object->first->bytes == 0)) {
         object->has_ended = true;
         return 0;
     }
-    errno = EAGAIN;
+    if (object->broken && object->error == 0) {
+        return 0; /* as Linux does: who sent, or received, has had the error */
+    }
+    errno = object->broken ? object->error : EAGAIN;
+    object->error = object->broken ? 0 : object->error;
     return -1;
 }
 

@@ -17,6 +17,14 @@ weft_status_t survivor_meet(survivor_t *s)
     return status;
 }
 
+static weft_status_t survivor_note(const survivor_t *s, const char *call, weft_status_t status)
+{
+    if (s->ended != NULL) {
+        s->ended(s->arg, call, status);
+    }
+    return status;
+}
+
 void survivor_take(survivor_t *s, weft_comm_t *by)
 {
     if (weft_comm_destroy(s->comm) != WEFT_OK) {
@@ -56,12 +64,17 @@ static void grow(survivor_t *s)
     weft_comm_t *grown = NULL;
     uint64_t mine = UINT64_C(1) << s->seat, here = 0;
     uint32_t rank = 0, count = 0;
-    if (weft_all_reduce(&mine, &here, 1, WEFT_UINT64, WEFT_BOR, s->comm, NULL) != WEFT_OK ||
-        here == (UINT64_C(1) << s->size) - 1 || weft_comm_rank(s->comm, &rank) != WEFT_OK) {
+    weft_status_t status =
+        survivor_note(s, "all_reduce of who is here",
+                      weft_all_reduce(&mine, &here, 1, WEFT_UINT64, WEFT_BOR, s->comm, NULL));
+    if (status != WEFT_OK || here == (UINT64_C(1) << s->size) - 1 ||
+        weft_comm_rank(s->comm, &rank) != WEFT_OK) {
         return;
     }
     count = rank == 0 ? make_tickets(s, here, tickets) : 0;
-    if (weft_comm_grow(s->comm, count > 0 ? tickets : NULL, count, &grown) == WEFT_OK) {
+    status = survivor_note(s, "weft_comm_grow",
+                           weft_comm_grow(s->comm, count > 0 ? tickets : NULL, count, &grown));
+    if (status == WEFT_OK) {
         survivor_take(s, grown);
     } else {
         s->failed_growths += rank == 0;
@@ -74,7 +87,8 @@ void survivor_recover(survivor_t *s)
     while (size != s->size || has_failed(s)) {
         weft_comm_t *fewer = NULL;
         if (has_failed(s)) {
-            if (weft_comm_shrink(s->comm, NULL, 0, &fewer) != WEFT_OK) {
+            if (survivor_note(s, "weft_comm_shrink", weft_comm_shrink(s->comm, NULL, 0, &fewer)) !=
+                WEFT_OK) {
                 s->give_up(s->arg, "weft_comm_shrink");
             }
             survivor_take(s, fewer);

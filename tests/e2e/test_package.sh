@@ -4,6 +4,7 @@
 [ -z "${E2E_SANITIZE:-}" ] || skip "sanitized libraries are not packed"
 
 cd "$build" || exit 1
+seconds=240 # for one of them, on a busy machine
 expect 0 cpack -G TGZ -B "$work/pack"
 mkdir "$work/tree"
 expect 0 tar -xzf "$work"/pack/weft-*.tar.gz -C "$work/tree" --strip-components=1

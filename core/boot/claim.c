@@ -159,6 +159,27 @@ void weft_claim_report_death(const weft_unique_id_t *id, uint32_t nranks, uint32
     *weft_error_record() = before;
 }
 
+/* A claim does not take the place of a rank that has joined, as a join request would. */
+void weft_claim_report_failure(const weft_unique_id_t *id, uint32_t nranks, uint32_t rank,
+                               uint64_t until)
+{
+    weft_id_t decoded;
+    weft_claim_t claim;
+    weft_join_request_t speaker;
+    weft_error_t why = *weft_error_record();
+    if (weft_id_decode(id, &decoded) == WEFT_OK) {
+        /* Without a port it cannot fail. */
+        (void)weft_join_request_make(&speaker, rank, nranks, NULL, 0);
+        if (weft_claim_open(&claim, &decoded, &speaker, until) == WEFT_OK) {
+            *weft_error_record() = why;
+            weft_claim_fail(&claim);
+        }
+        weft_claim_close(&claim);
+        weft_id_wipe(&decoded);
+    }
+    *weft_error_record() = why;
+}
+
 void weft_claim_close(weft_claim_t *claim)
 {
     weft_os_close(claim->fd);

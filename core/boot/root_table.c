@@ -319,6 +319,8 @@ void weft_root_fail(weft_root_table_t *table, weft_status_t status, const weft_r
     error.status = status;
     if (culprit != NULL) {
         error.peer = (int32_t)(culprit - table->seats);
+    }
+    if (culprit != NULL && (culprit->claimed || culprit->arrived)) {
         error.peer_pid = culprit->request.pid;
         memcpy(error.peer_host, culprit->request.host_name, sizeof error.peer_host);
     }

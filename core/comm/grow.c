@@ -358,7 +358,6 @@ static weft_status_t grow_join_watched(grow_t *g, weft_comm_t *comm, weft_comm_t
 {
     weft_grow_watch_t *watch = NULL;
     const weft_grow_watch_setup_t setup = {.comm = comm,
-                                           .settings = &g->parent.family->settings.boot,
                                            .id = &g->join.id,
                                            .nranks = g->join.nranks,
                                            .rank = g->join.rank,
@@ -390,8 +389,7 @@ static void grow_end_join(const grow_t *g)
         before += !grow_is_taken(g->taken, rank);
     }
     memcpy(id.bytes, g->word.id, sizeof id.bytes);
-    weft_grow_give_up(&g->parent.family->settings.boot, &id, g->parent.nranks + g->word.tickets,
-                      rank);
+    weft_grow_give_up(&id, g->parent.nranks + g->word.tickets, rank);
 }
 
 weft_status_t weft_grow(weft_comm_t *comm, const weft_ticket_t *tickets, uint32_t count,

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The watch of a growing communicator: a thread that tells the root why the join will not come to an
- * end. It takes the place of the rank that failed the communicator, and gives up in its name. */
+ * end. It speaks for the rank that failed the communicator, which may have joined or not. */
 #include "core/comm/grow_watch.h"
 
 #include <errno.h>
 #include <stdio.h>
 
 #include "core/base/error.h"
-#include "core/boot/join.h"
+#include "core/boot/claim.h"
 #include "core/os/os.h"
 
 #define LOOK_NS (10 * WEFT_NS_PER_MS)
 /* The root hears itself of the end of a rank that it knows. */
 #define ROOT_HEARS_NS (100 * WEFT_NS_PER_MS)
 /* The root is in this process, and has a thread of its own. */
-#define SPEAK_S 10.0
+#define SPEAK_NS (10 * WEFT_NS_PER_S)
 
 struct weft_grow_watch {
     weft_grow_watch_setup_t setup;
@@ -34,19 +34,11 @@ static bool grow_watch_pause(weft_grow_watch_t *watch, uint64_t ns)
     return atomic_load_explicit(&watch->ended, memory_order_acquire) != 0;
 }
 
-void weft_grow_give_up(const weft_boot_settings_t *of, const weft_unique_id_t *id, uint32_t nranks,
-                       uint32_t rank)
+void weft_grow_give_up(const weft_unique_id_t *id, uint32_t nranks, uint32_t rank)
 {
     weft_error_t why = *weft_error_record();
-    weft_boot_settings_t settings = *of;
-    weft_join_t *join = NULL;
-    settings.init_timeout = SPEAK_S;
-    /* On an error the root has ended, or knows of a failure. */
-    if (weft_join_begin(&settings, nranks, id, rank, &join) == WEFT_OK) {
-        *weft_error_record() = why;
-        weft_error_record()->peer = (int32_t)rank;
-        weft_join_abandon(join);
-    }
+    weft_error_record()->peer = (int32_t)rank;
+    weft_claim_report_failure(id, nranks, rank, weft_os_clock_ns() + SPEAK_NS);
     *weft_error_record() = why;
 }
 
@@ -60,7 +52,7 @@ static void grow_watch_speak(const weft_grow_watch_setup_t *setup, const weft_er
              "the communicator that was to grow failed; of %u ranks there, rank %d is rank %u "
              "here: %.380s",
              setup->members, (int)failure->peer, rank, failure->text);
-    weft_grow_give_up(setup->settings, setup->id, setup->nranks, rank);
+    weft_grow_give_up(setup->id, setup->nranks, rank);
 }
 
 static void grow_watch_run(void *arg)

@@ -8,13 +8,10 @@
 
 #include <weft/weft.h>
 
-#include "core/config/settings.h"
-
 typedef struct weft_grow_watch weft_grow_watch_t;
 
 typedef struct weft_grow_watch_setup {
     weft_comm_t *comm; /* that grows; lives longer than the watch */
-    const weft_boot_settings_t *settings;
     const weft_unique_id_t *id;
     uint32_t nranks;        /* of the grown communicator */
     uint32_t rank;          /* of the caller there */
@@ -31,8 +28,7 @@ weft_status_t weft_grow_watch_start(const weft_grow_watch_setup_t *setup,
 void weft_grow_watch_end(weft_grow_watch_t *watch);
 
 /* Tells the root, which is in this process, that the join will not come to an end, with the calling
- * thread's error as the reason; speaks as `rank`, which has not come and will not. */
-void weft_grow_give_up(const weft_boot_settings_t *of, const weft_unique_id_t *id, uint32_t nranks,
-                       uint32_t rank);
+ * thread's error as the reason; speaks for `rank`, which may have come or not. */
+void weft_grow_give_up(const weft_unique_id_t *id, uint32_t nranks, uint32_t rank);
 
 #endif

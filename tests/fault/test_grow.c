@@ -328,6 +328,61 @@ static void a_newcomer_hears_that_the_communicator_failed_before(void **state)
     run_with(3, fail_before, patient, 2);
 }
 
+#define REVOKE_S 0.5
+
+static void revoke_soon(void *arg)
+{
+    weft_os_sleep_ns((uint64_t)(REVOKE_S * 1e9));
+    (void)weft_comm_revoke(arg);
+}
+
+/* The communicator fails while all of its members are at the join, where a newcomer is missing: those that
+ * wait hear why, although whoever failed it has come. */
+static int fail_meanwhile(weft_comm_t *all, uint32_t rank, uint32_t n, void *arg)
+{
+    weft_ticket_t tickets[2];
+    weft_os_thread_t *revoker = NULL;
+    weft_comm_t *comm = members_of(all, rank, n - 2);
+    weft_comm_options_t options = options_of(patient, 2);
+    const uint32_t who = *(const uint32_t *)arg;
+    int wrong = 0;
+    if (rank == 0) {
+        NEED(weft_comm_ticket(comm, NULL, 2, tickets) == WEFT_OK);
+    }
+    NEED(tell(all, tickets, 2));
+    if (rank == who) {
+        NEED(weft_os_thread_start("revoker", revoke_soon, comm, &revoker) == WEFT_OK);
+    }
+    if (comm != NULL) {
+        weft_comm_t *grown = NULL;
+        NEED(weft_comm_grow(comm, rank == 0 ? tickets : NULL, rank == 0 ? 2 : 0, &grown) ==
+             WEFT_ERR_REVOKED);
+    } else if (rank == n - 2) {
+        NEED(grow_or_join(NULL, &tickets[0], &options) == WEFT_ERR_REVOKED);
+        NEED(ranks_error_says(WEFT_ERR_REVOKED, "the communicator that was to grow failed"));
+    }
+    weft_os_thread_join(revoker);
+    NEED(comm == NULL || weft_comm_destroy(comm) == WEFT_OK);
+    NEED(weft_barrier(all, NULL) == WEFT_OK);
+    return wrong;
+}
+
+static void a_newcomer_hears_that_the_communicator_fails_meanwhile(void **state)
+{
+    (void)state;
+    for (uint32_t who = 0; who < 2; who++) {
+        ranks_job_t job = {.nranks = 4,
+                           .settings = patient,
+                           .settings_count = 2,
+                           .work = fail_meanwhile,
+                           .arg = &who};
+        assert_int_equal(ranks_run_threads(&job), 0);
+#ifndef __SANITIZE_THREAD__
+        assert_int_equal(ranks_run_processes(&job, 120, -1), 0);
+#endif
+    }
+}
+
 /* Another configuration: the error says which option, and the members have what they had. */
 static int differ(weft_comm_t *all, uint32_t rank, uint32_t n, void *arg)
 {
@@ -449,6 +504,7 @@ int main(void)
         cmocka_unit_test(who_does_not_come_is_named),
         cmocka_unit_test(a_member_that_does_not_call_is_named),
         cmocka_unit_test(a_newcomer_hears_that_the_communicator_failed_before),
+        cmocka_unit_test(a_newcomer_hears_that_the_communicator_fails_meanwhile),
         cmocka_unit_test(a_newcomer_configured_otherwise_is_refused),
         cmocka_unit_test(bad_tickets_are_refused),
         cmocka_unit_test(a_descriptor_tells_of_a_failure),

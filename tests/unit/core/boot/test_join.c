@@ -154,6 +154,24 @@ static void a_rank_that_does_not_come_is_named_at_the_deadline(void **unused)
                     "4 of 7 ranks did not join before init_timeout: ranks 0, 3, 5-6", 10);
 }
 
+/* It has no process yet, as far as anybody knows. */
+static void one_rank_that_does_not_come_is_named_without_a_process(void **unused)
+{
+    (void)unused;
+    crowd_t crowd;
+    crowd_init(&crowd, 2);
+    crowd.settings.init_timeout = 2;
+    assert_int_equal(weft_boot_id_create(&crowd.settings, &crowd.id), WEFT_OK);
+    crowd.members[0].nranks = crowd.members[1].nranks = 3;
+    crowd_run(&crowd);
+    assert_all_fail(&crowd, WEFT_ERR_TIMEOUT, "1 of 3 ranks did not join", 10);
+    for (uint32_t r = 0; r < 2; r++) {
+        assert_int_equal(crowd.members[r].error.peer, 2);
+        assert_int_equal(crowd.members[r].error.peer_pid, -1);
+        assert_string_equal(crowd.members[r].error.peer_host, "");
+    }
+}
+
 static void report_rank_2(void *arg)
 {
     const crowd_t *crowd = arg;
@@ -641,6 +659,7 @@ int main(void)
         cmocka_unit_test(ranks_that_disagree_about_their_number_are_told_both),
         cmocka_unit_test(a_rank_out_of_range_is_refused_before_anything_is_sent),
         cmocka_unit_test(a_rank_that_does_not_come_is_named_at_the_deadline),
+        cmocka_unit_test(one_rank_that_does_not_come_is_named_without_a_process),
         cmocka_unit_test(a_rank_whose_starter_reports_its_death_is_named_at_once),
         cmocka_unit_test(a_rank_that_dies_after_its_first_message_is_named),
         cmocka_unit_test(a_rank_that_says_that_it_lives_is_waited_for),

@@ -160,6 +160,7 @@ typedef struct grow_join {
     const char *call;
     weft_unique_id_t id;
     uint32_t nranks, rank;
+    int32_t maker;                      /* of the id: a rank there; −1: not known */
     const weft_comm_options_t *options; /* of a newcomer */
     const weft_config_t *like;          /* of a member */
 } grow_join_t;
@@ -170,6 +171,9 @@ static weft_status_t grow_make(const grow_join_t *join, weft_comm_t **grown_p)
     weft_comm_t *grown = NULL;
     weft_status_t status =
         weft_comm_create(join->nranks, &join->id, join->rank, join->options, join->like, &state);
+    if (status == WEFT_ERR_PEER_DEAD && weft_error_record()->peer < 0) {
+        weft_error_record()->peer = join->maker; /* the one that the join knows by no number */
+    }
     if (status != WEFT_OK) {
         return status;
     }
@@ -200,6 +204,7 @@ weft_status_t weft_grow_join(const weft_ticket_t *ticket, const weft_comm_option
                         .id = content.id,
                         .nranks = content.nranks,
                         .rank = content.rank,
+                        .maker = -1,
                         .options = options};
     return grow_make(&join, grown_p);
 }
@@ -307,6 +312,7 @@ static void grow_number_members(grow_t *g)
         }
     }
     g->join.rank = g->number[g->parent.rank];
+    g->join.maker = (int32_t)g->number[g->giver];
 }
 
 static weft_status_t grow_tell_numbers(grow_t *g, weft_comm_state_t *state)
@@ -353,6 +359,29 @@ static weft_status_t grow_meet(grow_t *g, weft_comm_t *comm)
     return status;
 }
 
+/* Who ends early in the join has a number there and no name, but the members know each other. */
+static void grow_name_member(const grow_t *g)
+{
+    weft_error_t *error = weft_error_record();
+    weft_family_t *family = g->parent.family;
+    uint32_t member = 0;
+    while (member < g->parent.nranks && (int64_t)g->number[member] != error->peer) {
+        member++;
+    }
+    if (error->peer_pid >= 0 || member == g->parent.nranks) {
+        return;
+    }
+    weft_os_lock(&family->lock);
+    const weft_comm_state_t *state = weft_family_find(family, g->parent.id);
+    if (state != NULL) {
+        const weft_boot_peer_t *peer =
+            &weft_boot_peers(family->boot)[state->self.family_rank[member]];
+        error->peer_pid = peer->pid;
+        snprintf(error->peer_host, sizeof error->peer_host, "%s", peer->host_name);
+    }
+    weft_os_unlock(&family->lock);
+}
+
 /* Joins; the giver, whose process has the root, looks after the members meanwhile. */
 static weft_status_t grow_join_watched(grow_t *g, weft_comm_t *comm, weft_comm_t **grown_p)
 {
@@ -376,6 +405,8 @@ static weft_status_t grow_join_watched(grow_t *g, weft_comm_t *comm, weft_comm_t
         failure.status != WEFT_OK) {
         *weft_error_record() = failure;
         status = failure.status;
+    } else if (status != WEFT_OK) {
+        grow_name_member(g);
     }
     return status;
 }

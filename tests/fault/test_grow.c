@@ -2,12 +2,14 @@
  *
  * Growing: who comes, who does not, who dies meanwhile, and what is refused. The newcomers are ranks of
  * a larger communicator, over which they get their tickets; it has nothing else to do with it. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -260,6 +262,59 @@ static void who_does_not_come_is_named(void **state)
     run_with(4, stay_away, soon, 2);
 }
 
+/* No descriptor can be opened any more. */
+static bool use_up_descriptors(void)
+{
+    int next = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    struct rlimit limit = {.rlim_cur = (rlim_t)next, .rlim_max = (rlim_t)next};
+    return next >= 0 && close(next) == 0 && setrlimit(RLIMIT_NOFILE, &limit) == 0;
+}
+
+static bool error_names(int32_t rank, int32_t pid)
+{
+    weft_error_t error = {.size = sizeof error};
+    return weft_last_error(&error) == WEFT_OK && error.peer == rank && error.peer_pid == pid &&
+           (error.peer_host[0] != '\0') == (pid >= 0);
+}
+
+/* Member 1 cannot even begin to join. The root knows its number only, and so does the newcomer. */
+static int cannot_begin(weft_comm_t *all, uint32_t rank, uint32_t n, void *arg)
+{
+    weft_ticket_t ticket;
+    weft_comm_t *comm = members_of(all, rank, n - 1), *grown = NULL;
+    weft_comm_options_t options = options_of(soon, 2);
+    int32_t pid = getpid(), pids[MOST];
+    int wrong = 0;
+    (void)arg;
+    if (rank == 0) {
+        NEED(weft_comm_ticket(comm, NULL, 1, &ticket) == WEFT_OK);
+    }
+    NEED(tell(all, &ticket, 1));
+    NEED(weft_all_gather(&pid, pids, 1, WEFT_INT32, all, NULL) == WEFT_OK);
+    NEED(comm == NULL || weft_barrier(comm, NULL) == WEFT_OK);
+    NEED(rank != 1 || use_up_descriptors());
+    if (rank == 1) {
+        NEED(weft_comm_grow(comm, NULL, 0, &grown) != WEFT_OK);
+    } else if (comm != NULL) {
+        NEED(weft_comm_grow(comm, rank == 0 ? &ticket : NULL, rank == 0, &grown) ==
+             WEFT_ERR_TIMEOUT);
+        NEED(error_names(1, pids[1]));
+    } else {
+        NEED(weft_comm_join(&grown, &ticket, &options) == WEFT_ERR_TIMEOUT);
+        NEED(error_names(1, -1));
+    }
+    NEED(grown == NULL);
+    NEED(comm == NULL || weft_comm_destroy(comm) == WEFT_OK);
+    NEED(weft_barrier(all, NULL) == WEFT_OK);
+    return wrong;
+}
+
+static void the_other_members_know_who_cannot_begin(void **state)
+{
+    (void)state;
+    assert_int_equal(run_processes(4, cannot_begin, soon, 2, -1), 0);
+}
+
 /* Member 1 does not call it. */
 static int do_not_call(weft_comm_t *all, uint32_t rank, uint32_t n, void *arg)
 {
@@ -502,6 +557,7 @@ int main(void)
         cmocka_unit_test(newcomers_get_the_numbers_of_their_tickets),
         cmocka_unit_test(a_dead_rank_is_replaced_under_its_number),
         cmocka_unit_test(who_does_not_come_is_named),
+        cmocka_unit_test(the_other_members_know_who_cannot_begin),
         cmocka_unit_test(a_member_that_does_not_call_is_named),
         cmocka_unit_test(a_newcomer_hears_that_the_communicator_failed_before),
         cmocka_unit_test(a_newcomer_hears_that_the_communicator_fails_meanwhile),

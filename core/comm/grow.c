@@ -23,6 +23,10 @@
 #define GROW "weft_comm_grow"
 #define JOIN "weft_comm_join"
 
+/* A member's death is heard by then. */
+#define GROW_HEARS_NS WEFT_NS_PER_S
+#define GROW_LOOK_NS (5 * WEFT_NS_PER_MS)
+
 /* Tickets ------------------------------------------------------------------------------------- */
 
 /* What a call takes from the communicator. */
@@ -382,6 +386,23 @@ static void grow_name_member(const grow_t *g)
     weft_os_unlock(&family->lock);
 }
 
+/* The communicator knows best why the join failed. Where nobody listens the giver has ended just now,
+ * and it is about to hear that. */
+static weft_status_t grow_find_cause(const grow_t *g, weft_comm_t *comm, weft_status_t status)
+{
+    weft_error_t kept = *weft_error_record(), failure = {.size = sizeof failure};
+    uint64_t until = status == WEFT_ERR_STATE ? weft_os_clock_ns() + GROW_HEARS_NS : 0;
+    while (weft_comm_error(comm, &failure) == WEFT_OK && failure.status == WEFT_OK &&
+           weft_os_clock_ns() < until) {
+        weft_os_sleep_ns(GROW_LOOK_NS);
+    }
+    *weft_error_record() = failure.status != WEFT_OK ? failure : kept;
+    if (failure.status == WEFT_OK) {
+        grow_name_member(g);
+    }
+    return weft_error_record()->status;
+}
+
 /* Joins; the giver, whose process has the root, looks after the members meanwhile. */
 static weft_status_t grow_join_watched(grow_t *g, weft_comm_t *comm, weft_comm_t **grown_p)
 {
@@ -398,17 +419,10 @@ static weft_status_t grow_join_watched(grow_t *g, weft_comm_t *comm, weft_comm_t
         (void)weft_grow_watch_start(&setup, &watch);
     }
     status = grow_make(&g->join, grown_p);
-    weft_error_t kept = *weft_error_record(), failure = {.size = sizeof failure};
+    weft_error_t kept = *weft_error_record();
     weft_grow_watch_end(watch);
     *weft_error_record() = kept;
-    if (status != WEFT_OK && weft_comm_error(comm, &failure) == WEFT_OK &&
-        failure.status != WEFT_OK) {
-        *weft_error_record() = failure;
-        status = failure.status;
-    } else if (status != WEFT_OK) {
-        grow_name_member(g);
-    }
-    return status;
+    return status == WEFT_OK ? status : grow_find_cause(g, comm, status);
 }
 
 /* The members did not come to an end: whoever has begun to join hears it from the root. */

@@ -240,8 +240,9 @@ static void judge_error(uint32_t rank, const player_error_t *error)
     if (joins || (guilt == NULL && is_touched(rank))) {
         return; /* what is lacking is lacking here, and ranks that join have no numbers yet */
     }
-    if (guilt == NULL && error->status == WEFT_ERR_TIMEOUT &&
-        strcmp(error->call, "weft_comm_grow") == 0) {
+    if (guilt == NULL && strcmp(error->call, "weft_comm_grow") == 0 &&
+        (error->status == WEFT_ERR_TIMEOUT ||
+         strstr(error->text, " died while the ranks were joining") != NULL)) {
         return; /* of a newcomer that died before it came only the number is known */
     }
     if (error->status == WEFT_ERR_PROTO || error->status == WEFT_ERR_INTERNAL ||

@@ -26,11 +26,11 @@ typedef struct weft_tree_link {
     bool fresh;     /* made again, and the other end has not yet said on it what it has taken */
     bool quiet;     /* it holds something that is not for this wait */
     bool part;      /* likewise, but it may become something else with its next bytes */
-    bool seen;      /* since it broke: the child listens */
     uint32_t made;  /* so many times */
     uint32_t sent;  /* over this connection: the frames of the exchanges before this one */
     uint32_t took;  /* its frames of the exchanges before this one */
     uint64_t broke; /* when, if it is not there since; else 0 */
+    uint64_t seen;  /* when the child answered a knock since then; 0: it has not yet */
     weft_connector_t *connector; /* to make it again, or see whether a child lives; NULL: idle */
 } weft_tree_link_t;
 

@@ -17,6 +17,8 @@
  * asked of the kernel, comes again by then: its keepalive says within a second that the connection is
  * gone. */
 #define RENEWAL_UNSEEN_NS (2 * WEFT_NS_PER_S)
+/* A child that has answered a knock comes again, unless it dies before that: it is asked again. */
+#define RENEWAL_KNOCK_NS (WEFT_NS_PER_S / 2)
 
 static bool renewal_is_parent(const weft_boot_t *boot, const weft_tree_link_t *link)
 {
@@ -27,6 +29,11 @@ static bool renewal_is_parent(const weft_boot_t *boot, const weft_tree_link_t *l
 static bool renewal_is_unseen(const weft_boot_t *boot, const weft_tree_link_t *link)
 {
     return weft_join_request_addrs(&boot->requests[link->rank]) == 0;
+}
+
+static uint64_t renewal_knock_at(const weft_tree_link_t *link)
+{
+    return link->seen != 0 ? link->seen + RENEWAL_KNOCK_NS : 0;
 }
 
 void weft_link_renewal_say(const weft_boot_t *boot, weft_tree_link_t *link, uint32_t type)
@@ -56,7 +63,7 @@ weft_status_t weft_link_renewal_begin(weft_tree_link_t *link)
 {
     weft_os_close(link->fd);
     link->fd = -1;
-    link->seen = false;
+    link->seen = 0;
     link->broke = weft_os_clock_ns();
     return link->made <= RENEWAL_MOST
                ? WEFT_OK
@@ -118,14 +125,15 @@ void weft_link_renewal_prepare(const weft_boot_t *boot, struct pollfd entries[WE
         entries[1 + i] = (struct pollfd){.fd = -1};
         if (link->connector != NULL) {
             weft_connector_prepare(link->connector, &entries[1 + i], until);
-        } else if (link->broke != 0 && !link->seen) {
-            uint64_t wake = renewal_is_unseen(boot, link) ? link->broke + RENEWAL_UNSEEN_NS : 0;
+        } else if (link->broke != 0) {
+            uint64_t wake = renewal_is_unseen(boot, link) ? link->broke + RENEWAL_UNSEEN_NS
+                                                          : renewal_knock_at(link);
             *until = wake < *until ? wake : *until;
         }
     }
 }
 
-/* A child that listens lives, and comes again. */
+/* A child that listens lives. */
 static void renewal_reached(weft_boot_t *boot, weft_tree_link_t *link, int fd)
 {
     if (renewal_is_parent(boot, link)) {
@@ -135,7 +143,7 @@ static void renewal_reached(weft_boot_t *boot, weft_tree_link_t *link, int fd)
         weft_link_renewal_say(boot, link, WEFT_FRAME_AGAIN);
     } else {
         weft_link_renewal_end(link);
-        link->seen = true;
+        link->seen = weft_os_clock_ns();
         weft_os_close(fd);
     }
 }
@@ -162,7 +170,7 @@ static weft_status_t renewal_step_link(weft_boot_t *boot, weft_tree_link_t *link
                    ? weft_fail(WEFT_ERR_LINK, 0, "it did not connect again")
                    : WEFT_OK;
     }
-    if (link->connector == NULL && !link->seen) {
+    if (link->connector == NULL && weft_os_clock_ns() >= renewal_knock_at(link)) {
         status = renewal_connect(boot, link);
     }
     if (status != WEFT_OK || link->connector == NULL) {

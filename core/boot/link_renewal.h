@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Connections of the tree that break while ranks join, and are made again. The child connects to
- * its parent once more. The parent, which can only wait for that, knocks: it connects to the
- * child's listener and closes. If nobody listens, at either end, the rank has died. One end may
- * not know that the connection is broken: a parent takes the child's new one in its place, and a
- * child that hears a knock sends a sign of life, which the parent's kernel answers by a reset.
+ * its parent once more. The parent, which can only wait for that, knocks until it comes: it
+ * connects to the child's listener and closes. If nobody listens, at either end, the rank has died.
+ * One end may not know that the connection is broken: a parent takes the child's new one in its
+ * place, and a child that hears a knock sends a sign of life, which the parent's kernel answers by
+ * a reset.
  * (reconnect.h does the same after the join.) What is said over a new connection is tree_link.h's
  * business.
  *

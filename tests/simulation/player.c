@@ -305,6 +305,7 @@ static weft_status_t play_replaced(player_t *p, survivor_t *s)
         fresh = status != WEFT_OK;
         if (fresh) {
             p->record->shrinks++;
+            tell(p);
             p->recovers = now_ns();
             survivor_recover(s);
         }

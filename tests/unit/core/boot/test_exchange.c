@@ -443,8 +443,24 @@ static void a_frame_of_another_exchange_is_not_taken(void **unused)
     assert_non_null(strstr(crowd.members[0].error.text, "bad step number"));
 }
 
+static void answer_a_knock(weft_control_listener_t *listener)
+{
+    uint64_t until = weft_os_deadline(5);
+    uint8_t label[WEFT_AUTH_LABEL];
+    int fd = -1;
+    while (fd < 0 && weft_os_clock_ns() < until) {
+        struct pollfd entry;
+        uint64_t wake = until;
+        weft_control_listener_prepare(listener, &entry, &wake);
+        assert_true(weft_os_poll(&entry, 1, wake) >= 0);
+        (void)weft_control_listener_poll(listener, &entry, &fd, label);
+    }
+    assert_true(fd >= 0);
+    weft_os_close(fd);
+}
+
 /* As a process that is killed with bytes that it has not read: its connections are reset, and nobody
- * listens. */
+ * listens. With an argument it dies only when its parent has seen that it listens. */
 static weft_status_t one_dies_by_reset(member_t *m)
 {
     static const struct linger now = {.l_onoff = 1};
@@ -453,13 +469,19 @@ static weft_status_t one_dies_by_reset(member_t *m)
         return weft_boot_all_gather(m->boot, "a test", &mine, 1, all);
     }
     weft_os_sleep_ns(WEFT_NS_PER_S / 10);
-    weft_control_listener_close(&m->boot->listener);
+    if (m->crowd->arg == NULL) {
+        weft_control_listener_close(&m->boot->listener);
+    }
     for (uint32_t i = 0; i < WEFT_TREE_LINKS; i++) {
         if (m->boot->links[i].fd >= 0) {
             (void)setsockopt(m->boot->links[i].fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
             weft_os_close(m->boot->links[i].fd);
             m->boot->links[i].fd = -1;
         }
+    }
+    if (m->crowd->arg != NULL) {
+        answer_a_knock(&m->boot->listener);
+        weft_control_listener_close(&m->boot->listener);
     }
     m->boot->failed = true; /* it tells nobody */
     return WEFT_OK;
@@ -476,6 +498,23 @@ static void a_rank_that_dies_by_a_reset_is_named_at_once(void **unused)
         const member_t *m = &crowd.members[r];
         assert_int_equal(m->status, r == 3 ? WEFT_OK : WEFT_ERR_PEER_DEAD);
         assert_true(r == 3 || m->error.peer == 3);
+        assert_true(m->took_ns < 5 * WEFT_NS_PER_S);
+    }
+}
+
+static void a_rank_that_dies_before_it_connects_again_is_named_soon(void **unused)
+{
+    (void)unused;
+    crowd_t crowd;
+    crowd_init(&crowd, 4);
+    crowd.act = one_dies_by_reset;
+    crowd.arg = &crowd;
+    crowd_run(&crowd);
+    for (uint32_t r = 0; r < 3; r++) {
+        const member_t *m = &crowd.members[r];
+        if (m->status != WEFT_ERR_PEER_DEAD || m->error.peer != 3) {
+            fail_msg("rank %u: %s: %s", r, weft_status_name(m->status), m->error.text);
+        }
         assert_true(m->took_ns < 5 * WEFT_NS_PER_S);
     }
 }
@@ -546,6 +585,7 @@ int main(void)
         cmocka_unit_test(what_a_child_asked_for_in_advance_is_sent_once),
         cmocka_unit_test(a_frame_of_another_exchange_is_not_taken),
         cmocka_unit_test(a_rank_that_dies_by_a_reset_is_named_at_once),
+        cmocka_unit_test(a_rank_that_dies_before_it_connects_again_is_named_soon),
         cmocka_unit_test(a_rank_that_has_joined_repeats_what_another_has_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -241,8 +241,20 @@ static uint64_t detector_absence_limit(const weft_health_t *health, const absenc
                                              : health->detector.unresponsive;
 }
 
-/* Ranks that should have connected or answered. A rank that is declared dead drops out of the list,
- * and others may come to its end. */
+/* A suspect of which nothing was heard may have lost its connection before it said a word on it, and wait
+ * for us as we for it. It is asked once: one that lives connects, or is connected to. */
+static void detector_ask_suspect(weft_health_t *health, uint32_t rank)
+{
+    weft_log(WEFT_LOG_INFO, "health",
+             "rank %u: nothing is heard of rank %u; asking whether it lives", health->boot->rank,
+             rank);
+    weft_detector_trust(health, rank);
+    health->membership.breaks[rank] = WEFT_BREAK_NEW;
+    weft_tree_repair(health);
+}
+
+/* Ranks that should have connected or answered. A rank that is declared dead or trusted again may drop out
+ * of the list, and others may come to its end. */
 static void detector_judge_absent(weft_health_t *health, uint64_t now)
 {
     const weft_membership_t *membership = &health->membership;
@@ -253,7 +265,12 @@ static void detector_judge_absent(weft_health_t *health, uint64_t now)
         absence_t absence = detector_look_at_absent(health, rank, ns, asks);
         uint64_t limit = detector_absence_limit(health, &absence);
         if (limit > 0 && ns > 0 && ns >= limit) {
-            detector_declare_absent(health, rank, &absence);
+            bool asked = membership->breaks[rank] != WEFT_BREAK_NONE;
+            if (absence.suspect && !absence.ended && !absence.closed && !asked) {
+                detector_ask_suspect(health, rank);
+            } else {
+                detector_declare_absent(health, rank, &absence);
+            }
         }
         i += i < membership->ndoubts && membership->doubts[i] == rank;
     }

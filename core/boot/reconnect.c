@@ -32,13 +32,17 @@ static void reconnect_attach(weft_health_t *health, int fd, uint32_t rank)
     }
 }
 
-/* A knock. What we send over a connection that the other end has lost is answered by a reset. */
+/* A knock. What we send over a connection that the other end has lost is answered by a reset. Who
+ * knocks lives: without a connection to it we make one. */
 static void reconnect_test(weft_health_t *health, uint32_t rank)
 {
     weft_neighbour_t *neighbour = weft_neighbours_find(&health->neighbours, rank);
     if (neighbour != NULL) {
         weft_detector_beat(health, neighbour);
         weft_neighbour_flush(neighbour);
+    } else {
+        weft_detector_trust(health, rank);
+        weft_tree_repair(health);
     }
 }
 

@@ -10,7 +10,7 @@
 #include "core/base/error.h"
 #include "core/os/os.h"
 
-#define CLOCK_PINGS 32u
+#define CLOCK_PINGS 64u
 
 /* Which clock a rank reads: that of a boot of a kernel, in a time namespace. */
 typedef struct clock_name {
@@ -36,11 +36,15 @@ static clock_name_t clock_name(void)
 
 int64_t tune_clock_offset(const tune_ping_t *pings, uint32_t count)
 {
-    const tune_ping_t *fastest = pings;
+    int64_t most = (int64_t)(pings->there - pings->sent);
+    int64_t least = (int64_t)(pings->there - pings->back);
     for (const tune_ping_t *ping = pings; ping < pings + count; ping++) {
-        fastest = ping->back - ping->sent < fastest->back - fastest->sent ? ping : fastest;
+        const int64_t there = (int64_t)(ping->there - ping->sent);
+        const int64_t back = (int64_t)(ping->there - ping->back);
+        most = there < most ? there : most;
+        least = back > least ? back : least;
     }
-    return (int64_t)(fastest->there - fastest->sent - (fastest->back - fastest->sent) / 2);
+    return least + (most - least) / 2;
 }
 
 static weft_status_t clock_ping(const tune_rank_t *rank, tune_ping_t *ping)

@@ -14,7 +14,7 @@
 #define FAMILY_MOST 16
 /* Seconds in which all join, or are named. Under TSan each step takes some ten times as long. */
 #ifdef __SANITIZE_THREAD__
-#define FAMILY_JOIN_S 15
+#define FAMILY_JOIN_S 8
 #else
 #define FAMILY_JOIN_S 3
 #endif

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "../../../support/family.h"
+#include "../../../support/ranks.h"
 #include "../../../support/resets.h"
 #include "core/os/os.h"
 
@@ -122,7 +123,7 @@ static void a_rank_killed_at_a_random_moment_is_named(void **unused)
         family_t f;
         uint32_t victim = 1 + (uint32_t)rand_r(&seed) % 7;
         family_start(&f, 8, 0.5, 10);
-        weft_os_sleep_ns((uint64_t)rand_r(&seed) % (40 * WEFT_NS_PER_MS));
+        weft_os_sleep_ns((uint64_t)rand_r(&seed) % (40 * RANKS_SLOWER * WEFT_NS_PER_MS));
         kill(f.pids[victim], SIGKILL);
         for (uint32_t i = 0; i < f.count; i++) {
             family_record_t *record = &f.shared->records[i];

@@ -19,6 +19,7 @@ weft_status_t lanes_stream_failed(const weft_lanes_queue_t *queue, cudaError_t e
     const weft_host_t *host = queue->kernel->host;
     switch (error) {
     case cudaErrorInvalidResourceHandle:
+    case cudaErrorDeviceUninitialized: /* the driver's "invalid context" */
         return stream_refuse(queue, "the stream is not one of this device, or was destroyed");
     case cudaErrorStreamCaptureInvalidated:
         return host->set_error(
@@ -93,6 +94,25 @@ static weft_status_t lanes_stream_capture_check(const weft_lanes_queue_t *queue,
     return WEFT_OK;
 }
 
+/* A stream that captures may not be asked whose it is (cudaErrorStreamCaptureUnsupported), nor perhaps
+ * for its id: if it is another device's, the launch fails. Its handle identifies it within the capture;
+ * outside of captures the handle of a destroyed stream can come back, and the id does not. */
+static weft_status_t lanes_stream_number(const weft_lanes_queue_t *queue, lanes_stream_t *target)
+{
+    if (target->capture != 0) {
+        target->number = (uintptr_t)target->stream;
+        return WEFT_OK;
+    }
+    weft_status_t status = lanes_stream_device_check(queue, target->stream);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    cudaError_t error = cudaStreamGetId(target->stream, &target->number);
+    target->number++;
+    return error == cudaSuccess ? WEFT_OK
+                                : lanes_stream_failed(queue, error, "asking for a stream's number");
+}
+
 weft_status_t lanes_stream_resolve(const weft_lanes_queue_t *queue, void *const *stream,
                                    lanes_stream_t *target)
 {
@@ -102,16 +122,8 @@ weft_status_t lanes_stream_resolve(const weft_lanes_queue_t *queue, void *const 
     }
     target->stream = (cudaStream_t)*stream;
     weft_status_t status = lanes_stream_handle_check(queue, target->stream);
-    status = status == WEFT_OK ? lanes_stream_device_check(queue, target->stream) : status;
     status = status == WEFT_OK ? lanes_stream_capture_check(queue, target) : status;
-    if (status != WEFT_OK) {
-        return status;
-    }
-    /* A handle can come back when its stream was destroyed; the number does not. */
-    cudaError_t error = cudaStreamGetId(target->stream, &target->number);
-    target->number++;
-    return error == cudaSuccess ? WEFT_OK
-                                : lanes_stream_failed(queue, error, "asking for a stream's number");
+    return status == WEFT_OK ? lanes_stream_number(queue, target) : status;
 }
 
 weft_status_t lanes_is_capturing(weft_lanes_queue_t *queue, void *const *stream, bool *capturing_p)

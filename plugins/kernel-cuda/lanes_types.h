@@ -46,7 +46,7 @@ struct weft_lanes_endpoint {
 /* The last work that a queue has enqueued. */
 typedef struct lanes_tail {
     cudaEvent_t event;
-    unsigned long long stream;  /* id of its stream; 0: no work so far */
+    unsigned long long stream;  /* number of its stream (lanes_stream.h); 0: no work so far */
     unsigned long long capture; /* id of its capture, or 0 */
 } lanes_tail_t;
 

@@ -245,13 +245,24 @@ cudaError_t cudaStreamQuery(cudaStream_t handle)
     return error;
 }
 
+/* Under the lock: what a device of CUDA 13 says of the device of a stream that captures, which spoils nothing.
+ * Nothing says that it tells the number of one. */
+static cudaError_t stream_tells(cudaStream_t stream)
+{
+    if (stream == NULL) {
+        return cudaErrorInvalidResourceHandle;
+    }
+    return stream->capture != NULL ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
+}
+
 cudaError_t cudaStreamGetId(cudaStream_t handle, unsigned long long *number)
 {
     pthread_mutex_lock(&fake_lock);
     cudaStream_t stream = fake_stream_of(handle);
-    *number = stream != NULL ? stream->number : *number;
+    cudaError_t error = stream_tells(stream);
+    *number = error == cudaSuccess ? stream->number : *number;
     pthread_mutex_unlock(&fake_lock);
-    return stream != NULL ? cudaSuccess : cudaErrorInvalidResourceHandle;
+    return error;
 }
 
 cudaError_t cudaStreamGetPriority(cudaStream_t handle, int *priority)
@@ -267,9 +278,10 @@ cudaError_t cudaStreamGetDevice(cudaStream_t handle, int *device)
 {
     pthread_mutex_lock(&fake_lock);
     cudaStream_t stream = fake_stream_of(handle);
-    *device = stream != NULL ? stream->device : *device;
+    cudaError_t error = stream_tells(stream);
+    *device = error == cudaSuccess ? stream->device : *device;
     pthread_mutex_unlock(&fake_lock);
-    return stream != NULL ? cudaSuccess : cudaErrorInvalidResourceHandle;
+    return error;
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)

@@ -3,6 +3,7 @@
  * Runs and gates in streams that record: they come with every replay, and nothing that is done for them
  * spoils the recording. */
 #include <sched.h>
+#include <unistd.h>
 
 #include "tests/cuda/bench.h"
 
@@ -11,6 +12,7 @@ static plan_t plan;
 static cudaStream_t stream[2];
 static cudaGraph_t graph;
 static cudaGraphExec_t replay;
+static cudaEvent_t event;
 
 static int open_all(void **state)
 {
@@ -18,6 +20,7 @@ static int open_all(void **state)
     for (int i = 0; i < 2; i++) {
         assert_int_equal(cudaStreamCreateWithFlags(&stream[i], cudaStreamNonBlocking), cudaSuccess);
     }
+    assert_int_equal(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), cudaSuccess);
     graph = NULL;
     replay = NULL;
     return 0;
@@ -33,6 +36,7 @@ static int close_all(void **state)
         assert_int_equal(cudaGraphDestroy(graph), cudaSuccess);
     }
     plan_close(&plan);
+    assert_int_equal(cudaEventDestroy(event), cudaSuccess);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(cudaStreamDestroy(stream[i]), cudaSuccess);
     }
@@ -129,22 +133,30 @@ static void replays_and_other_runs_go_on_from_each_other(void **state)
     assert_int_equal(bench.lanes->endpoint_next(plan.end), 8);
 }
 
+/* What is put into the second stream is part of the recording from here to the join. */
+static void fork_second(void)
+{
+    assert_int_equal(cudaEventRecord(event, stream[0]), cudaSuccess);
+    assert_int_equal(cudaStreamWaitEvent(stream[1], event, 0), cudaSuccess);
+}
+
+static void join_second(void)
+{
+    assert_int_equal(cudaEventRecord(event, stream[1]), cudaSuccess);
+    assert_int_equal(cudaStreamWaitEvent(stream[0], event, 0), cudaSuccess);
+}
+
 /* Two streams of one recording keep the queue's order, as two streams do else. */
 static void the_order_of_a_queue_is_recorded(void **state)
 {
-    cudaEvent_t fork, join;
     (void)state;
     plan_open(&plan, PLAN_SENDS, fifo);
-    assert_int_equal(cudaEventCreateWithFlags(&fork, cudaEventDisableTiming), cudaSuccess);
-    assert_int_equal(cudaEventCreateWithFlags(&join, cudaEventDisableTiming), cudaSuccess);
     begin();
-    assert_int_equal(cudaEventRecord(fork, stream[0]), cudaSuccess);
-    assert_int_equal(cudaStreamWaitEvent(stream[1], fork, 0), cudaSuccess);
+    fork_second();
     record_run(&stream[1]);
     record_run(&stream[0]);
     record_run(&stream[1]);
-    assert_int_equal(cudaEventRecord(join, stream[1]), cudaSuccess);
-    assert_int_equal(cudaStreamWaitEvent(stream[0], join, 0), cudaSuccess);
+    join_second();
     end();
     for (uint64_t n = 0; n < 10; n++) {
         fifo_release(fifo, 3 * n);
@@ -152,8 +164,27 @@ static void the_order_of_a_queue_is_recorded(void **state)
         assert_int_equal(cudaStreamSynchronize(stream[0]), cudaSuccess);
         assert_int_equal(bench.lanes->endpoint_next(plan.end), 3 * n + 3);
     }
-    assert_int_equal(cudaEventDestroy(fork), cudaSuccess);
-    assert_int_equal(cudaEventDestroy(join), cudaSuccess);
+}
+
+static void a_run_waits_for_a_gate_in_another_recorded_stream(void **state)
+{
+    bool recorded = false;
+    (void)state;
+    plan_open(&plan, PLAN_SENDS, fifo);
+    begin();
+    fork_second();
+    assert_int_equal(
+        bench.lanes->host_wait_enqueue(plan.queue, (void *const *)&stream[1], 1, &recorded),
+        WEFT_OK);
+    record_run(&stream[0]);
+    join_second();
+    end();
+    do_all();
+    usleep(20000);
+    assert_int_equal(bench.lanes->endpoint_next(plan.end), 0);
+    pass_gate();
+    assert_int_equal(cudaStreamSynchronize(stream[0]), cudaSuccess);
+    assert_int_equal(bench.lanes->endpoint_next(plan.end), 1);
 }
 
 static void a_replay_that_waits_can_be_seen_and_stopped(void **state)
@@ -249,6 +280,36 @@ static void a_invalidated_capture_is_told(void **state)
     assert_int_equal(plan_finish(&plan, run), WEFT_OK);
 }
 
+/* Nothing may be asked of such a stream, not even its device; it is the launch that fails. */
+static void a_stream_of_another_device_that_records_is_refused(void **state)
+{
+    cudaStream_t there;
+    uint64_t run = 0;
+    bool recorded = false;
+    (void)state;
+    plan_open(&plan, PLAN_SENDS, fifo);
+    assert_int_equal(cudaSetDevice(1), cudaSuccess);
+    assert_int_equal(cudaStreamCreateWithFlags(&there, cudaStreamNonBlocking), cudaSuccess);
+    assert_int_equal(cudaStreamBeginCapture(there, cudaStreamCaptureModeGlobal), cudaSuccess);
+    assert_int_equal(cudaSetDevice(0), cudaSuccess);
+    assert_int_equal(plan_start_in(&plan, &there, &run), WEFT_ERR_ARG);
+    bench_says("the stream is not one of this device, or was destroyed; use a stream of CUDA "
+               "device 0");
+    assert_int_equal(
+        bench.lanes->host_wait_enqueue(plan.queue, (void *const *)&there, 1, &recorded),
+        WEFT_ERR_ARG);
+    bench_says("the stream is not one of this device, or was destroyed; use a stream of CUDA "
+               "device 0");
+    assert_int_equal(cudaStreamEndCapture(there, &graph), cudaSuccess);
+    assert_int_equal(cudaGraphInstantiate(&replay, graph, 0), cudaSuccess);
+    assert_int_equal(cudaStreamDestroy(there), cudaSuccess);
+    /* What was refused is in no order. */
+    fifo_release(fifo, 0);
+    assert_int_equal(plan_start_in(&plan, &stream[0], &run), WEFT_OK);
+    assert_int_equal(plan_finish(&plan, run), WEFT_OK);
+    assert_int_equal(bench.lanes->endpoint_next(plan.end), 1);
+}
+
 static void a_recorded_gate_comes_with_every_replay(void **state)
 {
     uint64_t number = 0;
@@ -283,10 +344,12 @@ int main(void)
         CASE(a_recorded_run_comes_with_every_replay),
         CASE(replays_and_other_runs_go_on_from_each_other),
         CASE(the_order_of_a_queue_is_recorded),
+        CASE(a_run_waits_for_a_gate_in_another_recorded_stream),
         CASE(a_replay_that_waits_can_be_seen_and_stopped),
         CASE(a_replay_that_fails_stops_the_runs_behind_it),
         CASE(vectors_of_a_recorded_run_stay),
         CASE(a_invalidated_capture_is_told),
+        CASE(a_stream_of_another_device_that_records_is_refused),
         CASE(a_recorded_gate_comes_with_every_replay),
     };
     return bench_main(tests);

@@ -240,6 +240,24 @@ static void captured_streams_and_events_cannot_be_waited_for(void **state)
     assert_int_equal(cudaThreadExchangeStreamCaptureMode(&mode), cudaSuccess);
 }
 
+/* Not even its device, nor its number; unlike the others such a question spoils nothing. */
+static void a_captured_stream_tells_nothing_of_itself(void **state)
+{
+    int device = 7;
+    unsigned long long number = 7;
+    cudaGraph_t graph;
+    (void)state;
+    begin(cudaStreamCaptureModeRelaxed);
+    assert_int_equal(cudaStreamGetDevice(first, &device), cudaErrorStreamCaptureUnsupported);
+    assert_int_equal(cudaStreamGetId(first, &number), cudaErrorStreamCaptureUnsupported);
+    assert_int_equal(device, 7);
+    assert_int_equal(number, 7);
+    assert_int_equal(cudaStreamEndCapture(first, &graph), cudaSuccess);
+    assert_int_equal(cudaStreamGetDevice(first, &device), cudaSuccess);
+    assert_int_equal(device, 0);
+    assert_int_equal(cudaGraphDestroy(graph), cudaSuccess);
+}
+
 static void a_capture_waits_for_nothing_outside(void **state)
 {
     (void)state;
@@ -305,6 +323,7 @@ int main(void)
         WITH_STREAMS(an_unsafe_call_spoils_the_capture_of_its_thread),
         WITH_STREAMS(an_unsafe_call_of_another_thread_depends_on_both_modes),
         WITH_STREAMS(captured_streams_and_events_cannot_be_waited_for),
+        WITH_STREAMS(a_captured_stream_tells_nothing_of_itself),
         WITH_STREAMS(a_capture_waits_for_nothing_outside),
         WITH_STREAMS(a_forked_stream_must_be_joined),
         WITH_STREAMS(the_legacy_stream_is_kept_apart),

@@ -142,15 +142,15 @@ static WEFT_DEVICE_CALL int lanes_enter(lanes_block_t *b, const lanes_run_t *run
         first++;
     }
     for (uint32_t i = 0; i < members; i++) {
-        if (!lanes_waits_are_done(b, run, &run->program.moves[first[i].n])) {
+        if (!lanes_waits_are_done(b, run, &b->moves[first[i].n])) {
             b->idle.blocked = -1;
             return 0;
         }
     }
     for (uint32_t i = 0; i < members; i++) {
         lanes_member_t *m = &b->member[i];
-        m->move = &run->program.moves[first[i].n];
-        m->operands = &run->program.operands[m->move->operand];
+        m->move = &b->moves[first[i].n];
+        m->operands = &b->operands[m->move->operand];
         m->done = 0;
         lanes_next(run, b, m);
     }
@@ -185,7 +185,7 @@ static WEFT_DEVICE_CALL void lanes_leave(lanes_block_t *b, const lanes_run_t *ru
     const weft_lanes_code_t *c = &b->code[b->at.pc];
     uint32_t words = c->opcode == WEFT_LANES_PAR ? c->n + 1 : 1;
     int last = b->at.times == 0 || b->at.iteration + 1 == b->at.times;
-    uint64_t *finished = &lanes_finished(b, run)[run->program.lane[b->at.lane] + b->at.pc];
+    uint64_t *finished = &lanes_finished(b, run)[b->at.first + b->at.pc];
     for (uint32_t i = 0; last && i < words; i++) {
         if (c[i].mate_or_mask != 0) {
             device_release64_near(&finished[i], b->at.passed + b->at.pass + 1);
@@ -273,6 +273,28 @@ static WEFT_DEVICE uint64_t lanes_scalar(const lanes_run_t *run)
     return scalar;
 }
 
+static WEFT_DEVICE int lanes_ports_are_near(const lanes_run_t *run)
+{
+    return run->program.nports <= LANES_PORTS_NEAR;
+}
+
+static WEFT_DEVICE int lanes_moves_are_near(const weft_lanes_program_t *program)
+{
+    return program->nmoves <= LANES_MOVES_NEAR && program->noperands <= LANES_OPERANDS_NEAR;
+}
+
+/* Where the leader finds the tables: see lanes_open_tables(). */
+static WEFT_DEVICE void lanes_begin_tables(lanes_block_t *b, const lanes_run_t *run)
+{
+    const weft_lanes_program_t *p = &run->program;
+    const uint32_t words = p->lane[b->at.lane + 1] - b->at.first;
+    const int near = lanes_moves_are_near(p);
+    b->code = words <= LANES_CODE_NEAR ? b->tables.code : p->code + b->at.first;
+    b->moves = near ? b->tables.move : p->moves;
+    b->operands = near ? b->tables.operand : p->operands;
+    b->ports = lanes_ports_are_near(run) ? b->tables.port : lanes_ports_far(run, b->at.channel);
+}
+
 /* A function of its own, as lanes_report() is: each runs once, and both together in the leader's
  * function would take registers that its loop needs. */
 static WEFT_DEVICE_CALL void lanes_begin(lanes_block_t *b, const lanes_run_t *run, uint32_t block)
@@ -283,6 +305,8 @@ static WEFT_DEVICE_CALL void lanes_begin(lanes_block_t *b, const lanes_run_t *ru
     b->at.block = block;
     b->at.channel = block / nlanes;
     b->at.lane = block % nlanes;
+    b->at.first = run->program.lane[b->at.lane];
+    lanes_begin_tables(b, run);
     b->at.pc = 0;
     b->at.iteration = 0;
     b->at.times = 0;
@@ -303,7 +327,6 @@ static WEFT_DEVICE_CALL void lanes_begin(lanes_block_t *b, const lanes_run_t *ru
     b->idle.seen = 0;
     b->idle.told = 0;
     b->zero_copied = 0;
-    b->code = run->program.code + run->program.lane[b->at.lane];
     b->member = run->program.largest_par <= LANES_MEMBERS_NEAR
                     ? b->near
                     : run->members + (uint64_t)block * run->program.largest_par;
@@ -322,10 +345,10 @@ static WEFT_DEVICE_CALL void lanes_begin(lanes_block_t *b, const lanes_run_t *ru
 /* Returns the first port of the lane with descriptors that the peer has not released, or -1. */
 static WEFT_DEVICE int32_t lanes_unreleased_port(lanes_block_t *b, const lanes_run_t *run)
 {
-    lanes_port_t *ports = lanes_ports(run, b->at.channel);
+    lanes_port_t *ports = b->ports;
     for (uint32_t p = 0; b->zero_copied > 0 && p < run->program.nports; p++) {
         if (run->owner[p] == b->at.lane && !lanes_port_all_released(b, &ports[p])) {
-            return (int32_t)(&ports[p] - run->ports);
+            return lanes_port_number(b, run, &ports[p]);
         }
     }
     return -1;
@@ -377,38 +400,81 @@ static WEFT_DEVICE void lanes_follow(lanes_block_t *b, const lanes_run_t *run)
         if (!b->go) {
             return;
         }
-        lanes_share(b, run, device_thread() >= DEVICE_WARP);
+        lanes_share(b, run, device_works());
     }
 }
 
-/* Loads the positions of the lane's ports, where the run before left them. Reads the stop words at
- * the same time, because both reads may have a long latency. */
+/* Brings what the leader looks up for each MOVE into the block's memory, what has room there. */
+static WEFT_DEVICE void lanes_open_tables(lanes_block_t *b, const lanes_run_t *run, uint32_t lane)
+{
+    const weft_lanes_program_t *p = &run->program;
+    const uint32_t first = p->lane[lane], words = p->lane[lane + 1] - first;
+    const uint32_t step = device_workers();
+    if (words <= LANES_CODE_NEAR) {
+        for (uint32_t i = device_worker(); i < words; i += step) {
+            b->tables.code[i] = p->code[first + i];
+        }
+    }
+    if (lanes_moves_are_near(p)) {
+        for (uint32_t i = device_worker(); i < p->nmoves; i += step) {
+            b->tables.move[i] = p->moves[i];
+        }
+        for (uint32_t i = device_worker(); i < p->noperands; i += step) {
+            b->tables.operand[i] = p->operands[i];
+        }
+    }
+}
+
+/* Brings the lane's ports to where the leader uses them, and loads their positions, where the run before
+ * left them. */
+static WEFT_DEVICE_CALL void lanes_open_ports(lanes_block_t *b, const lanes_run_t *run, uint32_t channel,
+                                         uint32_t lane)
+{
+    lanes_port_t *far = lanes_ports_far(run, channel);
+    lanes_port_t *ports = lanes_ports_are_near(run) ? b->tables.port : far;
+    for (uint32_t p = device_worker(); p < run->program.nports; p += device_workers()) {
+        if (run->owner[p] != lane) {
+            continue;
+        }
+        if (ports != far) {
+            ports[p] = far[p];
+        }
+        ports[p].next = *ports[p].at;
+        ports[p].found = 0;
+        ports[p].zero_copied = 0;
+        ports[p].count = ports[p].windows != NULL ? ports[p].windows->count : 0;
+        lanes_meeting_aim(run, &ports[p]);
+    }
+}
+
+/* Sets up a run, the leader itself and the other threads what it looks up. The stop words are read at the
+ * same time: all of it has long latencies. */
 static WEFT_DEVICE void lanes_open(lanes_block_t *b, const lanes_run_t *run, uint32_t block)
 {
-    const uint32_t lane = block % run->program.nlanes;
-    lanes_port_t *ports = lanes_ports(run, block / run->program.nlanes);
+    const uint32_t nlanes = run->program.nlanes;
     if (device_thread() == device_threads() - 1) {
         b->begin = lanes_stop_requested(run);
     }
-    for (uint32_t p = device_thread(); p < run->program.nports; p += device_threads()) {
-        if (run->owner[p] == lane) {
-            ports[p].next = *ports[p].at;
-            ports[p].found = 0;
-            ports[p].zero_copied = 0;
-            ports[p].count = ports[p].windows != NULL ? ports[p].windows->count : 0;
-            lanes_meeting_aim(run, &ports[p]);
-        }
+    if (device_thread() == 0) {
+        lanes_begin(b, run, block);
+    }
+    if (device_works()) {
+        lanes_open_ports(b, run, block / nlanes, block % nlanes);
+        lanes_open_tables(b, run, block % nlanes);
     }
     device_barrier();
 }
 
-static WEFT_DEVICE void lanes_close(const lanes_run_t *run, uint32_t block)
+/* What the next run, or the host, has to know of a port. */
+static WEFT_DEVICE void lanes_close(lanes_block_t *b, const lanes_run_t *run)
 {
-    const uint32_t lane = block % run->program.nlanes;
-    lanes_port_t *ports = lanes_ports(run, block / run->program.nlanes);
+    lanes_port_t *far = lanes_ports_far(run, b->at.channel);
     for (uint32_t p = device_thread(); p < run->program.nports; p += device_threads()) {
-        if (run->owner[p] == lane) {
-            *ports[p].at = ports[p].next;
+        if (run->owner[p] == b->at.lane) {
+            *b->ports[p].at = b->ports[p].next;
+            far[p].limit = b->ports[p].limit;
+            far[p].looks = b->ports[p].looks;
+            far[p].by_host = b->ports[p].by_host;
         }
     }
     device_barrier();
@@ -450,12 +516,11 @@ static WEFT_DEVICE void lanes_run_lane(lanes_block_t *b, lanes_run_t *run, uint3
     uint32_t status = LANES_COMPLETED;
     lanes_open(b, run, block);
     if (device_thread() == 0) {
-        lanes_begin(b, run, block);
         status = lanes_lead(b, run);
     } else {
         lanes_follow(b, run);
     }
-    lanes_close(run, block);
+    lanes_close(b, run);
     if (device_thread() == 0) {
         lanes_report(b, run, status);
     }

@@ -175,9 +175,17 @@ static WEFT_DEVICE uint64_t *lanes_port_signature(const lanes_port_t *port)
                       0);
 }
 
-static WEFT_DEVICE lanes_port_t *lanes_ports(const lanes_run_t *run, uint32_t channel)
+/* The ports of a channel where they are between runs. */
+static WEFT_DEVICE lanes_port_t *lanes_ports_far(const lanes_run_t *run, uint32_t channel)
 {
     return run->ports + (uint64_t)channel * run->program.nports;
+}
+
+/* The number by which the host knows a port of the lane. */
+static WEFT_DEVICE int32_t lanes_port_number(const lanes_block_t *b, const lanes_run_t *run,
+                                             const lanes_port_t *port)
+{
+    return (int32_t)(b->at.channel * run->program.nports + (uint32_t)(port - b->ports));
 }
 
 #endif

@@ -25,7 +25,7 @@ static WEFT_DEVICE int32_t lanes_blocker(lanes_block_t *b, const lanes_run_t *ru
     uint32_t ndst = m->move->ndst, all = ndst + m->move->nsrc, matters = LANES_FOUND_DATA;
     for (uint32_t i = ndst; i < all; i++) {
         if (m->port[i] != NULL && !lanes_port_can_receive(b, m->port[i], b->head[i - ndst])) {
-            return (int32_t)(m->port[i] - run->ports);
+            return lanes_port_number(b, run, m->port[i]);
         }
     }
     for (uint32_t i = 0; i < ndst; i++) {
@@ -33,7 +33,7 @@ static WEFT_DEVICE int32_t lanes_blocker(lanes_block_t *b, const lanes_run_t *ru
             continue;
         }
         if (!lanes_port_can_send(b, m->port[i])) {
-            return (int32_t)(m->port[i] - run->ports);
+            return lanes_port_number(b, run, m->port[i]);
         }
         b->form[i] = lanes_port_form(b, m->port[i], bytes);
         matters |=
@@ -86,7 +86,7 @@ static WEFT_DEVICE int lanes_signatures_match(lanes_block_t *b, const lanes_run_
         if (differ == 0) {
             continue;
         }
-        b->record->mismatch = (int32_t)(m->port[i] - run->ports);
+        b->record->mismatch = lanes_port_number(b, run, m->port[i]);
         b->record->mismatch_run = run->number;
         for (uint32_t w = 0; w < WEFT_FIFO_SIGNATURE_WORDS; w++) {
             b->record->mine[w] = lanes_signature(run, m, w);
@@ -137,7 +137,7 @@ static WEFT_DEVICE int lanes_zero_copy_sources(lanes_block_t *b, const lanes_run
         const lanes_port_t *port = m->port[m->move->ndst + i];
         b->source_at[i] = NULL;
         if (port != NULL && !lanes_zero_copy_source(b, run, port, i, bytes)) {
-            b->record->mismatch = (int32_t)(port - run->ports);
+            b->record->mismatch = lanes_port_number(b, run, port);
             b->record->mismatch_run = run->number;
             b->record->bad_zero_copy = 1;
             return 0;
@@ -219,14 +219,15 @@ static WEFT_DEVICE int lanes_is_word_aligned(const void *at)
 }
 
 /* One more payload to unpack or to pack. */
-static WEFT_DEVICE void lanes_transit(lanes_transit_t *t, const lanes_run_t *run,
-                                      const lanes_port_t *port, uint32_t form, uint64_t bytes)
+static WEFT_DEVICE void lanes_transit(lanes_transit_t *t, const lanes_block_t *b,
+                                      const lanes_run_t *run, const lanes_port_t *port,
+                                      uint32_t form, uint64_t bytes)
 {
     t->units = lanes_port_units(port, form);
     t->bytes = (uint32_t)bytes;
     t->flag = port->next + 1;
     t->form = form;
-    t->port = (int32_t)(port - run->ports);
+    t->port = lanes_port_number(b, run, port);
 }
 
 /* Sets up where payloads in flagged units are unpacked: where a copy goes, else aside. */
@@ -248,7 +249,7 @@ static WEFT_DEVICE void lanes_set_unpacks(lanes_block_t *b, const lanes_run_t *r
         }
         to = to != NULL ? to : lanes_bench(b, port, bytes, used);
         lanes_transit_t *t = &b->transits.unpack[b->transits.unpacks++];
-        lanes_transit(t, run, port, lanes_head_form(b->head[i]), bytes);
+        lanes_transit(t, b, run, port, lanes_head_form(b->head[i]), bytes);
         t->payload = to;
         b->source_at[i] = to;
     }
@@ -272,7 +273,7 @@ static WEFT_DEVICE void lanes_set_packs(lanes_block_t *b, const lanes_run_t *run
             lanes_add_destination(c, m, from);
         }
         lanes_transit_t *t = &b->transits.pack[b->transits.packs++];
-        lanes_transit(t, run, port, b->form[i], bytes);
+        lanes_transit(t, b, run, port, b->form[i], bytes);
         t->payload = from;
     }
 }
@@ -338,32 +339,76 @@ static WEFT_DEVICE void lanes_combine_slots(lanes_block_t *b, const lanes_run_t 
     lanes_share(b, run, device_leader_copies());
 }
 
-/* Combines payloads in headers; the leader does it alone. */
-static WEFT_DEVICE void lanes_combine_inline(lanes_block_t *b, const lanes_run_t *run,
-                                             const lanes_member_t *m, uint64_t count)
+/* Copies a payload that fits a header. All loads of a batch are under way before its first store: one after the
+ * other, each would take the time of a look at the device's memory. */
+#define LANES_SHORT_COPY(type, batch)                                                              \
+    static WEFT_DEVICE void lanes_short_copy_##type(void *to, const void *from, uint32_t n)        \
+    {                                                                                              \
+        for (uint32_t at = 0; at < n; at += (batch)) {                                             \
+            type word[batch];                                                                      \
+            WEFT_UNROLL                                                                            \
+            for (uint32_t i = 0; i < (batch); i++) {                                               \
+                word[i] = at + i < n ? ((const type *)from)[at + i] : 0;                           \
+            }                                                                                      \
+            WEFT_UNROLL                                                                            \
+            for (uint32_t i = 0; i < (batch); i++) {                                               \
+                if (at + i < n) {                                                                  \
+                    ((type *)to)[at + i] = word[i];                                                \
+                }                                                                                  \
+            }                                                                                      \
+        }                                                                                          \
+    }
+LANES_SHORT_COPY(uint8_t, 8u)
+LANES_SHORT_COPY(uint32_t, 4u)
+LANES_SHORT_COPY(uint64_t, 4u)
+#undef LANES_SHORT_COPY
+
+static WEFT_DEVICE_CALL void lanes_short_copy(void *to, const void *from, uint32_t bytes)
 {
-    weft_combine_t *c = lanes_combination(b, run, m, count);
-    uint64_t offset = m->slice * run->segmentation.slice * run->program.elem;
-    uint32_t ndst = m->move->ndst, ports = 0;
-    for (uint32_t i = 0; i < c->nsrc; i++) {
-        if (m->port[ndst + i] == NULL) {
-            c->src[i] = m->base[ndst + i] + offset;
-            continue;
-        }
-        c->src[i] = b->head[i];
+    const uint32_t skew = (uint32_t)(uintptr_t)to | (uint32_t)(uintptr_t)from | bytes;
+    if ((skew & 7) == 0) {
+        lanes_short_copy_uint64_t(to, from, bytes / 8);
+    } else if ((skew & 3) == 0) {
+        lanes_short_copy_uint32_t(to, from, bytes / 4);
+    } else {
+        lanes_short_copy_uint8_t(to, from, bytes);
     }
-    for (uint32_t i = 0; i < ndst; i++) {
-        if (m->port[i] == NULL) {
-            lanes_add_destination(c, m, m->base[i] + offset);
-        } else if (ports++ == 0) {
-            c->dst[c->ndst++] = b->inline_out;
+}
+
+/* Brings the sources in memory to where those in headers are. */
+static WEFT_DEVICE void lanes_gather_inline(lanes_block_t *b, const lanes_run_t *run,
+                                            const lanes_member_t *m, uint64_t bytes)
+{
+    const uint64_t offset = m->slice * run->segmentation.slice * run->program.elem;
+    for (uint32_t i = 0; i < m->move->nsrc; i++) {
+        const uint32_t at = m->move->ndst + i;
+        if (m->port[at] == NULL) {
+            lanes_short_copy(b->head[i], m->base[at] + offset, (uint32_t)bytes);
         }
     }
-    if (c->ndst > 0) {
+}
+
+/* Combines payloads in headers; the leader does it alone, in the block's memory. */
+static WEFT_DEVICE void lanes_combine_inline(lanes_block_t *b, const lanes_run_t *run,
+                                             const lanes_member_t *m, uint64_t count,
+                                             uint64_t bytes)
+{
+    const uint64_t offset = m->slice * run->segmentation.slice * run->program.elem;
+    lanes_gather_inline(b, run, m, bytes);
+    if (m->copies) {
+        device_copy32(b->inline_out, b->head[0]);
+    } else {
+        weft_combine_t *c = lanes_combination(b, run, m, count);
+        for (uint32_t i = 0; i < c->nsrc; i++) {
+            c->src[i] = b->head[i];
+        }
+        c->dst[c->ndst++] = b->inline_out;
         lanes_combine(b, run, 0, 1);
     }
     for (uint32_t i = 0; i < m->move->ndst; i++) {
-        if (m->port[i] != NULL && m->port[i]->apart == 0) {
+        if (m->port[i] == NULL) {
+            lanes_short_copy(m->base[i] + offset, b->inline_out, (uint32_t)bytes);
+        } else if (m->port[i]->apart == 0) {
             device_copy32(lanes_port_inline(m->port[i]), b->inline_out);
         }
     }
@@ -390,7 +435,7 @@ static WEFT_DEVICE_CALL uint32_t lanes_slice(lanes_block_t *b, const lanes_run_t
     lanes_zero_copy_slice(b, run, m, bytes);
     if (count > 0) {
         if (bytes <= b->inlined) {
-            lanes_combine_inline(b, run, m, count);
+            lanes_combine_inline(b, run, m, count, bytes);
         } else {
             lanes_combine_slots(b, run, m, count, bytes);
         }

@@ -125,7 +125,7 @@ static WEFT_DEVICE void lanes_aim(const lanes_run_t *run, const lanes_block_t *b
     for (uint32_t i = 0; i < all; i++) {
         const weft_lanes_operand_t *o = &m->operands[i];
         if (o->kind == WEFT_OPERAND_PORT) {
-            m->port[i] = &lanes_ports(run, b->at.channel)[o->index];
+            m->port[i] = &b->ports[o->index];
             m->base[i] = NULL;
             continue;
         }
@@ -142,15 +142,16 @@ static WEFT_DEVICE void lanes_aim(const lanes_run_t *run, const lanes_block_t *b
 }
 
 /* The port of chunk `chunk` of a message: they are taken in turn. */
-static WEFT_DEVICE lanes_port_t *lanes_message_port(const lanes_run_t *run,
+static WEFT_DEVICE lanes_port_t *lanes_message_port(const lanes_block_t *b,
                                                     const weft_lanes_operand_t *o, uint64_t chunk)
 {
-    return &run->ports[o->index + ((uint32_t)chunk & ((uint32_t)o->stride - 1))];
+    return &b->ports[o->index + ((uint32_t)chunk & ((uint32_t)o->stride - 1))];
 }
 
 /* Reads what a bundle says of the message of a MOVE, which is in the host's memory: once. Aims at the
  * first chunk of the MOVE. */
-static WEFT_DEVICE void lanes_message_begin(const lanes_run_t *run, lanes_member_t *m)
+static WEFT_DEVICE void lanes_message_begin(const lanes_run_t *run, const lanes_block_t *b,
+                                            lanes_member_t *m)
 {
     const uint32_t all = (uint32_t)m->move->ndst + m->move->nsrc;
     m->pre_mask = 0;
@@ -161,7 +162,7 @@ static WEFT_DEVICE void lanes_message_begin(const lanes_run_t *run, lanes_member
         m->port[i] = NULL;
         m->base[i] = NULL;
         if (o->kind == WEFT_OPERAND_PORT) {
-            m->port[i] = lanes_message_port(run, o, m->move->after);
+            m->port[i] = lanes_message_port(b, o, m->move->after);
             continue;
         }
         const weft_lanes_message_t *message = &run->messages[o->index];
@@ -175,12 +176,13 @@ static WEFT_DEVICE void lanes_message_begin(const lanes_run_t *run, lanes_member
 }
 
 /* Advances to the next chunk of a message that is the MOVE's. */
-static WEFT_DEVICE void lanes_message_next(const lanes_run_t *run, lanes_member_t *m)
+static WEFT_DEVICE void lanes_message_next(const lanes_run_t *run, const lanes_block_t *b,
+                                           lanes_member_t *m)
 {
     const uint32_t all = (uint32_t)m->move->ndst + m->move->nsrc;
     const uint64_t chunk = (uint64_t)m->done * m->move->cnt + m->move->after;
     if (m->done == 0) {
-        lanes_message_begin(run, m);
+        lanes_message_begin(run, b, m);
     }
     m->slice = 0;
     m->chunk = lanes_clip(chunk * m->step, m->step, m->count);
@@ -189,7 +191,7 @@ static WEFT_DEVICE void lanes_message_next(const lanes_run_t *run, lanes_member_
         if (m->port[i] == NULL) {
             m->base[i] += m->move->cnt * m->step * run->program.elem;
         } else {
-            m->port[i] = lanes_message_port(run, &m->operands[i], chunk);
+            m->port[i] = lanes_message_port(b, &m->operands[i], chunk);
         }
     }
 }
@@ -199,7 +201,7 @@ static WEFT_DEVICE_CALL void lanes_next(const lanes_run_t *run, const lanes_bloc
                                         lanes_member_t *m)
 {
     if (run->program.messages != 0) {
-        lanes_message_next(run, m);
+        lanes_message_next(run, b, m);
         return;
     }
     while (m->done < m->move->cnt && !lanes_measure(run, b, m)) {

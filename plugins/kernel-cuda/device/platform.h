@@ -223,6 +223,12 @@ static WEFT_DEVICE uint32_t device_workers(void)
     return threads - DEVICE_WARP;
 }
 
+/* Whether this thread is one of them. */
+static WEFT_DEVICE uint32_t device_works(void)
+{
+    return device_thread() >= DEVICE_WARP;
+}
+
 /* Whether the leader copies itself, as a block of one thread: known to the compiler, so that the
  * copy has one caller on a device. */
 static WEFT_DEVICE uint32_t device_leader_copies(void)
@@ -393,6 +399,11 @@ static inline uint32_t device_worker(void)
 }
 
 static inline uint32_t device_workers(void)
+{
+    return 1;
+}
+
+static inline uint32_t device_works(void)
 {
     return 1;
 }

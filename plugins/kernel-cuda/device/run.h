@@ -201,6 +201,7 @@ typedef struct lanes_idle {
 /* The position of a lane in its program. */
 typedef struct lanes_position {
     uint32_t block, channel, lane; /* block = channel * nlanes + lane */
+    uint32_t first;                /* word of the program with which the lane begins */
     uint32_t pc;
     uint32_t iteration, times; /* of the LOOP around; times 0: none */
     uint64_t pass, passed;     /* pass of this run; passes of earlier runs */
@@ -209,9 +210,23 @@ typedef struct lanes_position {
 #define LANES_CHUNKS_MAX 65535u /* of a buffer */
 #define LANES_BLOCKS_MAX 1024u  /* of a launch; a power of two */
 #define LANES_MEMBERS_NEAR 4u   /* MOVEs in progress whose state is in the block's memory */
+#define LANES_PORTS_NEAR 32u    /* ports of a channel that are */
+#define LANES_CODE_NEAR 128u    /* words of a lane that are */
+#define LANES_MOVES_NEAR 64u    /* MOVEs of a program that are, with their operands */
+#define LANES_OPERANDS_NEAR 192u
 #define LANES_VECTORS_NEAR 256u /* words of vectors that are: those of 64 ranks */
 #define LANES_BENCH_NEAR                                                                           \
     8192u /* bytes of payloads between flagged units and a combination that are */
+
+/* What a leader looks up for each MOVE, in the memory of its block where there is room. A look at a table in
+ * the device's memory takes longer than all that the leader does with it, and a step has many. Ports are
+ * those of the channel, of which only the lane's own are used. */
+typedef struct lanes_tables {
+    lanes_port_t port[LANES_PORTS_NEAR];
+    weft_lanes_code_t code[LANES_CODE_NEAR];
+    weft_lanes_move_t move[LANES_MOVES_NEAR];
+    weft_lanes_operand_t operand[LANES_OPERANDS_NEAR];
+} lanes_tables_t;
 
 /* A slice whose data is in place: what the peers of its MOVE are told of it. Slots, and so the numbers of
  * ports, are already those of the next slice. */
@@ -248,10 +263,15 @@ typedef struct lanes_block {
     uint32_t inlined; /* bytes of the largest payload that is in a header */
     lanes_idle_t idle;
     uint64_t bytes; /* of the slice under way */
+    /* Of the lane, the program and the channel, here or in the device's memory. */
     const weft_lanes_code_t *code;
+    const weft_lanes_move_t *moves;
+    const weft_lanes_operand_t *operands;
+    lanes_port_t *ports;
     lanes_member_t *member;
     lanes_record_t *record;
     lanes_member_t near[LANES_MEMBERS_NEAR]; /* of a run whose MOVEs all find room */
+    lanes_tables_t tables;
 } lanes_block_t;
 
 enum { LANES_FOUND_DATA = 1, LANES_FOUND_ROOM = 2 };

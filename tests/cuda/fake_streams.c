@@ -265,6 +265,18 @@ cudaError_t cudaStreamGetId(cudaStream_t handle, unsigned long long *number)
     return error;
 }
 
+cudaError_t cudaStreamGetFlags(cudaStream_t handle, unsigned *flags)
+{
+    pthread_mutex_lock(&fake_lock);
+    cudaStream_t stream = fake_stream_of(handle);
+    cudaError_t error = stream_tells(stream);
+    if (error == cudaSuccess) {
+        *flags = stream->blocking ? cudaStreamDefault : cudaStreamNonBlocking;
+    }
+    pthread_mutex_unlock(&fake_lock);
+    return error;
+}
+
 cudaError_t cudaStreamGetPriority(cudaStream_t handle, int *priority)
 {
     pthread_mutex_lock(&fake_lock);

@@ -122,9 +122,17 @@ probe_says() {
 report '[.lines[] | select(.what | startswith("beside a kernel that waits: "))] | length == 21'
 probe_says 'beside a kernel that waits: cudaFree' '.unit == "us, waits for it"'
 probe_says 'beside a kernel that waits: cudaMalloc of 2 MiB' '.unit == "us"'
-probe_says 'of 40 streams beside a full one, 1 connections' '.figure == 40'
-probe_says 'of 40 streams beside a full one, 8 connections, highest priority' '.figure == 0'
-probe_says 'of 24 streams beside a full one, 32 connections' '.figure == 0'
+for made in 'used before' 'made before' 'made beside'; do
+    probe_says "of 40 streams $made a full one, 1 connections" '.figure == 40'
+    probe_says "of 40 streams $made a full one, 8 connections, highest priority" '.figure == 0'
+    probe_says "of 24 streams $made a full one, 32 connections" '.figure == 0'
+done
+for refused in cudaStreamGetDevice cudaStreamGetId; do
+    probe_says "in a capture: $refused" '.figure == 900 and (.unit | contains("lost") | not)'
+done
+probe_says 'in a capture: a launch' '.unit == "cudaSuccess"'
+probe_says 'in a capture: cudaStreamQuery' '.figure == 900 and (.unit | endswith(", the capture is lost"))'
+probe_says 'in a capture: a launch into a stream of another device' '.figure == 400'
 probe_says 'memory of another process by its handle' '.unit == "cudaSuccess"'
 probe_says 'a pointer of a pool that was not exported' '.verdict == "left out"'
 probe_says 'memory of a pool of another process' '.unit == "cudaSuccess"'
@@ -170,6 +178,10 @@ says out '^mps +MPS +FAILED'
 rm "$work/bin/ncu" "$work/bin/nvidia-cuda-mps-control"
 expect 0 "$check" ncu mps
 says out '^mps +nvidia-cuda-mps-control, not installed +left out'
+# A hardware queue that holds four launches, one of them in the full stream: the fourth other stream has to wait.
+FAKE_CUDA=depth=4 CUDA_DEVICE_MAX_CONNECTIONS=1 expect 0 "$build/bin/gpu-probe-host" queues-beside 40
+says out '^made beside a full one, 1 connections: stuck in the launch into stream 4 of 80.STUCK.3.launches before it'
+says out '^of 3 streams made beside a full one, 1 connections.ok.3.kept back'
 # A device on which more calls wait.
 FAKE_CUDA=waits=all expect 0 "$check" probe
 probe_says 'beside a kernel that waits: cudaMalloc of 2 MiB' '.unit == "us, waits for it"'

@@ -151,53 +151,6 @@ void probe_last_error(int unused)
     PROBE_OK(cudaDeviceSynchronize());
 }
 
-static void queue_note(probe_words_t *words, cudaStream_t stream, uint32_t step)
-{
-    const probe_job_t job = {.what = PROBE_NOTE, .step = step, .words = words};
-    PROBE_OK(probe_launch(&job, 1, 1, stream));
-}
-
-static int queue_kept(const probe_words_t *words, int from, int to)
-{
-    int kept = 0;
-    for (int i = from; i < to; i++) {
-        kept += __atomic_load_n(&words->note[i], __ATOMIC_ACQUIRE) == 0;
-    }
-    return kept;
-}
-
-/* A kernel that waits, and others behind it in its stream: how many other streams get no further. As many
- * again have the highest priority. */
-void probe_queues(int streams)
-{
-    char what[96];
-    const char *queues = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
-    const probe_job_t nothing = {.what = PROBE_NOTHING};
-    probe_words_t *words = probe_words();
-    cudaStream_t first = probe_stream(), stream;
-    int least, greatest;
-    PROBE_OK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
-    PROBE_OK(probe_launch(&nothing, 1, 1, NULL));
-    PROBE_OK(cudaDeviceSynchronize());
-    probe_wait_begin(words, first);
-    PROBE_OK(probe_launch(&nothing, 1, 1, first));
-    for (int i = 0; i < 2 * streams; i++) {
-        PROBE_OK(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking,
-                                              i < streams ? least : greatest));
-        queue_note(words, stream, (uint32_t)i);
-    }
-    usleep(500000);
-    const int kept = queue_kept(words, 0, streams),
-              urgent = queue_kept(words, streams, 2 * streams);
-    probe_wait_end(words);
-    snprintf(what, sizeof what, "of %d streams beside a full one, %s connections", streams,
-             queues != NULL ? queues : "default");
-    line_answer(what, "ok", kept, "kept back");
-    strncat(what, ", highest priority", sizeof what - strlen(what) - 1);
-    line_answer(what, "ok", urgent, "kept back");
-    PROBE_OK(cudaDeviceSynchronize());
-}
-
 /* Processes ---------------------------------------------------------------------------------------- */
 
 enum { PROCESS_ROUNDS = 50, PROCESS_ARRIVED = 208, PROCESS_HANDLE = 216 };
@@ -290,11 +243,19 @@ static void ask(const char *name, int number, const char *connections, int secon
 static const struct {
     const char *name;
     void (*run)(int number);
-} questions[] = {{"facts", probe_facts},         {"launches", probe_launches},
-                 {"steps", probe_steps},         {"last-error", probe_last_error},
-                 {"call", probe_call},           {"queues", probe_queues},
-                 {"processes", probe_processes}, {"pools", probe_pools},
-                 {"slices", probe_slices},       {"multicast", probe_multicast}};
+} questions[] = {{"facts", probe_facts},
+                 {"launches", probe_launches},
+                 {"steps", probe_steps},
+                 {"last-error", probe_last_error},
+                 {"call", probe_call},
+                 {"capture", probe_capture},
+                 {"queues", probe_queues},
+                 {"queues-new", probe_queues_new},
+                 {"queues-beside", probe_queues_beside},
+                 {"processes", probe_processes},
+                 {"pools", probe_pools},
+                 {"slices", probe_slices},
+                 {"multicast", probe_multicast}};
 
 static int answer(const char *name, int number)
 {
@@ -306,7 +267,7 @@ static int answer(const char *name, int number)
     }
     fprintf(stderr,
             "probe: no question \"%s\"; there are facts, launches, steps, last-error, call, "
-            "queues, processes, pools, slices, multicast\n",
+            "capture, queues, queues-new, queues-beside, processes, pools, slices, multicast\n",
             name);
     return 2;
 }
@@ -324,10 +285,14 @@ int main(int argc, char **argv)
     for (int i = 0; probe_call_name(i) != NULL; i++) {
         ask("call", i, "32", 6);
     }
-    ask("queues", 40, "1", 6);
-    ask("queues", 40, "8", 6);
-    ask("queues", 40, "32", 6);
-    ask("queues", 24, "32", 6);
+    ask("capture", 0, "32", 6);
+    for (int i = 0; i < 3; i++) {
+        static const char *const made[] = {"queues", "queues-new", "queues-beside"};
+        ask(made[i], 40, "1", 5);
+        ask(made[i], 40, "8", 5);
+        ask(made[i], 40, "32", 5);
+        ask(made[i], 24, "32", 5);
+    }
     ask("processes", 0, "32", 15);
     ask("pools", 0, "32", 10);
     ask("slices", 0, "32", 30);

@@ -75,7 +75,11 @@ void probe_facts(int unused);
 void probe_last_error(int unused);
 void probe_call(int number);
 const char *probe_call_name(int number); /* NULL: there are no more */
+void probe_capture(int unused);
+/* The same of streams that were used before, made before, and made beside. */
 void probe_queues(int streams);
+void probe_queues_new(int streams);
+void probe_queues_beside(int streams);
 void probe_processes(int unused);
 void probe_pools(int unused);
 void probe_launches(int unused);

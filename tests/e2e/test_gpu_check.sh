@@ -164,7 +164,7 @@ mv "$work/weft" "$work/moved/tree/bin/weft"
 # What fails is in the table, which comes all the same.
 export FAKE_NCCL_REFUSES=1 FAKE_FAILS=1
 expect 0 "$check" nccl
-says out '^nccl +NCCL 22807 does not run 2 ranks on a GPU: invalid usage +left out'
+says out '^nccl +NCCL 22807 does not run 2 ranks on a GPU: invalid usage; needs NCCL 2.30 or newer, GPU_CHECK_NCCL names another libnccl.so.2 +left out'
 says out '^sweep +sweep of 1 to 2 ranks as threads +ok'
 expect 1 "$check" sanitize
 says out '^sanitize +memcheck, arithmetic +FAILED'

@@ -13,6 +13,7 @@
 #include "line.h"
 
 #define RANKS_MOST 16u
+#define SHARES_FROM 23000 /* the version from which NCCL_MULTI_RANK_GPU_ENABLE exists */
 #define WARM 5u
 #define ENOUGH ((size_t)4 << 30) /* bytes of one rank that are reduced, or */
 #define MOST 200u                /* operations */
@@ -131,8 +132,11 @@ static int refused(const job_t *job, int error)
 {
     int version = 0;
     (void)job->nccl.version(&version);
-    printf("NCCL %d does not run %u ranks on a GPU: %s\tleft out\t-\t-\t-\t-\n", version,
-           job->nranks, job->nccl.words(error));
+    printf("NCCL %d does not run %u ranks on a GPU: %s%s\tleft out\t-\t-\t-\t-\n", version,
+           job->nranks, job->nccl.words(error),
+           version < SHARES_FROM ? "; needs NCCL 2.30 or newer, GPU_CHECK_NCCL names another "
+                                   "libnccl.so.2"
+                                 : "");
     return 77;
 }
 

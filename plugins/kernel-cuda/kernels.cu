@@ -31,6 +31,13 @@ typedef struct cuda_shared {
     };
 } cuda_shared_t;
 
+/* A function of its own: its registers are not those of the plan. */
+static WEFT_DEVICE_CALL void cuda_run_order(const cuda_order_t *order)
+{
+    cuda_combine(order->dtype, order->op, &order->combine, blockIdx.x * blockDim.x + threadIdx.x,
+                 gridDim.x * blockDim.x);
+}
+
 /* Registers are allotted for the largest block. Lanes wait for each other and for other ranks: all
  * blocks must be on the device at once, see cuda_launch_lanes_max(). */
 __global__ void __launch_bounds__(CUDA_THREADS_MAX) cuda_grid(const __grid_constant__ cuda_job_t job)
@@ -45,8 +52,7 @@ __global__ void __launch_bounds__(CUDA_THREADS_MAX) cuda_grid(const __grid_const
         shared.order.combine.scalar = &shared.order.scalar;
     }
     __syncthreads();
-    cuda_combine(shared.order.dtype, shared.order.op, &shared.order.combine,
-                 blockIdx.x * blockDim.x + threadIdx.x, gridDim.x * blockDim.x);
+    cuda_run_order(&shared.order);
 }
 
 __global__ void __launch_bounds__(1) cuda_host_wait(lanes_host_wait_t *wait, uint64_t number)

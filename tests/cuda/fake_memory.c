@@ -229,7 +229,8 @@ void fake_memory_count(int what, const void *word)
         atomic_fetch_add(what == FAKE_GLANCE ? &fake_cuda.glances
                          : what == FAKE_NOTE ? &fake_cuda.notes
                          : what == FAKE_HOLD ? &fake_cuda.holds
-                                             : &fake_cuda.tells,
+                         : what == FAKE_TELL ? &fake_cuda.tells
+                                             : &fake_cuda.straight,
                          1);
         return;
     }

@@ -13,6 +13,7 @@
 
 #include "device_meeting.h"
 #include "device_slice.h"
+#include "device_straight.h"
 
 #define LANES_TICKS 63u /* look at the stop words in one of 64 steps; see also LANES_WAITS */
 
@@ -317,6 +318,8 @@ static WEFT_DEVICE_CALL void lanes_begin(lanes_block_t *b, const lanes_run_t *ru
     b->held.told = 0;
     b->inlined = WEFT_FIFO_INLINE;
     b->transits.stopped = 0;
+    b->irregular = 0;
+    b->steps_done = 0;
     b->idle.ticks = 0;
     b->idle.rounds = 0;
     b->idle.noted = 0;
@@ -356,7 +359,7 @@ static WEFT_DEVICE int32_t lanes_unreleased_port(lanes_block_t *b, const lanes_r
 
 /* Waits until no peer reads the buffers of the run, because they may change afterwards. The wait
  * ends: all that the peers need from this rank is in the slices that it has sent. */
-static WEFT_DEVICE uint32_t lanes_drain(lanes_block_t *b, const lanes_run_t *run)
+static WEFT_DEVICE_CALL uint32_t lanes_drain(lanes_block_t *b, const lanes_run_t *run)
 {
     uint32_t status = LANES_RUNNING;
     while (status == LANES_RUNNING && (b->idle.blocked = lanes_unreleased_port(b, run)) >= 0) {
@@ -372,7 +375,10 @@ static WEFT_DEVICE uint32_t lanes_drain(lanes_block_t *b, const lanes_run_t *run
 static WEFT_DEVICE uint32_t lanes_lead(lanes_block_t *b, lanes_run_t *run)
 {
     uint32_t status = b->begin;
-    if (status == LANES_RUNNING && run->meeting.meets != 0) {
+    if (b->steps_done > 0) {
+        lanes_straight_resume(b, run);
+    }
+    if (status == LANES_RUNNING && run->meeting.meets != 0 && b->steps_done == 0) {
         status = lanes_meet(b, run);
     }
     while (status == LANES_RUNNING && b->at.pass < run->segmentation.passes) {
@@ -393,7 +399,7 @@ static WEFT_DEVICE uint32_t lanes_lead(lanes_block_t *b, lanes_run_t *run)
 }
 
 /* The loop of the other threads. */
-static WEFT_DEVICE void lanes_follow(lanes_block_t *b, const lanes_run_t *run)
+static WEFT_DEVICE_CALL void lanes_follow(lanes_block_t *b, const lanes_run_t *run)
 {
     for (;;) {
         device_barrier();
@@ -449,7 +455,7 @@ static WEFT_DEVICE_CALL void lanes_open_ports(lanes_block_t *b, const lanes_run_
 
 /* Sets up a run, the leader itself and the other threads what it looks up. The stop words are read at the
  * same time: all of it has long latencies. */
-static WEFT_DEVICE void lanes_open(lanes_block_t *b, const lanes_run_t *run, uint32_t block)
+static WEFT_DEVICE_CALL void lanes_open(lanes_block_t *b, const lanes_run_t *run, uint32_t block)
 {
     const uint32_t nlanes = run->program.nlanes;
     if (device_thread() == device_threads() - 1) {
@@ -466,7 +472,7 @@ static WEFT_DEVICE void lanes_open(lanes_block_t *b, const lanes_run_t *run, uin
 }
 
 /* What the next run, or the host, has to know of a port. */
-static WEFT_DEVICE void lanes_close(lanes_block_t *b, const lanes_run_t *run)
+static WEFT_DEVICE_CALL void lanes_close(lanes_block_t *b, const lanes_run_t *run)
 {
     lanes_port_t *far = lanes_ports_far(run, b->at.channel);
     for (uint32_t p = device_thread(); p < run->program.nports; p += device_threads()) {
@@ -515,10 +521,12 @@ static WEFT_DEVICE void lanes_run_lane(lanes_block_t *b, lanes_run_t *run, uint3
 {
     uint32_t status = LANES_COMPLETED;
     lanes_open(b, run, block);
-    if (device_thread() == 0) {
-        status = lanes_lead(b, run);
-    } else {
-        lanes_follow(b, run);
+    if (run->straight.nsteps == 0 || b->begin != LANES_RUNNING || !lanes_straight(b, run)) {
+        if (device_thread() == 0) {
+            status = lanes_lead(b, run);
+        } else {
+            lanes_follow(b, run);
+        }
     }
     lanes_close(b, run);
     if (device_thread() == 0) {
@@ -551,6 +559,7 @@ static WEFT_DEVICE void lanes_fetch(lanes_run_copy_t *to, const lanes_run_copy_t
 {
     const uint32_t words = sizeof to->word / sizeof to->word[0];
     device_barrier();
+    WEFT_ROLLED
     for (uint32_t i = device_thread(); i < words; i += device_threads()) {
         to->word[i] = from->word[i];
     }

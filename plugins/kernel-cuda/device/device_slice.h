@@ -185,10 +185,10 @@ static WEFT_DEVICE weft_combine_t *lanes_combination(lanes_block_t *b, const lan
 }
 
 /* A function of its own: the arithmetic is large. */
-static WEFT_DEVICE_CALL void lanes_combine(const lanes_block_t *b, const lanes_run_t *run,
+static WEFT_DEVICE_CALL void lanes_combine(const weft_combine_t *c, const lanes_run_t *run,
                                            uint32_t thread, uint32_t threads)
 {
-    cuda_combine(run->program.dtype, run->program.op, &b->combine, thread, threads);
+    cuda_combine(run->program.dtype, run->program.op, c, thread, threads);
 }
 
 /* One more destination, unless that would copy memory onto itself. */
@@ -295,7 +295,7 @@ static WEFT_DEVICE void lanes_share(lanes_block_t *b, const lanes_run_t *run, ui
     }
     if (b->combine.ndst > 0) {
         if (works) {
-            lanes_combine(b, run, device_worker(), device_workers());
+            lanes_combine(&b->combine, run, device_worker(), device_workers());
         }
         device_barrier();
     }
@@ -403,7 +403,7 @@ static WEFT_DEVICE void lanes_combine_inline(lanes_block_t *b, const lanes_run_t
             c->src[i] = b->head[i];
         }
         c->dst[c->ndst++] = b->inline_out;
-        lanes_combine(b, run, 0, 1);
+        lanes_combine(c, run, 0, 1);
     }
     for (uint32_t i = 0; i < m->move->ndst; i++) {
         if (m->port[i] == NULL) {

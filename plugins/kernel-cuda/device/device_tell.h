@@ -21,26 +21,26 @@ static WEFT_DEVICE uint64_t lanes_signature(const lanes_run_t *run, const lanes_
     return word == 1 && run->program.pairs ? m->count : run->signature[word];
 }
 
-/* Stores the flagged header of the slice that is held, behind its payload. */
-static WEFT_DEVICE void lanes_tell_flagged(const lanes_block_t *b, const lanes_run_t *run,
-                                           const lanes_member_t *m, uint32_t i)
+/* Stores the flagged header of a slice of `bytes` bytes. `at` is its descriptor, or NULL. */
+static WEFT_DEVICE void lanes_tell_flagged(const lanes_block_t *b, const lanes_port_t *port,
+                                           uint64_t slice, const uint64_t *signature,
+                                           uint64_t bytes, uint32_t form,
+                                           const lanes_zero_copy_t *at)
 {
-    const lanes_port_t *port = m->port[i];
-    const lanes_held_t *held = &b->held;
     uint64_t head[WEFT_FIFO_FLAGGED_HEADER_WORDS];
     for (uint32_t w = 0; w < WEFT_FIFO_FLAGGED_HEADER_SIGNATURE; w++) {
         head[w] = b->inline_out[w];
     }
-    if (held->bytes > b->inlined) {
-        head[0] = held->zero_copy[i].window;
-        head[1] = held->zero_copy[i].offset;
+    if (bytes > b->inlined) {
+        head[0] = at != NULL ? at->window : 0;
+        head[1] = at != NULL ? at->offset : 0;
         head[2] = head[3] = 0; /* of hosts, which offer memory there */
     }
     for (uint32_t w = 0; w < WEFT_FIFO_SIGNATURE_WORDS; w++) {
-        head[WEFT_FIFO_FLAGGED_HEADER_SIGNATURE + w] = lanes_signature(run, m, w);
+        head[WEFT_FIFO_FLAGGED_HEADER_SIGNATURE + w] = signature[w];
     }
-    head[WEFT_FIFO_FLAGGED_HEADER_FORM] = held->bytes << WEFT_FIFO_FORM_BITS | held->form[i];
-    lanes_header_store(lanes_port_flagged_of(port, port->next - 1), port->next, head);
+    head[WEFT_FIFO_FLAGGED_HEADER_FORM] = bytes << WEFT_FIFO_FORM_BITS | form;
+    lanes_header_store(lanes_port_flagged_of(port, slice), slice + 1, head);
 }
 
 /* Writes the signature of a slice. */
@@ -92,7 +92,12 @@ static WEFT_DEVICE void lanes_tell(const lanes_block_t *b, const lanes_run_t *ru
     if (i >= m->move->ndst) {
         device_publish64(port->released, port->next);
     } else if (port->apart != 0) {
-        lanes_tell_flagged(b, run, m, i);
+        uint64_t signature[WEFT_FIFO_SIGNATURE_WORDS];
+        for (uint32_t w = 0; w < WEFT_FIFO_SIGNATURE_WORDS; w++) {
+            signature[w] = lanes_signature(run, m, w);
+        }
+        lanes_tell_flagged(b, port, port->next - 1, signature, b->held.bytes, b->held.form[i],
+                           &b->held.zero_copy[i]);
     } else {
         device_publish64(
             lanes_word(lanes_port_header_of(port, port->next - 1), WEFT_FIFO_HEADER_SEQUENCE),

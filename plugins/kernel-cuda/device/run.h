@@ -9,6 +9,8 @@
 #include <weft/plugin/draft/lanes.h>
 #include <weft/plugin/plan.h>
 
+#include "straight.h"
+
 /* The windows that zero-copy descriptors of a port may name. */
 typedef struct lanes_windows {
     uint64_t count; /* entries in use */
@@ -171,6 +173,7 @@ typedef struct lanes_run {
     /* Words of the host's memory. */
     lanes_record_t *records;
     const uint32_t *abort;
+    lanes_straight_t straight;
 } lanes_run_t;
 
 /* A run as words, which all threads of a block copy together. */
@@ -252,9 +255,12 @@ typedef struct lanes_block {
     lanes_transits_t transits;
     uint32_t go;    /* 0: the run has ended */
     uint32_t begin; /* LANES_STOPPED: the run must not begin */
+    uint32_t irregular; /* 1: something is not as a straight run expects it */
+    lanes_step_t step[LANES_STEPS_MOST];
     /* Only the leader uses the rest. */
     lanes_position_t at;
     uint32_t members;             /* MOVEs that progress; 0: the instruction is not entered yet */
+    uint32_t steps_done;
     uint32_t at_bar;              /* 1: the arrival at a barrier is published */
     uint32_t found;               /* LANES_FOUND_*: by looks at ports since the last fence */
     uint32_t form[WEFT_MOVE_MAX]; /* of what the slice sends, by destination */

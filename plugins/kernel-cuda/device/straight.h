@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The data of straight runs: the MOVEs of a program without loops, one after the other. The host writes down
+ * what they are (lanes_straight.c), a block where their operands are (device_straight.h). */
+#ifndef KERNEL_CUDA_DEVICE_STRAIGHT_H
+#define KERNEL_CUDA_DEVICE_STRAIGHT_H
+
+#include <weft/plugin/kernel.h>
+#include <weft/plugin/plan.h>
+
+#define LANES_STEPS_MOST 24u    /* of a straight program */
+#define LANES_OPERANDS_MOST 72u /* of all its steps together */
+
+/* An operand of a step. */
+typedef struct lanes_straight_operand {
+    uint64_t offset; /* in the pass of channel 0, in elements from the begin of the buffer */
+    uint32_t kind;   /* weft_operand_kind_t */
+    uint32_t index;  /* chunk or port */
+} lanes_straight_operand_t;
+
+/* A MOVE, by itself or as a member of a PAR. */
+typedef struct lanes_straight_step {
+    uint64_t at;       /* in the pass of channel 0, the begin of its chunk in the block, in elements */
+    uint32_t first;    /* operand: the destinations, then the sources */
+    uint32_t measure;  /* chunk that gives the length */
+    uint32_t pc;       /* of the MOVE or the PAR */
+    uint32_t member;   /* of the PAR */
+    uint8_t ndst, nsrc;
+    uint8_t flags;     /* of the combination */
+    uint8_t pre_mask;
+    uint32_t copies;   /* one source, no arithmetic */
+} lanes_straight_step_t;
+
+typedef struct lanes_straight {
+    uint64_t nsteps; /* 0: the program, or the run, is not straight */
+    lanes_straight_step_t step[LANES_STEPS_MOST]; /* behind the last one, the pc of STOP */
+    lanes_straight_operand_t operand[LANES_OPERANDS_MOST];
+} lanes_straight_t;
+
+struct lanes_port;
+
+/* A step in a block: all that does not change while it waits. */
+typedef struct lanes_step {
+    weft_combine_t combine;               /* no destination: there is nothing to combine */
+    uint64_t bytes;                       /* of each payload */
+    struct lanes_port *to[WEFT_MOVE_MAX]; /* NULL: memory */
+    struct lanes_port *from[WEFT_MOVE_MAX];
+    uint8_t *memory[WEFT_MOVE_MAX]; /* of destinations that are memory, else NULL */
+    uint8_t *sent;                  /* what goes into flagged units */
+    uint32_t form[WEFT_MOVE_MAX];   /* of what is sent, by destination */
+    uint32_t copies, inlined;       /* inlined: the payload fits a header */
+    uint32_t unpacks, packs;        /* flagged payloads that come, and go: a bit each */
+} lanes_step_t;
+
+#endif

@@ -70,6 +70,13 @@ typedef struct cuda_facts {
     uint32_t max_blocks;       /* most blocks that are resident at once */
 } cuda_facts_t;
 
+/* Numbers of ends that the host sets (lanes_seeks.c). */
+typedef struct cuda_seeks {
+    pthread_mutex_t lock;         /* held briefly, never while the driver is called */
+    weft_lanes_handle_t *handles; /* all that runs may be under way of */
+    uint64_t count;
+} cuda_seeks_t;
+
 struct weft_kernel {
     const weft_host_t *host;
     cuda_context_driver_t contexts;
@@ -95,6 +102,7 @@ struct weft_kernel {
     cuda_path_t path[CUDA_PATHS_MOST]; /* cuda_paths.c; they only grow */
     uint32_t npaths;
     cuda_counts_t counts;
+    cuda_seeks_t seeks;
 };
 
 #endif

@@ -108,6 +108,7 @@ static weft_status_t cuda_create(const weft_host_t *host, const void *config,
     }
     pthread_mutex_init(&kernel->lock, NULL);
     pthread_mutex_init(&kernel->order, NULL);
+    pthread_mutex_init(&kernel->seeks.lock, NULL);
     host->log(host, WEFT_LOG_DEBUG, "CUDA device %d, compute capability %d.%d, %d processors",
               kernel->device, kernel->facts.major, kernel->facts.minor, kernel->facts.processors);
     *kernel_p = kernel;
@@ -136,6 +137,7 @@ static void cuda_destroy(weft_kernel_t *kernel)
     cuda_ipc_close(kernel);
     cuda_kept_end(kernel);
     cuda_device_close(kernel);
+    pthread_mutex_destroy(&kernel->seeks.lock);
     pthread_mutex_destroy(&kernel->order);
     pthread_mutex_destroy(&kernel->lock);
     kernel->host->free(kernel->host, kernel);

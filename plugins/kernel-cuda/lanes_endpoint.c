@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Ends of FIFOs: their pages are registered, and a word that host and device see holds the number
- * of the next message. */
+ * of the next message. Each run stores it there; runs read it only after the host has set it. */
 #include "lanes_endpoint.h"
 
 #include "cuda_device.h"
 #include "cuda_memory.h"
 #include "cuda_pool.h"
 #include "lanes_protocol.h"
+#include "lanes_seeks.h"
 #include "lanes_types.h"
 
 /* The spans of host memory that the device has to see: one if they touch, as registering takes time. */
@@ -64,19 +65,19 @@ static void lanes_endpoint_end_forget(weft_lanes_endpoint_t *end)
     if (end->payload_bytes > 0) {
         cuda_pages_unregister(end->kernel, end->payloads, end->payload_bytes, end->payload_shift);
     }
-    cuda_device_free(end->kernel, end->table);
+    cuda_device_free(end->kernel, end->port.end);
     cuda_device_free(end->kernel, end->port.flagged.bench);
 }
 
-/* Makes the table once: captured runs read it at this address, whatever becomes of the windows. */
-static weft_status_t lanes_endpoint_end_table(weft_lanes_endpoint_t *end)
+/* Makes what runs find of the end in memory of the device, once: captured runs read it at this address,
+ * whatever becomes of the windows. */
+static weft_status_t lanes_endpoint_end_near(weft_lanes_endpoint_t *end)
 {
-    void *table = NULL;
-    weft_status_t status = cuda_device_alloc(end->kernel, sizeof(lanes_windows_t), &table);
+    void *memory = NULL;
+    weft_status_t status = cuda_device_alloc(end->kernel, sizeof(lanes_end_t), &memory);
     if (status == WEFT_OK) {
-        status = cuda_device_zero(end->kernel, table, sizeof(lanes_windows_t));
-        end->table = table;
-        end->port.windows = table;
+        status = cuda_device_zero(end->kernel, memory, sizeof(lanes_end_t));
+        end->port.end = memory;
     }
     return status;
 }
@@ -119,8 +120,8 @@ static weft_status_t lanes_endpoint_end_fill(weft_lanes_endpoint_t *end,
         const weft_lanes_port_t there = lanes_endpoint_shift(end, port);
         (void)lanes_image_port(&end->port, &there, at, why, sizeof why); /* looked at above */
     }
-    if (status == WEFT_OK && port->lengths == NULL) {
-        status = lanes_endpoint_end_table(end);
+    if (status == WEFT_OK) {
+        status = lanes_endpoint_end_near(end);
         status = status == WEFT_OK ? lanes_endpoint_end_flagged(end, port->sends != 0) : status;
         if (status != WEFT_OK) {
             lanes_endpoint_end_forget(end);
@@ -175,7 +176,7 @@ weft_status_t lanes_endpoint_windows(weft_lanes_endpoint_t *end, const weft_lane
 {
     cuda_guard_t guard;
     lanes_windows_t table = {.count = 0};
-    if (end->table == NULL) {
+    if (end->port.lengths != NULL) {
         return WEFT_OK;
     }
     for (uint32_t w = 0; w < WEFT_LANES_WINDOWS; w++) {
@@ -184,7 +185,7 @@ weft_status_t lanes_endpoint_windows(weft_lanes_endpoint_t *end, const weft_lane
     }
     weft_status_t status = cuda_guard_enter(end->kernel, &guard);
     if (status == WEFT_OK) {
-        status = cuda_device_write(end->kernel, end->table, &table, sizeof table);
+        status = cuda_device_write(end->kernel, &end->port.end->windows, &table, sizeof table);
         end->windows = table;
         cuda_guard_leave(&guard);
     }
@@ -198,5 +199,8 @@ uint64_t lanes_endpoint_next(const weft_lanes_endpoint_t *end)
 
 void lanes_endpoint_seek(weft_lanes_endpoint_t *end, uint64_t next)
 {
-    *end->port.at = next;
+    if (*end->port.at != next) {
+        *end->port.at = next;
+        lanes_seeks_count(end->kernel);
+    }
 }

@@ -12,6 +12,7 @@
 #include "lanes_types.h"
 #include "lanes_poll.h"
 #include "lanes_retained.h"
+#include "lanes_seeks.h"
 
 #define RELEASE_NS 100000000u /* for runs under way to end */
 
@@ -20,6 +21,7 @@
 static void handle_free(weft_lanes_handle_t *handle)
 {
     weft_kernel_t *kernel = handle->kernel;
+    lanes_seeks_remove(handle);
     lanes_retained_release_all(handle);
     cuda_device_free(kernel, handle->device);
     cuda_device_free(kernel, handle->run.tmp);
@@ -84,6 +86,9 @@ static weft_status_t handle_fill(weft_lanes_handle_t *handle, const weft_lanes_p
     if (status == WEFT_OK) {
         lanes_image_bind(image, &handle->run, handle->device, handle->visible);
         status = handle_upload(handle, program);
+    }
+    if (status == WEFT_OK) {
+        lanes_seeks_add(handle);
     }
     return status;
 }

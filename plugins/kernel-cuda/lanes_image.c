@@ -220,7 +220,7 @@ bool lanes_image_plan(lanes_image_t *image, const weft_lanes_program_t *program,
     image->device_bytes = end;
     end = 0;
     image->records = lanes_image_lay(&end, image->nblocks, sizeof(lanes_record_t));
-    image->abort = lanes_image_lay(&end, 1, sizeof(uint32_t));
+    image->notice = lanes_image_lay(&end, 1, sizeof(lanes_notice_t));
     image->visible_bytes = end;
     return true;
 }
@@ -321,7 +321,7 @@ void lanes_image_bind(const lanes_image_t *image, lanes_run_t *run, uint8_t *dev
     run->stop = (uint32_t *)(void *)(device + image->stop);
     run->members = (lanes_member_t *)(void *)(device + image->members);
     run->records = (lanes_record_t *)(void *)(visible + image->records);
-    run->abort = (const uint32_t *)(void *)(visible + image->abort);
+    run->notice = (const lanes_notice_t *)(void *)(visible + image->notice);
 }
 
 /* Runs --------------------------------------------------------------------------------------------- */
@@ -329,6 +329,11 @@ void lanes_image_bind(const lanes_image_t *image, lanes_run_t *run, uint8_t *dev
 static lanes_record_t *lanes_image_records_of(const lanes_image_t *image, uint8_t *visible)
 {
     return (lanes_record_t *)(void *)(visible + image->records);
+}
+
+static lanes_notice_t *lanes_image_notice_of(const lanes_image_t *image, uint8_t *visible)
+{
+    return (lanes_notice_t *)(void *)(visible + image->notice);
 }
 
 bool lanes_image_fits(const lanes_image_t *image, const weft_lanes_call_t *call,
@@ -416,7 +421,6 @@ bool lanes_image_port(lanes_port_t *to, const weft_lanes_port_t *from, uint64_t 
 
 void lanes_image_reset(const lanes_image_t *image, uint8_t *visible)
 {
-    uint32_t *word = (uint32_t *)(void *)(visible + image->abort);
     for (uint32_t l = 0; l < image->nblocks; l++) {
         lanes_record_t *record = &lanes_image_records_of(image, visible)[l];
         *record = (lanes_record_t){.begun = record->begun,
@@ -427,13 +431,17 @@ void lanes_image_reset(const lanes_image_t *image, uint8_t *visible)
                                    .blocked = -1,
                                    .mismatch = -1};
     }
-    __atomic_store_n(word, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&lanes_image_notice_of(image, visible)->abort, 0, __ATOMIC_RELAXED);
 }
 
 void lanes_image_abort(const lanes_image_t *image, uint8_t *visible)
 {
-    uint32_t *word = (uint32_t *)(void *)(visible + image->abort);
-    __atomic_store_n(word, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&lanes_image_notice_of(image, visible)->abort, 1, __ATOMIC_RELAXED);
+}
+
+void lanes_image_seeks(const lanes_image_t *image, uint8_t *visible, uint64_t seeks)
+{
+    __atomic_store_n(&lanes_image_notice_of(image, visible)->seeks, seeks, __ATOMIC_RELEASE);
 }
 
 /* The least of a number that every lane's record has. */

@@ -17,7 +17,7 @@
 
 #include "device/device_interpreter.h"
 
-/* Offsets into the device memory; `records` and `abort` are offsets into the shared words. */
+/* Offsets into the device memory; `records` and `notice` are offsets into the shared words. */
 typedef struct lanes_image {
     weft_lanes_program_t program; /* the program without its arrays, which are NULL */
     uint32_t nmasks;              /* number of distinct masks of BAR */
@@ -29,7 +29,7 @@ typedef struct lanes_image {
     size_t words_bytes;
     size_t members; /* the host never writes it */
     size_t device_bytes;
-    size_t records, abort;
+    size_t records, notice;
     size_t visible_bytes;
     uint32_t looks;  /* polls so far; each begins at another lane, to see all blocked ports */
     uint64_t stable; /* WEFT_LANES_STABLE*: flags of all MOVEs that send */
@@ -60,17 +60,19 @@ bool lanes_image_fits(const lanes_image_t *image, const weft_lanes_call_t *call,
 /* Copies the call into the run, except for vectors, scratch, ports and number. */
 void lanes_image_call(lanes_run_t *run, const weft_lanes_call_t *call);
 
-/* Writes a port in the device's form; `at` is the word of its endpoint. Returns false, with the
- * reason in `why`, on failure. */
+/* Writes a port in the device's form, but for what is in memory of the device; `at` is the word of its
+ * endpoint. Returns false, with the reason in `why`, on failure. */
 bool lanes_image_port(lanes_port_t *to, const weft_lanes_port_t *from, uint64_t *at, char *why,
                       size_t bytes);
 
 /* From here on, `visible` is the host's address of the shared words.
  *
  * lanes_image_reset() makes them those of a program that never failed; numbers of runs stay. No run
- * may execute. lanes_image_abort() tells all runs to stop. */
+ * may execute. lanes_image_abort() tells all runs to stop, lanes_image_seeks() how often the host has
+ * set numbers of ends; it has stored these before. */
 void lanes_image_reset(const lanes_image_t *image, uint8_t *visible);
 void lanes_image_abort(const lanes_image_t *image, uint8_t *visible);
+void lanes_image_seeks(const lanes_image_t *image, uint8_t *visible, uint64_t seeks);
 
 /* Return the number of the last run that has ended, and of the last one that has completed. */
 uint64_t lanes_image_ended(const lanes_image_t *image, uint8_t *visible);

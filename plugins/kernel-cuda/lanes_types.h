@@ -15,6 +15,7 @@ typedef struct lanes_retained lanes_retained_t; /* lanes_retained.h */
 /* A prepared program. */
 struct weft_lanes_handle {
     weft_kernel_t *kernel;
+    weft_lanes_handle_t *next; /* in the list of lanes_seeks.c */
     lanes_image_t image;
     lanes_run_t run; /* the part that all runs share */
     uint8_t *device, *visible;
@@ -39,8 +40,7 @@ struct weft_lanes_endpoint {
     const uint8_t *fifo, *payloads;
     uint64_t fifo_bytes, payload_bytes;  /* registered bytes; 0: none */
     ptrdiff_t fifo_shift, payload_shift; /* from these to where the device sees them */
-    void *table;                         /* lanes_windows_t in memory of the device, or NULL */
-    lanes_windows_t windows;             /* what is in it */
+    lanes_windows_t windows;             /* those of port.end */
 };
 
 /* The last work that a queue has enqueued. */

@@ -95,6 +95,7 @@ typedef struct fake_cuda {
     _Atomic uint32_t tells;   /* words and headers that say what is there, released or done */
     _Atomic uint32_t holds;   /* slices that are told while the next one is copied */
     _Atomic uint32_t straight; /* blocks that went through all their steps (device_straight.h) */
+    _Atomic uint32_t seeks;   /* numbers of next slices that are read from the host's memory */
     _Atomic uint32_t working; /* blocks of runs that moved something */
     _Atomic uint32_t remote;  /* launches in the remote domain of memory synchronisation */
     _Atomic uint32_t words,

@@ -78,7 +78,7 @@ static void spoil(const lanes_run_t *run)
 }
 
 /* What the launch names on the device is looked up when it begins; of runs, messages, ports and their
- * windows, which are in memory, that stays. */
+ * ends, which are in memory, that stays. */
 static void launch_aim(lanes_launch_t *launch)
 {
     fake_memory_aim(launch, sizeof *launch);
@@ -91,9 +91,7 @@ static void launch_aim(lanes_launch_t *launch)
         const uint32_t nports = run->program.channels * run->program.nports;
         fake_memory_aim(run->ports, sizeof *run->ports * nports);
         for (uint32_t p = 0; p < nports; p++) {
-            if (run->ports[p].windows != NULL) {
-                fake_memory_aim((void *)(uintptr_t)run->ports[p].windows, sizeof(lanes_windows_t));
-            }
+            fake_memory_aim(run->ports[p].end, sizeof *run->ports[p].end);
         }
     }
 }

@@ -93,6 +93,7 @@ static void count_reads(uint32_t n, const char *const *odd)
     atomic_store(&fake_cuda.reads_apart, 0);
     atomic_store(&fake_cuda.reads_host, 0);
     atomic_store(&fake_cuda.glances, 0);
+    atomic_store(&fake_cuda.seeks, 0);
     fake_cuda.counts = true;
     const int wrong = ranks_run_threads(&job);
     fake_cuda.counts = false;
@@ -106,6 +107,8 @@ static void expect_own_words(void)
     assert_true(atomic_load(&fake_cuda.reads_own) > SLICES);
     /* Who waits for long looks whether the peer runs on the host. */
     assert_true(atomic_load(&fake_cuda.glances) <= atomic_load(&fake_cuda.reads_own) / 16);
+    /* Nor is the number of a run's first slice, as no host moves any. */
+    assert_int_equal(atomic_load(&fake_cuda.seeks), 0);
 }
 
 static void between_devices_no_slice_is_read_from_the_host(void **state)

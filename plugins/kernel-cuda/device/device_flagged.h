@@ -21,7 +21,7 @@
 
 static WEFT_DEVICE uint32_t lanes_stop_requested(const lanes_run_t *run)
 {
-    uint32_t told = device_look32(run->stop) | device_look32(run->abort);
+    uint32_t told = device_look32(run->stop) | device_look32(&run->notice->abort);
     return told != 0 ? LANES_STOPPED : LANES_RUNNING;
 }
 

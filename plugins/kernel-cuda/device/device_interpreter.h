@@ -345,18 +345,6 @@ static WEFT_DEVICE_CALL void lanes_begin(lanes_block_t *b, const lanes_run_t *ru
     }
 }
 
-/* Returns the first port of the lane with descriptors that the peer has not released, or -1. */
-static WEFT_DEVICE int32_t lanes_unreleased_port(lanes_block_t *b, const lanes_run_t *run)
-{
-    lanes_port_t *ports = b->ports;
-    for (uint32_t p = 0; b->zero_copied > 0 && p < run->program.nports; p++) {
-        if (run->owner[p] == b->at.lane && !lanes_port_all_released(b, &ports[p])) {
-            return lanes_port_number(b, run, &ports[p]);
-        }
-    }
-    return -1;
-}
-
 /* Waits until no peer reads the buffers of the run, because they may change afterwards. The wait
  * ends: all that the peers need from this rank is in the slices that it has sent. */
 static WEFT_DEVICE_CALL uint32_t lanes_drain(lanes_block_t *b, const lanes_run_t *run)
@@ -431,13 +419,19 @@ static WEFT_DEVICE void lanes_open_tables(lanes_block_t *b, const lanes_run_t *r
     }
 }
 
-/* Brings the lane's ports to where the leader uses them, and loads their positions, where the run before
- * left them. */
-static WEFT_DEVICE_CALL void lanes_open_ports(lanes_block_t *b, const lanes_run_t *run, uint32_t channel,
-                                         uint32_t lane)
+/* Brings the lane's ports to where the leader uses them, with their positions, and says whether the run
+ * may begin. The notice is the only look at the host's memory: the threads that need it load it together,
+ * before they load all else. */
+static WEFT_DEVICE_CALL void lanes_open_ports(lanes_block_t *b, const lanes_run_t *run,
+                                              uint32_t channel, uint32_t lane)
 {
     lanes_port_t *far = lanes_ports_far(run, channel);
     lanes_port_t *ports = lanes_ports_are_near(run) ? b->tables.port : far;
+    const uint32_t stop = device_look32(run->stop);
+    uint64_t abort = 0, seeks = 0;
+    if (device_worker() == 0 || device_worker() < run->program.nports) {
+        device_part_load((const uint64_t *)(const void *)run->notice, &abort, &seeks);
+    }
     for (uint32_t p = device_worker(); p < run->program.nports; p += device_workers()) {
         if (run->owner[p] != lane) {
             continue;
@@ -445,11 +439,14 @@ static WEFT_DEVICE_CALL void lanes_open_ports(lanes_block_t *b, const lanes_run_
         if (ports != far) {
             ports[p] = far[p];
         }
-        ports[p].next = *ports[p].at;
         ports[p].found = 0;
         ports[p].zero_copied = 0;
-        ports[p].count = ports[p].windows != NULL ? ports[p].windows->count : 0;
+        ports[p].count = ports[p].end->windows.count;
         lanes_meeting_aim(run, &ports[p]);
+        ports[p].next = lanes_port_position(&ports[p], seeks);
+    }
+    if (device_worker() == 0) {
+        b->begin = stop != 0 || abort != 0 ? LANES_STOPPED : LANES_RUNNING;
     }
 }
 
@@ -458,9 +455,6 @@ static WEFT_DEVICE_CALL void lanes_open_ports(lanes_block_t *b, const lanes_run_
 static WEFT_DEVICE_CALL void lanes_open(lanes_block_t *b, const lanes_run_t *run, uint32_t block)
 {
     const uint32_t nlanes = run->program.nlanes;
-    if (device_thread() == device_threads() - 1) {
-        b->begin = lanes_stop_requested(run);
-    }
     if (device_thread() == 0) {
         lanes_begin(b, run, block);
     }
@@ -477,7 +471,7 @@ static WEFT_DEVICE_CALL void lanes_close(lanes_block_t *b, const lanes_run_t *ru
     lanes_port_t *far = lanes_ports_far(run, b->at.channel);
     for (uint32_t p = device_thread(); p < run->program.nports; p += device_threads()) {
         if (run->owner[p] == b->at.lane) {
-            *b->ports[p].at = b->ports[p].next;
+            *b->ports[p].at = b->ports[p].end->next = b->ports[p].next;
             far[p].limit = b->ports[p].limit;
             far[p].looks = b->ports[p].looks;
             far[p].by_host = b->ports[p].by_host;

@@ -188,4 +188,29 @@ static WEFT_DEVICE int32_t lanes_port_number(const lanes_block_t *b, const lanes
     return (int32_t)(b->at.channel * run->program.nports + (uint32_t)(port - b->ports));
 }
 
+/* Returns the first port of the lane with descriptors that the peer has not released, or -1. */
+static WEFT_DEVICE int32_t lanes_unreleased_port(lanes_block_t *b, const lanes_run_t *run)
+{
+    lanes_port_t *ports = b->ports;
+    for (uint32_t p = 0; b->zero_copied > 0 && p < run->program.nports; p++) {
+        if (run->owner[p] == b->at.lane && !lanes_port_all_released(b, &ports[p])) {
+            return lanes_port_number(b, run, &ports[p]);
+        }
+    }
+    return -1;
+}
+
+/* Returns the number of a port's next slice: where the run before left it, or, if the host has set the
+ * number of any end since, in the host's memory. */
+static WEFT_DEVICE uint64_t lanes_port_position(const lanes_port_t *port, uint64_t seeks)
+{
+    lanes_end_t *end = port->end;
+    if (end->seeks != seeks) {
+        DEVICE_COUNT(SEEK, port->at);
+        end->next = *port->at;
+        end->seeks = seeks;
+    }
+    return end->next;
+}
+
 #endif

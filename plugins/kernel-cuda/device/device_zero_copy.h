@@ -16,7 +16,7 @@ static WEFT_DEVICE lanes_zero_copy_t lanes_zero_copy_make(const lanes_port_t *po
                                                           const uint8_t *payload, uint64_t bytes)
 {
     lanes_zero_copy_t at = {0, 0};
-    const lanes_windows_t *windows = port->windows;
+    const lanes_windows_t *windows = &port->end->windows;
     for (uint32_t w = 0; w < port->count; w++) {
         const uint64_t offset = (uintptr_t)payload - (uintptr_t)windows->window[w].base;
         const uint64_t room = windows->window[w].bytes;
@@ -34,7 +34,7 @@ static WEFT_DEVICE const uint8_t *lanes_zero_copy_target(const lanes_port_t *por
                                                          const lanes_zero_copy_t *at,
                                                          uint64_t bytes, uint32_t elem)
 {
-    const lanes_windows_t *windows = port->windows;
+    const lanes_windows_t *windows = &port->end->windows;
     if (at->window - 1 >= port->count) {
         return NULL;
     }

@@ -13,7 +13,7 @@
 #define DEVICE_WARP 32u /* threads of a block that go through the program together */
 
 /* Tests count what a lane reads of FIFOs, which glances go to the host, what it notes for it, and the words and
- * headers by which it tells others; and slices that are told late. */
+ * headers by which it tells others; slices that are told late; and positions that are read from the host. */
 #ifndef DEVICE_COUNT
 #define DEVICE_COUNT(what, word) ((void)0)
 #endif

@@ -17,6 +17,14 @@ typedef struct lanes_windows {
     weft_lanes_window_t window[WEFT_LANES_WINDOWS];
 } lanes_windows_t;
 
+/* An end of a FIFO as the runs of all programs leave it to each other, in memory of the device. Whenever
+ * `seeks` is the number of seeks that the notice of a run has, `next` is that of the next slice. */
+typedef struct lanes_end {
+    uint64_t next;
+    uint64_t seeks;
+    lanes_windows_t windows;
+} lanes_end_t;
+
 /* A zero-copy descriptor; see weft/plugin/draft/lanes.h. */
 typedef struct lanes_zero_copy {
     uint64_t window, offset;
@@ -39,15 +47,15 @@ typedef struct lanes_port {
     uint64_t *released; /* for devices: in `fifo` or on the sender's device */
     uint8_t *payloads;  /* of slot 0 */
     uint32_t *lengths;  /* or NULL */
-    uint64_t *at;   /* shared with the host: number of the next slice while no run has the end */
-    uint64_t next;  /* number of the next slice while a run has the end */
-    uint64_t limit; /* send: slices below it have a free slot */
-    uint64_t found; /* receive: 1 more than the number of the slice that was found last */
-    uint64_t zero_copied;           /* send: slices up to the last descriptor of this run */
-    uint64_t stride;                /* bytes from payload to payload */
-    const lanes_windows_t *windows; /* or NULL */
-    uint64_t count;                 /* windows that this run looks at */
-    uint32_t mask;                  /* slots - 1 */
+    uint64_t *at;     /* shared with the host: number of the next slice while no run has the end */
+    lanes_end_t *end; /* the same for runs, without reads of the host's memory; windows */
+    uint64_t next;    /* number of the next slice while a run has the end */
+    uint64_t limit;   /* send: slices below it have a free slot */
+    uint64_t found;   /* receive: 1 more than the number of the slice that was found last */
+    uint64_t zero_copied; /* send: slices up to the last descriptor of this run */
+    uint64_t stride;      /* bytes from payload to payload */
+    uint64_t count;       /* windows that this run looks at */
+    uint32_t mask;        /* slots - 1 */
     uint32_t slots;
     uint32_t gpudirect; /* 1: the payload's bytes follow the signature */
     uint32_t apart;     /* 1: a peer's host uses other words than its device: those in `fifo` */
@@ -127,6 +135,13 @@ typedef struct lanes_record {
     uint64_t reserved[7];
 } lanes_record_t;
 
+/* What the host tells all runs of a program: one load. Aligned to 16. */
+typedef struct lanes_notice {
+    uint32_t abort; /* 1: they stop */
+    uint32_t reserved;
+    uint64_t seeks; /* how often the host has set the number of any end of the instance */
+} lanes_notice_t;
+
 /* The vectors of a run. */
 typedef struct lanes_vectors {
     weft_lanes_vectors_t of;
@@ -172,7 +187,7 @@ typedef struct lanes_run {
     uint32_t *stop;       /* a lane that fails sets it; no run continues */
     /* Words of the host's memory. */
     lanes_record_t *records;
-    const uint32_t *abort;
+    const lanes_notice_t *notice;
     lanes_straight_t straight;
 } lanes_run_t;
 

@@ -13,8 +13,9 @@
 #include "launch.h"
 
 #define ELSE_CPU "or set core.kernel = kernel-cpu"
-#define CUDA_SHARERS 8u        /* ranks that may share a device unasked */
-#define CUDA_CHANNELS_MOST 32u /* unasked */
+#define CUDA_ALONE_PART 4u     /* of the device, for a rank that is alone on it */
+#define CUDA_ALONE_MOST 32u    /* channels unasked: the rest computes */
+#define CUDA_TOGETHER_MOST 64u /* the same of one of several ranks */
 #define CUDA_SPARE_MOST 4u
 #define CUDA_DEVICES_COUNTED 64
 #define OLDEST 75 /* compute capability, ten times */
@@ -189,12 +190,17 @@ static uint32_t cuda_device_room(const weft_kernel_t *kernel)
     return kernel->facts.max_blocks > spare ? kernel->facts.max_blocks - spare : 0;
 }
 
-uint32_t cuda_device_blocks(const weft_kernel_t *kernel, uint32_t *sharers_p)
+static uint32_t cuda_device_sharers(const weft_kernel_t *kernel)
 {
     uint32_t ranks =
         kernel->device < CUDA_DEVICES_COUNTED ? atomic_load(&sharers[kernel->device]) : 1;
     ranks = ranks > kernel->job_ranks ? ranks : kernel->job_ranks;
-    *sharers_p = ranks > 0 ? ranks : 1;
+    return ranks > 0 ? ranks : 1;
+}
+
+uint32_t cuda_device_blocks(const weft_kernel_t *kernel, uint32_t *sharers_p)
+{
+    *sharers_p = cuda_device_sharers(kernel);
     return cuda_device_room(kernel) / *sharers_p;
 }
 
@@ -205,12 +211,33 @@ void cuda_device_close(const weft_kernel_t *kernel)
     }
 }
 
-/* Lanes wait for those of other ranks, so all that share a device must find room on it. */
-static void cuda_device_channels_choose(weft_kernel_t *kernel, int64_t wanted)
+static uint32_t cuda_device_least(uint32_t a, uint32_t b)
 {
-    uint32_t part = cuda_device_room(kernel) / CUDA_SHARERS;
-    part = part > CUDA_CHANNELS_MOST ? CUDA_CHANNELS_MOST : part;
-    kernel->channels = wanted > 0 ? (uint32_t)wanted : part > 0 ? part : 1;
+    return a < b ? a : b;
+}
+
+/* Lanes wait for those of other ranks, so all that share a device must find room on it. Ranks that share
+ * one take all of it: what each moves is the device's own memory, which needs many blocks. */
+static void cuda_device_channels_choose(weft_kernel_t *kernel)
+{
+    const uint32_t room = cuda_device_room(kernel);
+    const uint32_t most = kernel->job_ranks > 1
+                              ? CUDA_TOGETHER_MOST
+                              : cuda_device_least(room / CUDA_ALONE_PART, CUDA_ALONE_MOST);
+    const uint32_t part = cuda_device_least(room / cuda_device_sharers(kernel), most);
+    kernel->channels = part > 0 ? part : 1;
+}
+
+/* The user's number, but for what has no room. */
+static void cuda_device_channels_lower(weft_kernel_t *kernel)
+{
+    const weft_host_t *host = kernel->host;
+    const uint32_t part = cuda_device_room(kernel) / kernel->job_ranks;
+    kernel->channels = cuda_device_least(kernel->asked, part);
+    if (kernel->channels < kernel->asked) {
+        host->log(host, WEFT_LOG_INFO, "%u channels in place of %u: %u ranks share CUDA device %d",
+                  part, kernel->asked, kernel->job_ranks, kernel->device);
+    }
 }
 
 weft_status_t cuda_device_share(weft_kernel_t *kernel, uint32_t ranks)
@@ -226,10 +253,10 @@ weft_status_t cuda_device_share(weft_kernel_t *kernel, uint32_t ranks)
             ranks, kernel->device, kernel->threads, room);
     }
     kernel->job_ranks = ranks;
-    if (ranks > 0 && kernel->channels > room / ranks) {
-        host->log(host, WEFT_LOG_INFO, "%u channels in place of %u: %u ranks share CUDA device %d",
-                  room / ranks, kernel->channels, ranks, kernel->device);
-        kernel->channels = room / ranks;
+    if (kernel->asked == 0) {
+        cuda_device_channels_choose(kernel);
+    } else if (ranks > 0) {
+        cuda_device_channels_lower(kernel);
     }
     return WEFT_OK;
 }
@@ -242,14 +269,18 @@ weft_status_t cuda_device_open(weft_kernel_t *kernel, const cuda_config_t *confi
         cuda_context_find_driver(&kernel->contexts);
         status = device_ask(kernel);
     }
-    if (status == WEFT_OK) {
-        cuda_device_channels_choose(kernel, config->channels);
-        kernel->blocking = cuda_driver_blocks_launches();
+    if (status != WEFT_OK) {
+        return status;
     }
-    if (status == WEFT_OK && kernel->device < CUDA_DEVICES_COUNTED) {
+    kernel->blocking = cuda_driver_blocks_launches();
+    if (kernel->device < CUDA_DEVICES_COUNTED) {
         atomic_fetch_add(&sharers[kernel->device], 1);
     }
-    return status;
+    kernel->channels = kernel->asked = (uint32_t)config->channels;
+    if (kernel->asked == 0) {
+        cuda_device_channels_choose(kernel);
+    }
+    return WEFT_OK;
 }
 
 weft_status_t cuda_guard_enter(const weft_kernel_t *kernel, cuda_guard_t *guard)

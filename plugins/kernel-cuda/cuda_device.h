@@ -15,7 +15,8 @@ weft_status_t cuda_device_open(weft_kernel_t *kernel, const cuda_config_t *confi
 /* Ends what cuda_device_open() has begun. */
 void cuda_device_close(const weft_kernel_t *kernel);
 
-/* So many ranks of the job use the device: it lowers the channels so that all have room.
+/* So many ranks of the job use the device: unless the user named a number, it sets the channels so
+ * that they use all of it; else it lowers that number so that all have room.
  * Errors: ERR_UNSUPPORTED (there is none). */
 weft_status_t cuda_device_share(weft_kernel_t *kernel, uint32_t ranks);
 

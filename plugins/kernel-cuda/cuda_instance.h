@@ -84,6 +84,7 @@ struct weft_kernel {
     cuda_facts_t facts;
     uint32_t threads;
     uint32_t channels;
+    uint32_t asked;     /* channels that the option names; 0: none */
     uint32_t job_ranks; /* of the job, on this device; 0: not told */
     bool blocking;      /* launches return when their kernels have ended */
     cuda_travel_t travel;

@@ -22,8 +22,7 @@
 
 /* Bandwidth of one block for the cost model, in which the slowest rank counts. Not measured yet. */
 #define CUDA_BANDWIDTH 30000000000u
-#define CUDA_CHANNELS_PRESUMED                                                                     \
-    16u /* an eighth of the processors, if there are a hundred and more */
+#define CUDA_CHANNELS_PRESUMED 32u /* of a rank that has a device of its own, and a large one */
 
 static const weft_option_t cuda_options[] = {
     {.name = "device",
@@ -49,7 +48,9 @@ static const weft_option_t cuda_options[] = {
      .value = "0",
      .help =
          "copies of a plan that share a large message, each with blocks of its own; the least of "
-         "all ranks counts; 0: as many as let eight ranks share the device, at most 32",
+         "all ranks counts; 0: where ranks of the job share a device, all that it holds, at most "
+         "64 "
+         "each; else a quarter of it, at most 32",
      .min = 0,
      .max = 128,
      .flags = WEFT_OPTION_LOCAL},

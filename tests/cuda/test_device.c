@@ -56,21 +56,28 @@ static void the_named_device_is_used_and_the_callers_stays_current(void **state)
     bench_close(state);
 }
 
-/* Eight ranks share a device by default: the fake one holds 64 blocks, 60 of them for lanes. */
-static void channels_leave_room_for_other_ranks(void **state)
+/* Who is alone takes a quarter, at most 32: the fake device holds 64 blocks, 60 of them for lanes. */
+static void a_rank_alone_leaves_most_of_the_device(void **state)
 {
     static const struct {
         const char *option;
+        int processors;
         uint32_t channels;
-    } cases[] = {{NULL, 7}, {"channels=0", 7}, {"channels=40", 40}};
+    } cases[] = {{NULL, 16, 15}, {"channels=0", 16, 15}, {"channels=40", 16, 40},
+                 {NULL, 33, 32}, {NULL, 80, 32},         {NULL, 1, 1}};
+    (void)state;
+    bench_reset();
+    const int processors = fake_cuda.processors;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         weft_kernel_props_t props = {.size = sizeof props};
         bench_reset();
+        fake_cuda.processors = cases[i].processors;
         assert_int_equal(bench_create(cases[i].option), WEFT_OK);
         assert_int_equal(bench.ops->props(bench.kernel, &props), WEFT_OK);
         assert_int_equal(props.channels, cases[i].channels);
         bench_close(state);
     }
+    fake_cuda.processors = processors;
 }
 
 /* A byte moves four times in memory, of which the driver tells clock and width: 3.35 TB/s. */
@@ -131,28 +138,58 @@ static void blocks_of_all_ranks_fit_on_the_device_together(void **state)
     bench_close(state);
 }
 
-/* Ranks of other processes are known from the job. */
+/* Ranks of other processes are known from the job. Those that share the device take all of its 60 blocks,
+ * of a larger one of 128 blocks at most 64 each. */
 static void ranks_of_other_processes_count(void **state)
 {
     static const struct {
         const char *option;
+        int processors;
         uint32_t ranks, channels;
-    } cases[] = {{NULL, 4, 7}, {NULL, 10, 6}, {NULL, 60, 1}, {"channels=40", 3, 20}};
+    } cases[] = {{NULL, 16, 1, 15},          {NULL, 16, 2, 30},        {NULL, 16, 4, 15},
+                 {NULL, 16, 8, 7},           {NULL, 16, 9, 6},         {NULL, 16, 60, 1},
+                 {"channels=40", 16, 3, 20}, {"channels=5", 16, 2, 5}, {NULL, 33, 1, 32},
+                 {NULL, 33, 2, 64},          {NULL, 33, 4, 32},        {NULL, 33, 8, 16},
+                 {NULL, 33, 9, 14},          {NULL, 80, 2, 64}};
     weft_lanes_program_t wide = plan_sends;
     weft_lanes_handle_t *handle = NULL;
+    const int processors = fake_cuda.processors;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         weft_kernel_props_t props = {.size = sizeof props};
         bench_reset();
+        fake_cuda.processors = cases[i].processors;
         assert_int_equal(bench_create(cases[i].option), WEFT_OK);
         bench.lanes = bench.ops->get_extension(bench.kernel, WEFT_KERNEL_LANES);
         assert_int_equal(bench.lanes->share_device(bench.kernel, cases[i].ranks), WEFT_OK);
         assert_int_equal(bench.ops->props(bench.kernel, &props), WEFT_OK);
         assert_int_equal(props.channels, cases[i].channels);
-        wide.channels = 60 / cases[i].ranks + 1;
+        wide.channels = (uint32_t)(4 * cases[i].processors - 4) / cases[i].ranks + 1;
         assert_int_equal(bench.lanes->prepare(bench.kernel, &wide, &handle), WEFT_ERR_UNSUPPORTED);
         bench_said("ranks share it");
         bench_close(state);
     }
+    fake_cuda.processors = processors;
+}
+
+/* Two jobs of a process, as two communicators without a common family: the second takes what the first
+ * would have left to each. */
+static void ranks_of_other_jobs_of_the_process_count(void **state)
+{
+    weft_kernel_t *rank[4];
+    weft_kernel_props_t props = {.size = sizeof props};
+    bench_reset();
+    for (uint32_t i = 0; i < 4; i++) {
+        assert_int_equal(bench_create(NULL), WEFT_OK);
+        rank[i] = bench.kernel;
+    }
+    bench.lanes = bench.ops->get_extension(bench.kernel, WEFT_KERNEL_LANES);
+    assert_int_equal(bench.lanes->share_device(rank[3], 2), WEFT_OK);
+    assert_int_equal(bench.ops->props(rank[3], &props), WEFT_OK);
+    assert_int_equal(props.channels, 15);
+    bench.ops->destroy(rank[2]);
+    bench.ops->destroy(rank[1]);
+    bench.ops->destroy(rank[0]);
+    bench_close(state);
 }
 
 static void ranks_that_find_no_room_at_all_are_refused(void **state)
@@ -169,10 +206,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_machine_without_driver_or_device_is_told_what_helps),
         cmocka_unit_test(the_named_device_is_used_and_the_callers_stays_current),
-        cmocka_unit_test(channels_leave_room_for_other_ranks),
+        cmocka_unit_test(a_rank_alone_leaves_most_of_the_device),
         cmocka_unit_test(a_path_costs_what_is_known_of_the_device),
         cmocka_unit_test(blocks_of_all_ranks_fit_on_the_device_together),
         cmocka_unit_test(ranks_of_other_processes_count),
+        cmocka_unit_test(ranks_of_other_jobs_of_the_process_count),
         BENCH(ranks_that_find_no_room_at_all_are_refused),
     };
     return bench_main(tests);

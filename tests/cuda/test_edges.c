@@ -142,12 +142,13 @@ static int predict_beside_a_window(weft_comm_t *comm, uint32_t rank, uint32_t n,
 
 static void expect_beside_a_window(double most, const char *more, const char *const *odd)
 {
-    const char *settings[MOST] = {"core.kernel=kernel-cuda",
-                                  ("kernel-cuda.path=" WEFT_KERNEL_CUDA_FILE), "core.net=net-shm",
-                                  "exec.op_timeout=20s", more};
+    const char *settings[MOST] = {
+        "core.kernel=kernel-cuda", ("kernel-cuda.path=" WEFT_KERNEL_CUDA_FILE),
+        "core.net=net-shm",        "exec.op_timeout=20s",
+        "kernel-cuda.channels=7",  more};
     const ranks_job_t job = {.nranks = 2,
                              .settings = settings,
-                             .settings_count = more != NULL ? 5 : 4,
+                             .settings_count = more != NULL ? 6 : 5,
                              .odd = odd,
                              .work = predict_beside_a_window,
                              .arg = &most};

@@ -434,7 +434,7 @@ typedef struct weft_kernel_lanes {
 
     /* Optional: tells how many ranks of the job use the device of this instance, this one included,
      * in whatever processes. Lanes of all of them have to be resident at once. Called at most once,
-     * before the first prepare(); afterwards props() may tell fewer channels. Errors:
+     * before the first prepare(); afterwards props() may tell another number of channels. Errors:
      * ERR_UNSUPPORTED (not even one block of each rank fits). Blocking: no. Thread: [control]. */
     weft_status_t (*share_device)(weft_kernel_t *kernel, uint32_t ranks);
 } weft_kernel_lanes_t;

@@ -153,6 +153,11 @@ unset FAKE_HANGS
 says out '^sanitize +memcheck, arithmetic +no end in (2[0-9]|30) s'
 says out '^ncu +cuda_grid under ncu +ok'
 rm "$work/gpu/lines/sanitize"
+# NCCL that has no end from 64 bytes on: smaller sizes count, and the check goes on.
+FAKE_NCCL_HANGS=16 expect 0 "$check" nccl
+says out '^nccl +NCCL, 2 ranks, 64 bytes: no end in 8 s +left out'
+says out '^nccl +all-reduce, 2 ranks, 8 bytes +(ok|slow) +[0-9.]+ us +[0-9.]+ of NCCL'
+report '[.lines[] | select(.phase == "nccl" and (.what | startswith("all-reduce")))] | length == 1'
 # A folder of another kind of machine.
 mv "$work/moved/tree/bin/weft" "$work/weft"
 printf 'nonsense' >"$work/moved/tree/bin/weft"

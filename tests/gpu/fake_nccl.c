@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A libnccl.so for the tests of scripts/gpu-check: its all-reduce waits for all ranks and computes
- * nothing. With FAKE_NCCL_REFUSES in the environment it does what older versions do. */
+ * nothing. With FAKE_NCCL_REFUSES in the environment it does what older versions do, with FAKE_NCCL_HANGS
+ * what it does from so many elements on when its blocks do not fit together. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -58,10 +60,13 @@ int ncclAllReduce(const void *in, void *out, size_t count, int type, int op, voi
 {
     (void)in;
     (void)out;
-    (void)count;
     (void)stream;
     if (type != 7 || op != 0) {
         return 4;
+    }
+    const char *hangs = getenv("FAKE_NCCL_HANGS");
+    while (hangs != NULL && count >= strtoul(hangs, NULL, 10)) {
+        pause();
     }
     pthread_barrier_wait(comm);
     return 0;

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * gpu-nccl LIBNCCL RANKS FIRST LAST FACTOR: the times of NCCL's all-reduce of float between threads that
- * share one device, as nccl-tests takes them: many operations one after another in a stream, then one
+ * gpu-nccl LIBNCCL RANKS FIRST LAST FACTOR SECONDS: the times of NCCL's all-reduce of float between threads
+ * that share one device, as nccl-tests takes them: many operations one after another in a stream, then one
  * wait. The library is opened, not linked; what is used of its ABI is declared here. Exit code 77: it
- * does not do that. */
+ * does not do that, or a size has no end in so many seconds, as where the blocks of all ranks do not fit on
+ * the device together. */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <unistd.h>
 
 #include "device.h"
 #include "line.h"
@@ -39,6 +42,7 @@ typedef struct job {
     nccl_id_t id;
     uint32_t nranks;
     size_t first, last, factor;
+    unsigned seconds; /* of a size */
     pthread_barrier_t barrier;
     atomic_bool refused; /* some rank has no communicator */
 } job_t;
@@ -76,6 +80,23 @@ static bool library_open(nccl_t *nccl, const char *path)
            find(library, "ncclGetErrorString", &nccl->words);
 }
 
+/* The line of what is under way, should it have no end. */
+static char late[128];
+
+static void on_alarm(int number)
+{
+    (void)number;
+    ssize_t written = write(STDOUT_FILENO, late, strlen(late));
+    _exit(written < 0 ? 1 : 77);
+}
+
+/* From now on so long; the threads of all ranks end with the process. */
+static void watch(const job_t *job, const char *what)
+{
+    snprintf(late, sizeof late, "%s: no end in %u s\tleft out\t-\t-\t-\t-\n", what, job->seconds);
+    alarm(job->seconds);
+}
+
 static bool reduce(rank_t *r, size_t bytes, size_t times)
 {
     for (size_t i = 0; i < times && r->error == 0; i++) {
@@ -89,6 +110,10 @@ static void measure(rank_t *r, size_t bytes)
 {
     const size_t times = ENOUGH / bytes > MOST ? MOST : ENOUGH / bytes + 1;
     char what[64];
+    snprintf(what, sizeof what, "NCCL, %u ranks, %zu bytes", r->job->nranks, bytes);
+    if (r->number == 0) {
+        watch(r->job, what);
+    }
     r->good = reduce(r, bytes, WARM) && r->good;
     pthread_barrier_wait(&r->job->barrier);
     double begin = device_seconds();
@@ -96,7 +121,7 @@ static void measure(rank_t *r, size_t bytes)
     pthread_barrier_wait(&r->job->barrier);
     double each = (device_seconds() - begin) / (double)times;
     if (r->number == 0) {
-        snprintf(what, sizeof what, "NCCL, %u ranks, %zu bytes", r->job->nranks, bytes);
+        alarm(0);
         line_print(what, r->good, 1e6 * each, "us");
     }
 }
@@ -148,6 +173,10 @@ static int run(job_t *job)
     if (error != 0) {
         return refused(job, error);
     }
+    char what[64];
+    snprintf(what, sizeof what, "NCCL, %u ranks, beginning", job->nranks);
+    signal(SIGALRM, on_alarm);
+    watch(job, what);
     pthread_barrier_init(&job->barrier, NULL, job->nranks);
     for (uint32_t i = 0; i < job->nranks; i++) {
         rank[i] = (rank_t){.job = job, .number = i};
@@ -172,17 +201,21 @@ static int run(job_t *job)
 int main(int argc, char **argv)
 {
     static job_t job;
-    if (argc < 6) {
-        fprintf(stderr, "usage: %s LIBNCCL RANKS FIRST LAST FACTOR\n", argv[0]);
+    if (argc < 7) {
+        fprintf(stderr, "usage: %s LIBNCCL RANKS FIRST LAST FACTOR SECONDS\n", argv[0]);
         return 2;
     }
     job.nranks = (uint32_t)strtoul(argv[2], NULL, 10);
     job.first = strtoull(argv[3], NULL, 10);
     job.last = strtoull(argv[4], NULL, 10);
     job.factor = strtoull(argv[5], NULL, 10);
-    if (job.nranks < 1 || job.nranks > RANKS_MOST || job.first < sizeof(float) || job.factor < 2) {
-        fprintf(stderr, "1 to %u ranks, sizes from %zu bytes on, a factor of at least 2\n",
-                RANKS_MOST, sizeof(float));
+    job.seconds = (unsigned)strtoul(argv[6], NULL, 10);
+    if (job.nranks < 1 || job.nranks > RANKS_MOST || job.first < sizeof(float) || job.factor < 2 ||
+        job.seconds < 1) {
+        fprintf(
+            stderr,
+            "1 to %u ranks, sizes from %zu bytes on, a factor of at least 2, 1 second or more\n",
+            RANKS_MOST, sizeof(float));
         return 2;
     }
     return library_open(&job.nccl, argv[1]) ? run(&job) : 1;

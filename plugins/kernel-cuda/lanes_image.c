@@ -220,7 +220,7 @@ bool lanes_image_plan(lanes_image_t *image, const weft_lanes_program_t *program,
     image->device_bytes = end;
     end = 0;
     image->records = lanes_image_lay(&end, image->nblocks, sizeof(lanes_record_t));
-    image->notice = lanes_image_lay(&end, 1, sizeof(lanes_notice_t));
+    image->notices = lanes_image_lay(&end, LANES_NOTICES, sizeof(lanes_notice_t));
     image->visible_bytes = end;
     return true;
 }
@@ -321,7 +321,7 @@ void lanes_image_bind(const lanes_image_t *image, lanes_run_t *run, uint8_t *dev
     run->stop = (uint32_t *)(void *)(device + image->stop);
     run->members = (lanes_member_t *)(void *)(device + image->members);
     run->records = (lanes_record_t *)(void *)(visible + image->records);
-    run->notice = (const lanes_notice_t *)(void *)(visible + image->notice);
+    run->notices = (const lanes_notice_t *)(void *)(visible + image->notices);
 }
 
 /* Runs --------------------------------------------------------------------------------------------- */
@@ -331,9 +331,16 @@ static lanes_record_t *lanes_image_records_of(const lanes_image_t *image, uint8_
     return (lanes_record_t *)(void *)(visible + image->records);
 }
 
-static lanes_notice_t *lanes_image_notice_of(const lanes_image_t *image, uint8_t *visible)
+static lanes_notice_t *lanes_image_notices_of(const lanes_image_t *image, uint8_t *visible)
 {
-    return (lanes_notice_t *)(void *)(visible + image->notice);
+    return (lanes_notice_t *)(void *)(visible + image->notices);
+}
+
+static void lanes_image_tell_abort(const lanes_image_t *image, uint8_t *visible, uint32_t abort)
+{
+    for (uint32_t i = 0; i < LANES_NOTICES; i++) {
+        __atomic_store_n(&lanes_image_notices_of(image, visible)[i].abort, abort, __ATOMIC_RELAXED);
+    }
 }
 
 bool lanes_image_fits(const lanes_image_t *image, const weft_lanes_call_t *call,
@@ -431,17 +438,19 @@ void lanes_image_reset(const lanes_image_t *image, uint8_t *visible)
                                    .blocked = -1,
                                    .mismatch = -1};
     }
-    __atomic_store_n(&lanes_image_notice_of(image, visible)->abort, 0, __ATOMIC_RELAXED);
+    lanes_image_tell_abort(image, visible, 0);
 }
 
 void lanes_image_abort(const lanes_image_t *image, uint8_t *visible)
 {
-    __atomic_store_n(&lanes_image_notice_of(image, visible)->abort, 1, __ATOMIC_RELAXED);
+    lanes_image_tell_abort(image, visible, 1);
 }
 
 void lanes_image_seeks(const lanes_image_t *image, uint8_t *visible, uint64_t seeks)
 {
-    __atomic_store_n(&lanes_image_notice_of(image, visible)->seeks, seeks, __ATOMIC_RELEASE);
+    for (uint32_t i = 0; i < LANES_NOTICES; i++) {
+        __atomic_store_n(&lanes_image_notices_of(image, visible)[i].seeks, seeks, __ATOMIC_RELEASE);
+    }
 }
 
 /* The least of a number that every lane's record has. */

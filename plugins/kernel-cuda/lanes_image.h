@@ -17,7 +17,7 @@
 
 #include "device/device_interpreter.h"
 
-/* Offsets into the device memory; `records` and `notice` are offsets into the shared words. */
+/* Offsets into the device memory; `records` and `notices` are offsets into the shared words. */
 typedef struct lanes_image {
     weft_lanes_program_t program; /* the program without its arrays, which are NULL */
     uint32_t nmasks;              /* number of distinct masks of BAR */
@@ -29,7 +29,7 @@ typedef struct lanes_image {
     size_t words_bytes;
     size_t members; /* the host never writes it */
     size_t device_bytes;
-    size_t records, notice;
+    size_t records, notices;
     size_t visible_bytes;
     uint32_t looks;  /* polls so far; each begins at another lane, to see all blocked ports */
     uint64_t stable; /* WEFT_LANES_STABLE*: flags of all MOVEs that send */

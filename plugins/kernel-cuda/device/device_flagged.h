@@ -19,9 +19,15 @@
 #define LANES_PARTS_BATCH 2u    /* that a thread has under way at once */
 #define LANES_UNIT_ROUNDS 1023u /* look at the stop words in one of 1024 fruitless looks */
 
-static WEFT_DEVICE uint32_t lanes_stop_requested(const lanes_run_t *run)
+static WEFT_DEVICE const lanes_notice_t *lanes_notice(const lanes_run_t *run, uint32_t block)
 {
-    uint32_t told = device_look32(run->stop) | device_look32(&run->notice->abort);
+    return &run->notices[block % LANES_NOTICES];
+}
+
+static WEFT_DEVICE uint32_t lanes_stop_requested(const lanes_block_t *b, const lanes_run_t *run)
+{
+    uint32_t told =
+        device_look32(run->stop) | device_look32(&lanes_notice(run, b->at.block)->abort);
     return told != 0 ? LANES_STOPPED : LANES_RUNNING;
 }
 
@@ -97,7 +103,7 @@ static WEFT_DEVICE int lanes_transit_waits(lanes_block_t *b, const lanes_run_t *
     if ((rounds & LANES_UNIT_ROUNDS) == 0) {
         b->idle.noted = 1;
         device_note32((uint32_t *)(void *)&b->record->blocked, (uint32_t)t->port);
-        b->transits.stopped = lanes_stop_requested(run) != LANES_RUNNING ? 1 : b->transits.stopped;
+        b->transits.stopped = lanes_stop_requested(b, run) != LANES_RUNNING ? 1 : b->transits.stopped;
     }
     device_pause_units(rounds);
     return t->form == WEFT_FIFO_FORM_WORDS ? b->transits.stopped != 0
@@ -128,19 +134,38 @@ static WEFT_DEVICE uint32_t lanes_parts(const lanes_transit_t *t)
                : (words + LANES_LINE_DATA - 1) / LANES_LINE_DATA * LANES_LINE_PARTS;
 }
 
-/* The share of a thread in sending a payload. */
+static WEFT_DEVICE void lanes_part_store(const lanes_transit_t *t, uint32_t part,
+                                         const uint64_t *found)
+{
+    if (t->form == WEFT_FIFO_FORM_WORDS) {
+        device_word_store(t->units + 2 * part, found[0], found[1]);
+    } else {
+        device_line_store(t->units + 2 * part, found[0], found[1]);
+    }
+}
+
+/* The share of a thread in sending a payload. All loads of a batch are under way at once. */
 static WEFT_DEVICE_CALL void lanes_pack(const lanes_transit_t *t, uint32_t thread, uint32_t threads)
 {
     const uint32_t parts = lanes_parts(t);
-    for (uint32_t part = thread; part < parts; part += threads) {
-        const uint32_t word = lanes_part_word(t, part);
-        const uint64_t first = lanes_transit_get(t, word);
-        if (t->form == WEFT_FIFO_FORM_WORDS) {
-            device_word_store(t->units + 2 * part, first, t->flag);
-        } else {
-            const int last = lanes_part_is_last(t, part);
-            device_line_store(t->units + 2 * part, first,
-                              last ? t->flag : lanes_transit_get(t, word + 1));
+    for (uint32_t from = thread; from < parts; from += LANES_PARTS_BATCH * threads) {
+        uint64_t found[LANES_PARTS_BATCH][2];
+        WEFT_UNROLL
+        for (uint32_t i = 0; i < LANES_PARTS_BATCH; i++) {
+            const uint32_t part = from + i * threads;
+            if (part < parts) {
+                const uint32_t word = lanes_part_word(t, part);
+                found[i][0] = lanes_transit_get(t, word);
+                found[i][1] =
+                    lanes_part_is_last(t, part) ? t->flag : lanes_transit_get(t, word + 1);
+            }
+        }
+        WEFT_UNROLL
+        for (uint32_t i = 0; i < LANES_PARTS_BATCH; i++) {
+            const uint32_t part = from + i * threads;
+            if (part < parts) {
+                lanes_part_store(t, part, found[i]);
+            }
         }
     }
 }

@@ -36,7 +36,7 @@ static WEFT_DEVICE uint32_t lanes_tick(lanes_block_t *b, const lanes_run_t *run)
         return LANES_RUNNING;
     }
     lanes_note_moved(b);
-    return lanes_stop_requested(run);
+    return lanes_stop_requested(b, run);
 }
 
 static WEFT_DEVICE void lanes_note_blocked(lanes_block_t *b, int32_t port)
@@ -61,7 +61,7 @@ static WEFT_DEVICE uint32_t lanes_wait(lanes_block_t *b, const lanes_run_t *run)
     }
     lanes_note_moved(b);
     lanes_note_blocked(b, b->idle.blocked);
-    return lanes_stop_requested(run);
+    return lanes_stop_requested(b, run);
 }
 
 /* Meetings
@@ -387,7 +387,7 @@ static WEFT_DEVICE uint32_t lanes_lead(lanes_block_t *b, lanes_run_t *run)
 }
 
 /* The loop of the other threads. */
-static WEFT_DEVICE_CALL void lanes_follow(lanes_block_t *b, const lanes_run_t *run)
+static WEFT_DEVICE void lanes_follow(lanes_block_t *b, const lanes_run_t *run)
 {
     for (;;) {
         device_barrier();
@@ -423,14 +423,15 @@ static WEFT_DEVICE void lanes_open_tables(lanes_block_t *b, const lanes_run_t *r
  * may begin. The notice is the only look at the host's memory: the threads that need it load it together,
  * before they load all else. */
 static WEFT_DEVICE_CALL void lanes_open_ports(lanes_block_t *b, const lanes_run_t *run,
-                                              uint32_t channel, uint32_t lane)
+                                              uint32_t block)
 {
+    const uint32_t channel = block / run->program.nlanes, lane = block % run->program.nlanes;
     lanes_port_t *far = lanes_ports_far(run, channel);
     lanes_port_t *ports = lanes_ports_are_near(run) ? b->tables.port : far;
     const uint32_t stop = device_look32(run->stop);
     uint64_t abort = 0, seeks = 0;
     if (device_worker() == 0 || device_worker() < run->program.nports) {
-        device_part_load((const uint64_t *)(const void *)run->notice, &abort, &seeks);
+        device_part_load((const uint64_t *)(const void *)lanes_notice(run, block), &abort, &seeks);
     }
     for (uint32_t p = device_worker(); p < run->program.nports; p += device_workers()) {
         if (run->owner[p] != lane) {
@@ -459,7 +460,7 @@ static WEFT_DEVICE_CALL void lanes_open(lanes_block_t *b, const lanes_run_t *run
         lanes_begin(b, run, block);
     }
     if (device_works()) {
-        lanes_open_ports(b, run, block / nlanes, block % nlanes);
+        lanes_open_ports(b, run, block);
         lanes_open_tables(b, run, block % nlanes);
     }
     device_barrier();

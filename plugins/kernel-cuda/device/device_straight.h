@@ -223,7 +223,7 @@ static WEFT_DEVICE int lanes_straight_waits(lanes_block_t *b, const lanes_run_t 
     b->idle.noted = 1;
     device_note32((uint32_t *)(void *)&b->record->blocked,
                   (uint32_t)lanes_port_number(b, run, port));
-    return lanes_stop_requested(run) != LANES_RUNNING || device_glance64(host) >= wanted;
+    return lanes_stop_requested(b, run) != LANES_RUNNING || device_glance64(host) >= wanted;
 }
 
 /* Waits for a header, into `head`. Returns whether it is what the step expects. */

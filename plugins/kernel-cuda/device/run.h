@@ -135,11 +135,16 @@ typedef struct lanes_record {
     uint64_t reserved[7];
 } lanes_record_t;
 
-/* What the host tells all runs of a program: one load. Aligned to 16. */
+#define LANES_NOTICES 16u
+
+/* What the host tells all runs of a program: one load, of the notice of a block. There are several alike, each
+ * in a line of its own: the device reads a line of the host's memory again for each block that asks for it, one
+ * after the other, and a half microsecond each. */
 typedef struct lanes_notice {
     uint32_t abort; /* 1: they stop */
     uint32_t reserved;
     uint64_t seeks; /* how often the host has set the number of any end of the instance */
+    uint64_t apart[14];
 } lanes_notice_t;
 
 /* The vectors of a run. */
@@ -187,7 +192,7 @@ typedef struct lanes_run {
     uint32_t *stop;       /* a lane that fails sets it; no run continues */
     /* Words of the host's memory. */
     lanes_record_t *records;
-    const lanes_notice_t *notice;
+    const lanes_notice_t *notices; /* LANES_NOTICES of them */
     lanes_straight_t straight;
 } lanes_run_t;
 

@@ -403,17 +403,18 @@ static WEFT_DEVICE void lanes_open_tables(lanes_block_t *b, const lanes_run_t *r
 {
     const weft_lanes_program_t *p = &run->program;
     const uint32_t first = p->lane[lane], words = p->lane[lane + 1] - first;
-    const uint32_t step = device_workers();
+    /* From the last one on: the first ones have the ports. */
+    const uint32_t step = device_workers(), worker = step - 1 - device_worker();
     if (words <= LANES_CODE_NEAR) {
-        for (uint32_t i = device_worker(); i < words; i += step) {
+        for (uint32_t i = worker; i < words; i += step) {
             b->tables.code[i] = p->code[first + i];
         }
     }
     if (lanes_moves_are_near(p)) {
-        for (uint32_t i = device_worker(); i < p->nmoves; i += step) {
+        for (uint32_t i = worker; i < p->nmoves; i += step) {
             b->tables.move[i] = p->moves[i];
         }
-        for (uint32_t i = device_worker(); i < p->noperands; i += step) {
+        for (uint32_t i = worker; i < p->noperands; i += step) {
             b->tables.operand[i] = p->operands[i];
         }
     }

@@ -2,8 +2,8 @@
  *
  * Straight runs: short messages by programs without loops, as calls have for which latency is all that
  * matters. A leader that interprets a program takes microseconds for each of its MOVEs, because one thread of
- * a device is slow. Here the threads prepare all steps at once, a thread for each operand, and then go through
- * them together: a thread for each port looks for the header or for room and tells the peer, all threads move
+ * a device is slow. Here the threads prepare all steps at once, a warp for each part, and then go through
+ * them together: a warp for each port looks for the header or for room and tells the peer, all threads move
  * the payload. What travels is the same, so a peer need not do likewise.
  *
  * A step is done only if everything is as expected: headers of devices, payloads in headers or in flagged
@@ -18,7 +18,6 @@
 /* Parts of a step: its sources, its destinations, and what they have in common. */
 #define LANES_PARTS_TO WEFT_MOVE_MAX
 #define LANES_PARTS_ALL (2 * WEFT_MOVE_MAX)
-#define LANES_PARTS 16u
 
 /* Preparation
  * ----------------------------------------------------------------------------------------- */
@@ -202,9 +201,10 @@ static WEFT_DEVICE void lanes_step_prepare(lanes_block_t *b, const lanes_run_t *
 
 static WEFT_DEVICE void lanes_straight_prepare(lanes_block_t *b, const lanes_run_t *run)
 {
-    const uint32_t all = (uint32_t)run->straight.nsteps * LANES_PARTS;
-    for (uint32_t i = device_thread(); i < all; i += device_threads()) {
-        lanes_step_prepare(b, run, i / LANES_PARTS, i % LANES_PARTS);
+    for (uint32_t part = device_warp(); part <= LANES_PARTS_ALL; part += device_warps()) {
+        for (uint32_t s = device_lane(); s < run->straight.nsteps; s += device_lanes()) {
+            lanes_step_prepare(b, run, s, part);
+        }
     }
 }
 
@@ -349,12 +349,13 @@ static WEFT_DEVICE void lanes_straight_payload(lanes_block_t *b, const lanes_run
     }
 }
 
-/* Returns 0 if the step is not done. */
+/* Returns 0 if the step is not done. A warp for each part: see device_warp(). */
 static WEFT_DEVICE int lanes_straight_step(lanes_block_t *b, const lanes_run_t *run,
                                            lanes_step_t *step)
 {
+    const uint32_t first = device_lane() == 0 ? device_warp() : LANES_PARTS_ALL;
     uint32_t part;
-    for (part = device_thread(); part < LANES_PARTS_ALL; part += device_threads()) {
+    for (part = first; part < LANES_PARTS_ALL; part += device_warps()) {
         const uint32_t i = part % WEFT_MOVE_MAX;
         const int good = part >= LANES_PARTS_TO   ? lanes_straight_destination(b, run, step, i)
                          : i < step->combine.nsrc ? lanes_straight_source(b, run, step, i)
@@ -371,7 +372,7 @@ static WEFT_DEVICE int lanes_straight_step(lanes_block_t *b, const lanes_run_t *
     if (b->transits.stopped != 0) {
         return 0;
     }
-    for (part = device_thread(); part < LANES_PARTS_ALL; part += device_threads()) {
+    for (part = first; part < LANES_PARTS_ALL; part += device_warps()) {
         lanes_straight_tell(b, run, step, part);
     }
     device_barrier();

@@ -207,6 +207,28 @@ static WEFT_DEVICE uint32_t device_threads(void)
     return blockDim.x;
 }
 
+/* The warp of this thread, how many the block has, and the thread's number in it. Threads of different warps that
+ * do different things do them at the same time. */
+static WEFT_DEVICE uint32_t device_warp(void)
+{
+    return threadIdx.x / DEVICE_WARP;
+}
+
+static WEFT_DEVICE uint32_t device_warps(void)
+{
+    return blockDim.x / DEVICE_WARP;
+}
+
+static WEFT_DEVICE uint32_t device_lane(void)
+{
+    return threadIdx.x % DEVICE_WARP;
+}
+
+static WEFT_DEVICE uint32_t device_lanes(void)
+{
+    return DEVICE_WARP;
+}
+
 /* Those that copy: all but the leader's warp. Asked where they are needed: a number that is kept
  * through the whole program takes a register. */
 static WEFT_DEVICE uint32_t device_worker(void)
@@ -389,6 +411,26 @@ static inline uint32_t device_thread(void)
 }
 
 static inline uint32_t device_threads(void)
+{
+    return 1;
+}
+
+static inline uint32_t device_warp(void)
+{
+    return 0;
+}
+
+static inline uint32_t device_warps(void)
+{
+    return 1;
+}
+
+static inline uint32_t device_lane(void)
+{
+    return 0;
+}
+
+static inline uint32_t device_lanes(void)
 {
     return 1;
 }

@@ -20,7 +20,7 @@
 #include "lanes_run.h"
 #include "launch.h"
 
-/* Bandwidth of one block for the cost model, in which the slowest rank counts. Not measured yet. */
+/* Bandwidth of one block for the cost model, in which the slowest rank counts: a presumption. */
 #define CUDA_BANDWIDTH 30000000000u
 #define CUDA_CHANNELS_PRESUMED 32u /* of a rank that has a device of its own, and a large one */
 

@@ -210,7 +210,9 @@ phase_mps() {
         return
     }
     folder=$(mktemp -d) # the path of a socket is short
-    export CUDA_MPS_PIPE_DIRECTORY=$folder CUDA_MPS_LOG_DIRECTORY=$logs
+    # A rank that is a process needs few hardware queues, and the daemon has not enough for many of them: with 32
+    # each, four processes are refused a context.
+    export CUDA_MPS_PIPE_DIRECTORY=$folder CUDA_MPS_LOG_DIRECTORY=$logs CUDA_DEVICE_MAX_CONNECTIONS=8
     limited 20 start nvidia-cuda-mps-control -d
     put 1 "MPS" "$verdict" - - - -
     if [ "$verdict" = ok ]; then
@@ -220,5 +222,6 @@ phase_mps() {
         limited 20 stop bash -c 'echo quit | nvidia-cuda-mps-control'
     fi
     unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
+    export CUDA_DEVICE_MAX_CONNECTIONS=32
     rm -rf "$folder"
 }

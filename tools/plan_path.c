@@ -78,7 +78,7 @@ weft_status_t plan_path_ask(const tool_session_t *session, plan_path_t *path)
     path->channels = plan->channels > 0   ? (uint32_t)plan->channels
                      : props.channels > 0 ? props.channels
                                           : 1;
-    path->channel_bytes = plan->channel_bytes;
+    path->channel_bytes = plan->channel_bytes > 0 ? plan->channel_bytes : WEFT_CHANNEL_BYTES_DEVICE;
     return status;
 }
 

@@ -124,8 +124,9 @@ static inline weft_stripes_t weft_comm_stripes(const weft_comm_state_t *state, u
 {
     const weft_family_t *family = state->self.family;
     const uint32_t all = family->kernel.stripes, limit = state->programs.most;
+    const uint64_t wanted = family->settings.plan.channel_bytes;
     return weft_stripes_cut(bytes, limit > 0 && limit < all ? limit : all,
-                            (uint64_t)family->settings.plan.channel_bytes, family->slot_bytes);
+                            wanted > 0 ? wanted : WEFT_CHANNEL_BYTES, family->slot_bytes);
 }
 
 static inline weft_status_t weft_comm_failure(weft_comm_state_t *state)

@@ -68,6 +68,7 @@ typedef struct weft_family_kernel {
     const weft_kernel_ipc_t *share;        /* NULL: its memory cannot be exported */
     const weft_kernel_gpudirect_t *direct; /* NULL: adapters cannot use its memory */
     uint32_t stripes; /* most of a message between two ranks (stripes.h), equal on all of them */
+    uint64_t channel_bytes; /* least part of a collective worth a channel, equal on all */
 } weft_family_kernel_t;
 
 typedef struct weft_family_tuner {

@@ -227,6 +227,16 @@ static uint32_t family_figures_channels(const weft_family_t *family, const figur
     return channels == 0 ? 1 : channels > WEFT_CHANNELS_MAX ? WEFT_CHANNELS_MAX : channels;
 }
 
+/* Kernels whose devices run plans ask for channels. There a channel is a block of threads, which costs little
+ * beside a message: measured on an H200, docs/decisions/0124. */
+static uint64_t family_figures_channel_bytes(const weft_family_t *family, const figures_t *f)
+{
+    const uint64_t wanted = family->settings.plan.channel_bytes;
+    return wanted > 0                           ? wanted
+           : f->devices != 0 && f->channels > 1 ? WEFT_CHANNEL_BYTES_DEVICE
+                                                : WEFT_CHANNEL_BYTES;
+}
+
 /* Only devices share a message among several: the host's threads would do one slice after another.
  * Where a rank has no device there is one, unless the user says otherwise. */
 static uint32_t family_figures_stripes(const weft_family_t *family, const figures_t *f)
@@ -257,6 +267,7 @@ static void family_figures_take(weft_family_t *family, const figures_t *f)
     memcpy(family->gamma, f->gamma, sizeof family->gamma);
     family_figures_take_slots(family, f);
     family->channels = family_figures_channels(family, f);
+    family->kernel.channel_bytes = family_figures_channel_bytes(family, f);
     family->kernel.stripes = family_figures_stripes(family, f);
     bool small = f->devices == 0 && family->slot_bytes > WEFT_SLOT_SMALL;
     family->small_bytes = small ? WEFT_SLOT_SMALL : 0;

@@ -186,6 +186,13 @@ static bool select_may_be_whole(const weft_tuner_choice_t *choice)
            choice->protocol == WEFT_TUNER_PROTOCOL_WHOLE;
 }
 
+/* Where there are windows the model has said whether a meeting is worth its time. Where there are none, a call that
+ * is captured may meet some later. */
+static bool select_meets(const weft_comm_state_t *state, weft_kernel_protocol_t protocol)
+{
+    return !state->programs.whole || protocol == WEFT_KERNEL_PROTOCOL_WHOLE;
+}
+
 static uint32_t select_fold(uint64_t hash)
 {
     return (uint32_t)(hash ^ hash >> 32);
@@ -228,7 +235,8 @@ static void select_fill_program(const weft_comm_state_t *state, const weft_args_
     program->memory.on_host = state->self.family->kernel.memory == NULL;
     program->in_place = entry->in_place != 0;
     program->offload.meets = entry->report.meets && !program->pre &&
-                             !weft_coll_has_vectors(args->coll) && select_may_be_whole(choice);
+                             !weft_coll_has_vectors(args->coll) && select_may_be_whole(choice) &&
+                             select_meets(state, chosen->protocol);
     program->offload.limits = select_limits(state, chosen->protocol);
     program->memory.bytes = args->count * program->elem;
     program->signature = (weft_signature_t){

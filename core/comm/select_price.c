@@ -253,7 +253,7 @@ static uint32_t price_channels(const weft_comm_state_t *state, const weft_args_t
     uint64_t bytes = args->count * weft_dtype_size(args->dtype);
     bool known = weft_vectors_need(args->coll) != WEFT_VECTOR_PAIRS;
     return weft_price_channels_of(weft_comm_channels(state), lanes,
-                                  known ? bytes / state->self.family->settings.plan.channel_bytes
+                                  known ? bytes / state->self.family->kernel.channel_bytes
                                         : UINT64_MAX);
 }
 

@@ -56,6 +56,8 @@ typedef struct weft_exec_settings {
     uint64_t program_memory; /* bytes of prepared programs per communicator */
 } weft_exec_settings_t;
 
+#define WEFT_CHANNEL_BYTES (64u << 10) /* least part of a message that is worth a channel */
+#define WEFT_CHANNEL_BYTES_DEVICE (16u << 10)
 #define WEFT_CHANNELS_MAX 128
 
 typedef struct weft_plan_settings {
@@ -64,7 +66,7 @@ typedef struct weft_plan_settings {
     uint64_t verify_limit; /* abstract steps that one verification may cost */
     bool deterministic; /* the same bits whatever the size, the chunking, and who shares a host */
     int64_t channels;   /* that share one message; 0 = what the kernels ask for */
-    uint64_t channel_bytes; /* least part of a message that is worth a channel */
+    uint64_t channel_bytes; /* least part of a message that is worth a channel; 0: weft chooses */
 } weft_plan_settings_t;
 
 typedef struct weft_figures_settings {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See cuda_edges.h. NOT MEASURED: no device has run the plugin. The table has estimates from what
- * is known of such devices: a look at a word of the own device takes half a microsecond, one of the
- * host a whole one, a fence as much, and a block copies some 25 GB/s. `scripts/gpu-check probe` writes
- * the lines of [figures] that take their place. From the driver come the clock and the width of the
- * device's memory. The width of the bus and the number of links CUDA does not tell. */
+ * See cuda_edges.h. Measured on one H200 between ranks that share it (bench/results/2026-11-26-gpu.md); what a path
+ * between two devices adds is presumed: no two devices have run the plugin. `scripts/gpu-check scan` writes lines
+ * of [figures] that take the place of these. From the driver come the clock and the width of the device's
+ * memory. The width of the bus and the number of links CUDA does not tell. */
 #include "cuda_edges.h"
 
 #include <stdbool.h>
@@ -12,37 +11,38 @@
 #include "lanes_meeting.h"
 
 #define GB_S UINT64_C(1000000000)
-#define LAUNCH_NS 4000u
+/* A call beside its plan: launch, begin and end of its blocks. */
+#define LAUNCH_NS 14000u
 
+/* By slots a leader goes through the program, and each further slice takes it so long again. */
 static const weft_kernel_edge_t edges[WEFT_KERNEL_PATH_COUNT] = {
-    [WEFT_KERNEL_PATH_SAME] = {.latency_ns = 3000, .overhead_ns = 2000, .bandwidth = 25 * GB_S},
-    [WEFT_KERNEL_PATH_DIRECT] = {.latency_ns = 3500,
-                                 .overhead_ns = 2500,
+    [WEFT_KERNEL_PATH_SAME] = {.latency_ns = 24000, .overhead_ns = 13000, .bandwidth = 57 * GB_S},
+    [WEFT_KERNEL_PATH_DIRECT] = {.latency_ns = 24500,
+                                 .overhead_ns = 13500,
                                  .bandwidth = 25 * GB_S,
                                  .together = 150 * GB_S},
-    [WEFT_KERNEL_PATH_BUS] = {.latency_ns = 5000,
-                              .overhead_ns = 3500,
+    [WEFT_KERNEL_PATH_BUS] = {.latency_ns = 26000,
+                              .overhead_ns = 14500,
                               .bandwidth = 12 * GB_S,
                               .together = 20 * GB_S},
-    [WEFT_KERNEL_PATH_HOST] = {.latency_ns = 8000,
-                               .overhead_ns = 6000,
+    [WEFT_KERNEL_PATH_HOST] = {.latency_ns = 29000,
+                               .overhead_ns = 17000,
                                .bandwidth = 10 * GB_S,
                                .together = 10 * GB_S},
 };
 
-/* Presumed from what is published of NCCL's protocols over NVLink: a hop takes 0.6 us by LL, 1.9 by LL128, 3.4
- * by Simple; half of what LL stores is data, 120 of 128 bytes of what LL128 stores. Here a block passes
- * three barriers more. What is read in place passes no slot. */
+/* Short calls go step by step (decision 123): a step takes so long, and each further message of it. Whole runs
+ * meet first, which takes a leader. */
 static const weft_kernel_edge_t protocols[WEFT_KERNEL_PATH_COUNT][WEFT_KERNEL_PROTOCOL_COUNT] = {
-    [WEFT_KERNEL_PATH_SAME] = {[WEFT_KERNEL_PROTOCOL_LL] = {1200, 800, 12 * GB_S, 0},
-                               [WEFT_KERNEL_PROTOCOL_LL128] = {2000, 1300, 23 * GB_S, 0},
-                               [WEFT_KERNEL_PROTOCOL_WHOLE] = {4000, 3000, 40 * GB_S, 0}},
-    [WEFT_KERNEL_PATH_DIRECT] = {[WEFT_KERNEL_PROTOCOL_LL] = {1500, 1000, 12 * GB_S, 75 * GB_S},
-                                 [WEFT_KERNEL_PROTOCOL_LL128] = {2300, 1500, 23 * GB_S, 140 * GB_S},
-                                 [WEFT_KERNEL_PROTOCOL_WHOLE] = {4500, 3500, 30 * GB_S,
+    [WEFT_KERNEL_PATH_SAME] = {[WEFT_KERNEL_PROTOCOL_LL] = {5000, 4500, 6 * GB_S, 0},
+                               [WEFT_KERNEL_PROTOCOL_LL128] = {5000, 4500, 12 * GB_S, 0},
+                               [WEFT_KERNEL_PROTOCOL_WHOLE] = {34000, 24000, 40 * GB_S, 0}},
+    [WEFT_KERNEL_PATH_DIRECT] = {[WEFT_KERNEL_PROTOCOL_LL] = {5300, 4700, 6 * GB_S, 75 * GB_S},
+                                 [WEFT_KERNEL_PROTOCOL_LL128] = {5300, 4700, 12 * GB_S, 140 * GB_S},
+                                 [WEFT_KERNEL_PROTOCOL_WHOLE] = {34500, 24500, 30 * GB_S,
                                                                  150 * GB_S}},
-    [WEFT_KERNEL_PATH_BUS] = {[WEFT_KERNEL_PROTOCOL_LL] = {2500, 1800, 6 * GB_S, 10 * GB_S},
-                              [WEFT_KERNEL_PROTOCOL_WHOLE] = {6500, 5000, 12 * GB_S, 20 * GB_S}},
+    [WEFT_KERNEL_PATH_BUS] = {[WEFT_KERNEL_PROTOCOL_LL] = {6300, 5500, 4 * GB_S, 10 * GB_S},
+                              [WEFT_KERNEL_PROTOCOL_WHOLE] = {36500, 26000, 12 * GB_S, 20 * GB_S}},
 };
 
 /* Accesses of the device's memory for a byte on its way: read from the source, written to a slot, read

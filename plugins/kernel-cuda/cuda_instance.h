@@ -58,6 +58,12 @@ typedef struct cuda_path {
     bool arrives; /* what is read and written over it is where it should be */
 } cuda_path_t;
 
+/* They only grow: cuda_paths.c. */
+typedef struct cuda_paths {
+    uint32_t n;
+    cuda_path_t path[CUDA_PATHS_MOST];
+} cuda_paths_t;
+
 /* What the device is (cuda_device.c). */
 typedef struct cuda_facts {
     int processors; /* multiprocessors */
@@ -98,10 +104,9 @@ struct weft_kernel {
     cudaStream_t pool_stream; /* for memory of the device; NULL: not needed so far */
     cudaMemPool_t pool;       /* or NULL: not needed so far, or the driver has none */
     pthread_mutex_t order;    /* of launches, and of the next list: lanes_order.c */
-    weft_lanes_queue_t *queues;        /* of all communicators of the instance */
-    weft_lanes_queue_t *deferred;      /* queues closed before streams had reached all their work */
-    cuda_path_t path[CUDA_PATHS_MOST]; /* cuda_paths.c; they only grow */
-    uint32_t npaths;
+    weft_lanes_queue_t *queues;   /* of all communicators of the instance */
+    weft_lanes_queue_t *deferred; /* queues closed before streams had reached all their work */
+    cuda_paths_t paths;
     cuda_counts_t counts;
     cuda_seeks_t seeks;
 };

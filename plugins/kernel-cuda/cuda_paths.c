@@ -120,8 +120,9 @@ static cuda_path_t *cuda_paths_find(weft_kernel_t *kernel, const char bus[CUDA_B
 {
     cuda_path_t *found = NULL;
     pthread_mutex_lock(&kernel->lock);
-    for (uint32_t i = 0; i < kernel->npaths && found == NULL; i++) {
-        found = memcmp(kernel->path[i].bus, bus, CUDA_BUS_BYTES) == 0 ? &kernel->path[i] : NULL;
+    for (uint32_t i = 0; i < kernel->paths.n && found == NULL; i++) {
+        found = memcmp(kernel->paths.path[i].bus, bus, CUDA_BUS_BYTES) == 0 ? &kernel->paths.path[i]
+                                                                            : NULL;
     }
     pthread_mutex_unlock(&kernel->lock);
     return found;
@@ -130,8 +131,8 @@ static cuda_path_t *cuda_paths_find(weft_kernel_t *kernel, const char bus[CUDA_B
 static void cuda_paths_note(weft_kernel_t *kernel, const char bus[CUDA_BUS_BYTES], bool arrives)
 {
     pthread_mutex_lock(&kernel->lock);
-    if (kernel->npaths < CUDA_PATHS_MOST) {
-        cuda_path_t *path = &kernel->path[kernel->npaths++];
+    if (kernel->paths.n < CUDA_PATHS_MOST) {
+        cuda_path_t *path = &kernel->paths.path[kernel->paths.n++];
         memcpy(path->bus, bus, CUDA_BUS_BYTES);
         path->arrives = arrives;
     }

@@ -40,7 +40,8 @@ static WEFT_DEVICE_CALL void cuda_run_order(const cuda_order_t *order)
 
 /* Registers are allotted for the largest block. Lanes wait for each other and for other ranks: all
  * blocks must be on the device at once, see cuda_launch_lanes_max(). */
-__global__ void __launch_bounds__(CUDA_THREADS_MAX) cuda_grid(const __grid_constant__ cuda_job_t job)
+__global__ void __launch_bounds__(CUDA_THREADS_MAX)
+    cuda_grid(const __grid_constant__ cuda_job_t job)
 {
     __shared__ __align__(16) cuda_shared_t shared;
     if (job.is_launch != 0) {
@@ -117,11 +118,11 @@ extern "C" cudaError_t cuda_launch_lanes(const lanes_launch_t *launch, uint32_t 
                        stream, remote);
 }
 
-extern "C" cudaError_t cuda_launch_host_wait(lanes_host_wait_t *wait, uint64_t number, cudaStream_t stream)
+extern "C" cudaError_t cuda_launch_host_wait(lanes_host_wait_t *wait, uint64_t number,
+                                             cudaStream_t stream)
 {
     void *args[] = {&wait, &number};
-    return cuda_launch(reinterpret_cast<const void *>(cuda_host_wait), 1, 1, args, stream,
-                       false);
+    return cuda_launch(reinterpret_cast<const void *>(cuda_host_wait), 1, 1, args, stream, false);
 }
 
 extern "C" cudaError_t cuda_launch_lanes_max(uint32_t threads, int *blocks_p)

@@ -382,8 +382,7 @@ void lanes_image_call(lanes_run_t *run, const weft_lanes_call_t *call)
     run->in = call->in;
     run->out = call->out;
     run->segmentation = call->segmentation;
-    run->scalar = call->scalar;
-    run->scalar_at = call->scalar_at;
+    run->scalar = (lanes_scalar_t){call->scalar, call->scalar_at};
     run->stable = call->stable;
     if (call->vectors.in_counts != NULL || call->vectors.out_counts != NULL) {
         run->straight.nsteps = 0;

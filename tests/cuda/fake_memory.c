@@ -226,9 +226,9 @@ void fake_memory_count(int what, const void *word)
         return;
     }
     if (what != FAKE_READ) {
-        atomic_fetch_add(what == FAKE_GLANCE ? &fake_cuda.glances
-                         : what == FAKE_NOTE ? &fake_cuda.notes
-                         : what == FAKE_HOLD ? &fake_cuda.holds
+        atomic_fetch_add(what == FAKE_GLANCE     ? &fake_cuda.glances
+                         : what == FAKE_NOTE     ? &fake_cuda.notes
+                         : what == FAKE_HOLD     ? &fake_cuda.holds
                          : what == FAKE_STRAIGHT ? &fake_cuda.straight
                          : what == FAKE_SEEK     ? &fake_cuda.seeks
                                                  : &fake_cuda.tells,

@@ -234,10 +234,9 @@ static void who_stays_away_is_named(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(short_calls_go_step_by_step),
-                                       cmocka_unit_test(long_calls_are_the_leaders),
-                                       cmocka_unit_test(hosts_and_devices_take_turns),
-                                       cmocka_unit_test(calls_that_differ_are_found),
-                                       cmocka_unit_test(who_stays_away_is_named)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(short_calls_go_step_by_step), cmocka_unit_test(long_calls_are_the_leaders),
+        cmocka_unit_test(hosts_and_devices_take_turns),
+        cmocka_unit_test(calls_that_differ_are_found), cmocka_unit_test(who_stays_away_is_named)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,9 +20,11 @@ enum { RANKS_MAX = 8, BYTES = 256 << 10, CHANNELS = 3 };
 
 #define COMMON                                                                                     \
     "core.net=net-shm", "core.kernel=kernel-cuda", ("kernel-cuda.path=" WEFT_KERNEL_CUDA_FILE),    \
-        "exec.wait=sleep", "exec.slots=8", "plan.channel_bytes=64", "exec.op_timeout=20s"
+        "exec.wait=sleep", "exec.slots=8", "plan.channel_bytes=64", "exec.op_timeout=20s",         \
+        "figures.edge=kernel-cuda same whole latency=100ns overhead=100ns bandwidth=40GB/s",       \
+        "figures.edge=kernel-cuda bus whole latency=100ns overhead=100ns bandwidth=40GB/s"
 enum { ONE_SHOT, TWO_SHOT, LONG, BY_WORDS, BY_LINES, BY_SLOTS, BY_WHOLE };
-static const char *const settings[][10] = {
+static const char *const settings[][12] = {
     {COMMON, "exec.slot_bytes=4K", "plan.channels=3", "core.algo=algo-flat"},
     {COMMON, "exec.slot_bytes=4K", "plan.channels=3", "core.algo=algo-direct"},
     {COMMON, "exec.slot_bytes=1M", "plan.channels=1", "core.algo=algo-direct"},
@@ -40,7 +42,7 @@ static int run_with(int algo, uint32_t n, const char *const *odd, ranks_work_t w
 {
     ranks_job_t job = {.nranks = n,
                        .settings = settings[algo],
-                       .settings_count = 10,
+                       .settings_count = 12,
                        .odd = odd,
                        .work = work,
                        .arg = arg};
@@ -274,7 +276,7 @@ static void a_rule_says_by_which_protocol(void **state)
     fake_cuda.counts = true;
     for (int how = BY_WORDS; how <= BY_WHOLE; how++) {
         if (run_with(how, 2, NULL, count_by, &how) != 0) {
-            fail_msg("%s", settings[how][9]);
+            fail_msg("%s", settings[how][11]);
         }
     }
     fake_cuda.counts = false;

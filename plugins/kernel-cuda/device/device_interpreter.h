@@ -12,6 +12,7 @@
 #define KERNEL_CUDA_DEVICE_DEVICE_INTERPRETER_H
 
 #include "device_meeting.h"
+#include "device_open.h"
 #include "device_slice.h"
 #include "device_straight.h"
 
@@ -136,26 +137,26 @@ static WEFT_DEVICE int lanes_waits_are_done(const lanes_block_t *b, const lanes_
 /* Activates the MOVEs of the instruction at pc. Returns 0 if one has to wait for another lane. */
 static WEFT_DEVICE_CALL int lanes_enter(lanes_block_t *b, const lanes_run_t *run)
 {
-    const weft_lanes_code_t *first = &b->code[b->at.pc];
+    const weft_lanes_code_t *first = &b->tables.code[b->at.pc];
     uint32_t members = 1;
     if (first->opcode == WEFT_LANES_PAR) {
         members = first->n;
         first++;
     }
     for (uint32_t i = 0; i < members; i++) {
-        if (!lanes_waits_are_done(b, run, &b->moves[first[i].n])) {
+        if (!lanes_waits_are_done(b, run, &b->tables.moves[first[i].n])) {
             b->idle.blocked = -1;
             return 0;
         }
     }
     for (uint32_t i = 0; i < members; i++) {
-        lanes_member_t *m = &b->member[i];
-        m->move = &b->moves[first[i].n];
-        m->operands = &b->operands[m->move->operand];
+        lanes_member_t *m = &b->active.member[i];
+        m->move = &b->tables.moves[first[i].n];
+        m->operands = &b->tables.operands[m->move->operand];
         m->done = 0;
         lanes_next(run, b, m);
     }
-    b->members = members;
+    b->active.n = members;
     return 1;
 }
 
@@ -163,8 +164,8 @@ static WEFT_DEVICE_CALL int lanes_enter(lanes_block_t *b, const lanes_run_t *run
 static WEFT_DEVICE uint32_t lanes_moves(lanes_block_t *b, const lanes_run_t *run)
 {
     uint32_t result = LANES_COMPLETED;
-    for (uint32_t i = 0; i < b->members; i++) {
-        lanes_member_t *m = &b->member[i];
+    for (uint32_t i = 0; i < b->active.n; i++) {
+        lanes_member_t *m = &b->active.member[i];
         while (!m->finished) {
             uint32_t status = lanes_slice(b, run, m);
             if (status == LANES_BLOCKED) {
@@ -183,7 +184,7 @@ static WEFT_DEVICE uint32_t lanes_moves(lanes_block_t *b, const lanes_run_t *run
  * waits for are published. */
 static WEFT_DEVICE_CALL void lanes_leave(lanes_block_t *b, const lanes_run_t *run)
 {
-    const weft_lanes_code_t *c = &b->code[b->at.pc];
+    const weft_lanes_code_t *c = &b->tables.code[b->at.pc];
     uint32_t words = c->opcode == WEFT_LANES_PAR ? c->n + 1 : 1;
     int last = b->at.times == 0 || b->at.iteration + 1 == b->at.times;
     uint64_t *finished = &lanes_finished(b, run)[b->at.first + b->at.pc];
@@ -193,14 +194,14 @@ static WEFT_DEVICE_CALL void lanes_leave(lanes_block_t *b, const lanes_run_t *ru
         }
     }
     b->at.pc += words;
-    b->members = 0;
+    b->active.n = 0;
 }
 
 /* Barriers are identified by their masks, as every lane of a mask reaches equally many. Returns 0
  * until all lanes have arrived. */
 static WEFT_DEVICE_CALL int lanes_bar(lanes_block_t *b, const lanes_run_t *run)
 {
-    const weft_lanes_code_t *c = &b->code[b->at.pc];
+    const weft_lanes_code_t *c = &b->tables.code[b->at.pc];
     uint32_t nlanes = run->program.nlanes;
     uint64_t *arrived = &run->arrived[((uint64_t)b->at.channel * run->nmasks + c->n) * nlanes];
     uint64_t mine = arrived[b->at.lane];
@@ -221,7 +222,7 @@ static WEFT_DEVICE_CALL int lanes_bar(lanes_block_t *b, const lanes_run_t *run)
 
 static WEFT_DEVICE void lanes_control(lanes_block_t *b, const lanes_run_t *run)
 {
-    const weft_lanes_code_t *c = &b->code[b->at.pc];
+    const weft_lanes_code_t *c = &b->tables.code[b->at.pc];
     if (c->opcode == WEFT_LANES_LOOP) {
         b->at.iteration = 0;
         b->at.times = c->n;
@@ -241,7 +242,7 @@ static WEFT_DEVICE void lanes_control(lanes_block_t *b, const lanes_run_t *run)
 /* Returns LANES_COMPLETED if the lane can go on at once. */
 static WEFT_DEVICE uint32_t lanes_instruction(lanes_block_t *b, const lanes_run_t *run)
 {
-    uint32_t opcode = b->code[b->at.pc].opcode;
+    uint32_t opcode = b->tables.code[b->at.pc].opcode;
     if (opcode == WEFT_LANES_BAR) {
         return lanes_bar(b, run) ? LANES_COMPLETED : LANES_BLOCKED;
     }
@@ -249,7 +250,7 @@ static WEFT_DEVICE uint32_t lanes_instruction(lanes_block_t *b, const lanes_run_
         lanes_control(b, run);
         return LANES_COMPLETED;
     }
-    if (b->members == 0 && !lanes_enter(b, run)) {
+    if (b->active.n == 0 && !lanes_enter(b, run)) {
         return LANES_BLOCKED;
     }
     uint32_t status = lanes_moves(b, run);
@@ -261,89 +262,6 @@ static WEFT_DEVICE uint32_t lanes_instruction(lanes_block_t *b, const lanes_run_
 
 /* Blocks
  * ------------------------------------------------------------------------------------------- */
-
-static WEFT_DEVICE uint64_t lanes_scalar(const lanes_run_t *run)
-{
-    uint64_t scalar = 0;
-    if (run->scalar_at == NULL) {
-        return run->scalar;
-    }
-    for (uint32_t i = 0; i < run->program.elem; i++) {
-        scalar |= (uint64_t)run->scalar_at[i] << (8 * i);
-    }
-    return scalar;
-}
-
-static WEFT_DEVICE int lanes_ports_are_near(const lanes_run_t *run)
-{
-    return run->program.nports <= LANES_PORTS_NEAR;
-}
-
-static WEFT_DEVICE int lanes_moves_are_near(const weft_lanes_program_t *program)
-{
-    return program->nmoves <= LANES_MOVES_NEAR && program->noperands <= LANES_OPERANDS_NEAR;
-}
-
-/* Where the leader finds the tables: see lanes_open_tables(). */
-static WEFT_DEVICE void lanes_begin_tables(lanes_block_t *b, const lanes_run_t *run)
-{
-    const weft_lanes_program_t *p = &run->program;
-    const uint32_t words = p->lane[b->at.lane + 1] - b->at.first;
-    const int near = lanes_moves_are_near(p);
-    b->code = words <= LANES_CODE_NEAR ? b->tables.code : p->code + b->at.first;
-    b->moves = near ? b->tables.move : p->moves;
-    b->operands = near ? b->tables.operand : p->operands;
-    b->ports = lanes_ports_are_near(run) ? b->tables.port : lanes_ports_far(run, b->at.channel);
-}
-
-/* A function of its own, as lanes_report() is: each runs once, and both together in the leader's
- * function would take registers that its loop needs. */
-static WEFT_DEVICE_CALL void lanes_begin(lanes_block_t *b, const lanes_run_t *run, uint32_t block)
-{
-    const uint32_t nlanes = run->program.nlanes;
-    b->scalar = lanes_scalar(run);
-    b->go = 1;
-    b->at.block = block;
-    b->at.channel = block / nlanes;
-    b->at.lane = block % nlanes;
-    b->at.first = run->program.lane[b->at.lane];
-    lanes_begin_tables(b, run);
-    b->at.pc = 0;
-    b->at.iteration = 0;
-    b->at.times = 0;
-    b->members = 0;
-    b->at_bar = 0;
-    b->found = 0;
-    b->whole = 0;
-    b->held.told = 0;
-    b->inlined = WEFT_FIFO_INLINE;
-    b->transits.stopped = 0;
-    b->irregular = 0;
-    b->steps_done = 0;
-    b->idle.ticks = 0;
-    b->idle.rounds = 0;
-    b->idle.noted = 0;
-    b->idle.blocked = -1;
-    b->at.pass = b->at.channel;
-    b->at.passed = run->passed[block];
-    b->idle.moved = 0;
-    b->idle.seen = 0;
-    b->idle.told = 0;
-    b->zero_copied = 0;
-    b->member = run->program.largest_par <= LANES_MEMBERS_NEAR
-                    ? b->near
-                    : run->members + (uint64_t)block * run->program.largest_par;
-    b->record = run->records + block;
-    for (uint32_t i = 0; i < 4; i++) {
-        b->inline_out[i] = 0;
-    }
-    device_note64(&b->record->moved, 0);
-    if (run->number != 0) {
-        device_note64(&b->record->begun, run->number);
-    } else {
-        device_note64(&b->record->graph_runs_begun, run->graph_runs[block] + 1);
-    }
-}
 
 /* Waits until no peer reads the buffers of the run, because they may change afterwards. The wait
  * ends: all that the peers need from this rank is in the slices that it has sent. */
@@ -363,10 +281,10 @@ static WEFT_DEVICE_CALL uint32_t lanes_drain(lanes_block_t *b, const lanes_run_t
 static WEFT_DEVICE uint32_t lanes_lead(lanes_block_t *b, lanes_run_t *run)
 {
     uint32_t status = b->begin;
-    if (b->steps_done > 0) {
+    if (b->straight.done > 0) {
         lanes_straight_resume(b, run);
     }
-    if (status == LANES_RUNNING && run->meeting.meets != 0 && b->steps_done == 0) {
+    if (status == LANES_RUNNING && run->meeting.meets != 0 && b->straight.done == 0) {
         status = lanes_meet(b, run);
     }
     while (status == LANES_RUNNING && b->at.pass < run->segmentation.passes) {
@@ -396,90 +314,6 @@ static WEFT_DEVICE void lanes_follow(lanes_block_t *b, const lanes_run_t *run)
         }
         lanes_share(b, run, device_works());
     }
-}
-
-/* Brings what the leader looks up for each MOVE into the block's memory, what has room there. */
-static WEFT_DEVICE void lanes_open_tables(lanes_block_t *b, const lanes_run_t *run, uint32_t lane)
-{
-    const weft_lanes_program_t *p = &run->program;
-    const uint32_t first = p->lane[lane], words = p->lane[lane + 1] - first;
-    /* From the last one on: the first ones have the ports. */
-    const uint32_t step = device_workers(), worker = step - 1 - device_worker();
-    if (words <= LANES_CODE_NEAR) {
-        for (uint32_t i = worker; i < words; i += step) {
-            b->tables.code[i] = p->code[first + i];
-        }
-    }
-    if (lanes_moves_are_near(p)) {
-        for (uint32_t i = worker; i < p->nmoves; i += step) {
-            b->tables.move[i] = p->moves[i];
-        }
-        for (uint32_t i = worker; i < p->noperands; i += step) {
-            b->tables.operand[i] = p->operands[i];
-        }
-    }
-}
-
-/* Brings the lane's ports to where the leader uses them, with their positions, and says whether the run
- * may begin. The notice is the only look at the host's memory: the threads that need it load it together,
- * before they load all else. */
-static WEFT_DEVICE_CALL void lanes_open_ports(lanes_block_t *b, const lanes_run_t *run,
-                                              uint32_t block)
-{
-    const uint32_t channel = block / run->program.nlanes, lane = block % run->program.nlanes;
-    lanes_port_t *far = lanes_ports_far(run, channel);
-    lanes_port_t *ports = lanes_ports_are_near(run) ? b->tables.port : far;
-    const uint32_t stop = device_look32(run->stop);
-    uint64_t abort = 0, seeks = 0;
-    if (device_worker() == 0 || device_worker() < run->program.nports) {
-        device_part_load((const uint64_t *)(const void *)lanes_notice(run, block), &abort, &seeks);
-    }
-    for (uint32_t p = device_worker(); p < run->program.nports; p += device_workers()) {
-        if (run->owner[p] != lane) {
-            continue;
-        }
-        if (ports != far) {
-            ports[p] = far[p];
-        }
-        ports[p].found = 0;
-        ports[p].zero_copied = 0;
-        ports[p].count = ports[p].end->windows.count;
-        lanes_meeting_aim(run, &ports[p]);
-        ports[p].next = lanes_port_position(&ports[p], seeks);
-    }
-    if (device_worker() == 0) {
-        b->begin = stop != 0 || abort != 0 ? LANES_STOPPED : LANES_RUNNING;
-    }
-}
-
-/* Sets up a run, the leader itself and the other threads what it looks up. The stop words are read at the
- * same time: all of it has long latencies. */
-static WEFT_DEVICE_CALL void lanes_open(lanes_block_t *b, const lanes_run_t *run, uint32_t block)
-{
-    const uint32_t nlanes = run->program.nlanes;
-    if (device_thread() == 0) {
-        lanes_begin(b, run, block);
-    }
-    if (device_works()) {
-        lanes_open_ports(b, run, block);
-        lanes_open_tables(b, run, block % nlanes);
-    }
-    device_barrier();
-}
-
-/* What the next run, or the host, has to know of a port. */
-static WEFT_DEVICE_CALL void lanes_close(lanes_block_t *b, const lanes_run_t *run)
-{
-    lanes_port_t *far = lanes_ports_far(run, b->at.channel);
-    for (uint32_t p = device_thread(); p < run->program.nports; p += device_threads()) {
-        if (run->owner[p] == b->at.lane) {
-            *b->ports[p].at = b->ports[p].end->next = b->ports[p].next;
-            far[p].limit = b->ports[p].limit;
-            far[p].looks = b->ports[p].looks;
-            far[p].by_host = b->ports[p].by_host;
-        }
-    }
-    device_barrier();
 }
 
 /* Publishes the end of the lane. Afterwards the host may use everything that the lane used. */

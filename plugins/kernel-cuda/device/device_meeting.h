@@ -28,7 +28,7 @@ static WEFT_DEVICE void lanes_meeting_aim(const lanes_run_t *run, lanes_port_t *
 static WEFT_DEVICE uint32_t lanes_meeting_begin(const lanes_block_t *b, const lanes_run_t *run,
                                                 uint32_t *whole_p)
 {
-    const lanes_port_t *ports = b->ports;
+    const lanes_port_t *ports = b->tables.ports;
     uint32_t some = 0, whole = run->meeting.may;
     for (uint32_t p = 0; p < run->program.nports; p++) {
         some |= ports[p].count != 0;
@@ -42,7 +42,7 @@ static WEFT_DEVICE uint32_t lanes_meeting_begin(const lanes_block_t *b, const la
 static WEFT_DEVICE int32_t lanes_meeting_blocker(lanes_block_t *b, const lanes_run_t *run,
                                                  uint32_t sends)
 {
-    lanes_port_t *ports = b->ports;
+    lanes_port_t *ports = b->tables.ports;
     for (uint32_t p = 0; p < run->program.nports; p++) {
         lanes_port_t *port = &ports[p];
         if (port->count != 0 && port->sends == sends &&
@@ -120,13 +120,13 @@ static WEFT_DEVICE uint32_t lanes_greet_ports(const lanes_run_t *run, const lane
 static WEFT_DEVICE_CALL void lanes_greet(lanes_block_t *b, const lanes_run_t *run, uint32_t whole)
 {
     const uint64_t mark = WEFT_FIFO_GREETS | (whole != 0 ? WEFT_FIFO_WHOLE : 0);
-    lanes_port_t *ports = b->ports;
-    lanes_member_t *m = b->member;
+    lanes_port_t *ports = b->tables.ports;
+    lanes_member_t *m = b->active.member;
     uint32_t behind = 0;
-    for (uint32_t pc = 0; b->code[pc].opcode != WEFT_LANES_STOP; pc++) {
-        if (b->code[pc].opcode == WEFT_LANES_MOVE) {
-            m->move = &b->moves[b->code[pc].n];
-            m->operands = &b->operands[m->move->operand];
+    for (uint32_t pc = 0; b->tables.code[pc].opcode != WEFT_LANES_STOP; pc++) {
+        if (b->tables.code[pc].opcode == WEFT_LANES_MOVE) {
+            m->move = &b->tables.moves[b->tables.code[pc].n];
+            m->operands = &b->tables.operands[m->move->operand];
             m->done = 0;
             lanes_next(run, b, m);
             behind |= lanes_greet_ports(run, m, whole, mark);
@@ -162,7 +162,7 @@ static WEFT_DEVICE uint64_t lanes_meeting_word(lanes_block_t *b, lanes_port_t *p
 static WEFT_DEVICE uint32_t lanes_meeting_agreed(lanes_block_t *b, const lanes_run_t *run,
                                                  uint32_t whole)
 {
-    lanes_port_t *ports = b->ports;
+    lanes_port_t *ports = b->tables.ports;
     if (whole != 0 || (b->found & LANES_FOUND_DATA) != 0) {
         device_acquire_fence();
         b->found = 0;
@@ -182,7 +182,7 @@ static WEFT_DEVICE uint32_t lanes_meeting_agreed(lanes_block_t *b, const lanes_r
 /* Releases the greetings: the run goes as if there had been none. */
 static WEFT_DEVICE void lanes_meeting_part(const lanes_block_t *b, const lanes_run_t *run)
 {
-    lanes_port_t *ports = b->ports;
+    lanes_port_t *ports = b->tables.ports;
     uint32_t behind = 0;
     for (uint32_t p = 0; p < run->program.nports; p++) {
         behind |= ports[p].greets & (uint32_t)(ports[p].sends == 0 && ports[p].apart == 0);
@@ -203,7 +203,7 @@ static WEFT_DEVICE void lanes_meeting_part(const lanes_block_t *b, const lanes_r
 /* Releases all slices of a whole run, behind one fence: the peers may change what was read. */
 static WEFT_DEVICE void lanes_meeting_release(const lanes_block_t *b, const lanes_run_t *run)
 {
-    lanes_port_t *ports = b->ports;
+    lanes_port_t *ports = b->tables.ports;
     device_publish_fence();
     for (uint32_t p = 0; p < run->program.nports; p++) {
         if (ports[p].sends == 0) {

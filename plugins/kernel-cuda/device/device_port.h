@@ -185,13 +185,13 @@ static WEFT_DEVICE lanes_port_t *lanes_ports_far(const lanes_run_t *run, uint32_
 static WEFT_DEVICE int32_t lanes_port_number(const lanes_block_t *b, const lanes_run_t *run,
                                              const lanes_port_t *port)
 {
-    return (int32_t)(b->at.channel * run->program.nports + (uint32_t)(port - b->ports));
+    return (int32_t)(b->at.channel * run->program.nports + (uint32_t)(port - b->tables.ports));
 }
 
 /* Returns the first port of the lane with descriptors that the peer has not released, or -1. */
 static WEFT_DEVICE int32_t lanes_unreleased_port(lanes_block_t *b, const lanes_run_t *run)
 {
-    lanes_port_t *ports = b->ports;
+    lanes_port_t *ports = b->tables.ports;
     for (uint32_t p = 0; b->zero_copied > 0 && p < run->program.nports; p++) {
         if (run->owner[p] == b->at.lane && !lanes_port_all_released(b, &ports[p])) {
             return lanes_port_number(b, run, &ports[p]);

@@ -32,7 +32,7 @@ lanes_step_operand(const lanes_run_t *run, const lanes_straight_step_t *of, uint
 static WEFT_DEVICE lanes_port_t *lanes_step_port(const lanes_block_t *b,
                                                  const lanes_straight_operand_t *o)
 {
-    return o->kind == WEFT_OPERAND_PORT ? &b->ports[o->index] : NULL;
+    return o->kind == WEFT_OPERAND_PORT ? &b->tables.ports[o->index] : NULL;
 }
 
 static WEFT_DEVICE uint8_t *lanes_step_memory(const lanes_block_t *b, const lanes_run_t *run,
@@ -98,16 +98,17 @@ static WEFT_DEVICE uint8_t *lanes_step_sent(lanes_block_t *b, const lanes_run_t 
                                             const lanes_straight_step_t *of, uint64_t bytes)
 {
     uint8_t *only = lanes_step_source(b, run, of, 0, bytes);
-    return bytes <= b->inlined                           ? (uint8_t *)b->inline_out
-           : of->copies && lanes_is_word_aligned(only) ? only
-                                                         : lanes_step_bench(b, run, of, of->nsrc, bytes);
+    return bytes <= b->inlined ? (uint8_t *)b->inline_out
+           : of->copies && lanes_is_word_aligned(only)
+               ? only
+               : lanes_step_bench(b, run, of, of->nsrc, bytes);
 }
 
-/* Returns whether payloads of that length go through the port without slots. */
-static WEFT_DEVICE int lanes_port_is_straight(const lanes_block_t *b, const lanes_port_t *port,
-                                              uint64_t bytes)
+/* Returns whether payloads of that length go through the port without slots, and without a greeting. */
+static WEFT_DEVICE int lanes_port_is_straight(const lanes_block_t *b, const lanes_run_t *run,
+                                              const lanes_port_t *port, uint64_t bytes)
 {
-    return port->apart != 0 && port->count == 0 &&
+    return port->apart != 0 && (port->count == 0 || run->meeting.meets == 0) &&
            (port->sends == 0 || bytes <= b->inlined ||
             lanes_port_form(b, port, bytes) != WEFT_FIFO_FORM_SLOT);
 }
@@ -122,8 +123,8 @@ static WEFT_DEVICE void lanes_step_prepare_source(lanes_block_t *b, const lanes_
     step->combine.src[i] = port != NULL || bytes > b->inlined
                                ? lanes_step_source(b, run, of, i, bytes)
                                : lanes_step_memory(b, run, o);
-    if (port != NULL && !lanes_port_is_straight(b, port, bytes)) {
-        b->irregular = 1;
+    if (port != NULL && !lanes_port_is_straight(b, run, port, bytes)) {
+        b->straight.irregular = 1;
     }
 }
 
@@ -137,8 +138,8 @@ static WEFT_DEVICE void lanes_step_prepare_destination(lanes_block_t *b, const l
     step->to[i] = port;
     step->memory[i] = i < of->ndst && port == NULL ? lanes_step_memory(b, run, o) : NULL;
     step->form[i] = port != NULL ? lanes_port_form(b, port, bytes) : 0;
-    if (port != NULL && !lanes_port_is_straight(b, port, bytes)) {
-        b->irregular = 1;
+    if (port != NULL && !lanes_port_is_straight(b, run, port, bytes)) {
+        b->straight.irregular = 1;
     }
 }
 
@@ -191,11 +192,12 @@ static WEFT_DEVICE void lanes_step_prepare(lanes_block_t *b, const lanes_run_t *
     const lanes_straight_step_t *of = &run->straight.step[s];
     const uint64_t count = lanes_step_count(b, run, of), bytes = count * run->program.elem;
     if (part < of->nsrc) {
-        lanes_step_prepare_source(b, run, of, &b->step[s], part, bytes);
+        lanes_step_prepare_source(b, run, of, &b->straight.step[s], part, bytes);
     } else if (part >= LANES_PARTS_TO && part < LANES_PARTS_ALL) {
-        lanes_step_prepare_destination(b, run, of, &b->step[s], part - LANES_PARTS_TO, bytes);
+        lanes_step_prepare_destination(b, run, of, &b->straight.step[s], part - LANES_PARTS_TO,
+                                       bytes);
     } else if (part == LANES_PARTS_ALL) {
-        lanes_step_prepare_all(b, run, of, &b->step[s], count, bytes);
+        lanes_step_prepare_all(b, run, of, &b->straight.step[s], count, bytes);
     }
 }
 
@@ -253,8 +255,7 @@ static WEFT_DEVICE int lanes_straight_room(lanes_block_t *b, const lanes_run_t *
     const uint64_t wanted = port->next + 1 - port->slots;
     for (uint32_t round = 1; port->next >= port->limit; round++) {
         port->limit = device_poll64(port->released) + port->slots;
-        if (port->next >= port->limit &&
-            lanes_straight_waits(b, run, port, host, wanted, round)) {
+        if (port->next >= port->limit && lanes_straight_waits(b, run, port, host, wanted, round)) {
             return 0;
         }
     }
@@ -361,11 +362,11 @@ static WEFT_DEVICE int lanes_straight_step(lanes_block_t *b, const lanes_run_t *
                          : i < step->combine.nsrc ? lanes_straight_source(b, run, step, i)
                                                   : 1;
         if (!good) {
-            b->irregular = 1;
+            b->straight.irregular = 1;
         }
     }
     device_barrier();
-    if (b->irregular != 0) {
+    if (b->straight.irregular != 0) {
         return 0;
     }
     lanes_straight_payload(b, run, step);
@@ -387,14 +388,15 @@ static WEFT_DEVICE_CALL int lanes_straight(lanes_block_t *b, const lanes_run_t *
     uint32_t done = 0;
     lanes_straight_prepare(b, run);
     device_barrier();
-    if (device_thread() == 0 && b->irregular == 0) {
+    if (device_thread() == 0 && b->straight.irregular == 0) {
         b->found = LANES_FOUND_DATA | LANES_FOUND_ROOM; /* nobody keeps what is found */
     }
-    while (b->irregular == 0 && done < nsteps && lanes_straight_step(b, run, &b->step[done])) {
+    while (b->straight.irregular == 0 && done < nsteps &&
+           lanes_straight_step(b, run, &b->straight.step[done])) {
         done++;
     }
     if (device_thread() == 0) {
-        b->steps_done = done;
+        b->straight.done = done;
         b->idle.moved = done;
         b->begin = b->transits.stopped != 0 ? LANES_STOPPED : b->begin;
         if (done == nsteps) {
@@ -410,12 +412,12 @@ static WEFT_DEVICE_CALL int lanes_straight(lanes_block_t *b, const lanes_run_t *
 static WEFT_DEVICE void lanes_resume_member(lanes_block_t *b, const lanes_run_t *run, uint32_t pc,
                                             uint32_t i)
 {
-    lanes_member_t *m = &b->member[i];
-    m->move = &b->moves[b->code[pc + 1 + i].n];
-    m->operands = &b->operands[m->move->operand];
+    lanes_member_t *m = &b->active.member[i];
+    m->move = &b->tables.moves[b->tables.code[pc + 1 + i].n];
+    m->operands = &b->tables.operands[m->move->operand];
     m->done = 0;
     lanes_next(run, b, m);
-    for (uint32_t s = 0; s < b->steps_done; s++) {
+    for (uint32_t s = 0; s < b->straight.done; s++) {
         const lanes_straight_step_t *of = &run->straight.step[s];
         m->finished |= of->pc == pc && of->member == i ? 1 : 0;
     }
@@ -424,12 +426,12 @@ static WEFT_DEVICE void lanes_resume_member(lanes_block_t *b, const lanes_run_t 
 /* Puts the leader behind the steps that are done. In a PAR some members may be, in any order. */
 static WEFT_DEVICE_CALL void lanes_straight_resume(lanes_block_t *b, const lanes_run_t *run)
 {
-    const lanes_straight_step_t *next = &run->straight.step[b->steps_done];
+    const lanes_straight_step_t *next = &run->straight.step[b->straight.done];
     b->at.pc = next->pc;
-    if (b->steps_done > 0 && next[-1].pc == next->pc) {
-        b->members = b->code[next->pc].n;
+    if (b->straight.done > 0 && next[-1].pc == next->pc) {
+        b->active.n = b->tables.code[next->pc].n;
     }
-    for (uint32_t i = 0; i < b->members; i++) {
+    for (uint32_t i = 0; i < b->active.n; i++) {
         lanes_resume_member(b, run, next->pc, i);
     }
 }

@@ -125,7 +125,7 @@ static WEFT_DEVICE void lanes_aim(const lanes_run_t *run, const lanes_block_t *b
     for (uint32_t i = 0; i < all; i++) {
         const weft_lanes_operand_t *o = &m->operands[i];
         if (o->kind == WEFT_OPERAND_PORT) {
-            m->port[i] = &b->ports[o->index];
+            m->port[i] = &b->tables.ports[o->index];
             m->base[i] = NULL;
             continue;
         }
@@ -145,7 +145,7 @@ static WEFT_DEVICE void lanes_aim(const lanes_run_t *run, const lanes_block_t *b
 static WEFT_DEVICE lanes_port_t *lanes_message_port(const lanes_block_t *b,
                                                     const weft_lanes_operand_t *o, uint64_t chunk)
 {
-    return &b->ports[o->index + ((uint32_t)chunk & ((uint32_t)o->stride - 1))];
+    return &b->tables.ports[o->index + ((uint32_t)chunk & ((uint32_t)o->stride - 1))];
 }
 
 /* Reads what a bundle says of the message of a MOVE, which is in the host's memory: once. Aims at the

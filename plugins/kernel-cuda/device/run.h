@@ -162,6 +162,12 @@ typedef struct lanes_meeting {
     uint32_t may;                    /* … and may be whole as far as this rank is concerned */
 } lanes_meeting_t;
 
+/* The factor of a run. */
+typedef struct lanes_scalar {
+    uint64_t value;
+    const uint8_t *at; /* not NULL: the run reads it there when it begins */
+} lanes_scalar_t;
+
 /* One run, as its blocks get it. All pointers are the device's. */
 typedef struct lanes_run {
     /* In code[]: BAR has the number of its mask in `n`; MOVE and PAR have 1 in `mate_or_mask` if a
@@ -178,12 +184,11 @@ typedef struct lanes_run {
     lanes_vectors_t vectors;
     const weft_lanes_message_t *messages; /* of a bundle */
     uint64_t signature[WEFT_FIFO_SIGNATURE_WORDS];
-    uint64_t scalar;
-    const uint8_t *scalar_at; /* not NULL: the run reads its scalar there when it begins */
-    uint64_t number;          /* 0: captured */
-    uint64_t stable;          /* flag of the MOVEs that may send descriptors; 0: none */
-    lanes_port_t *ports;      /* ports of channel 0, then of channel 1, ... */
-    lanes_member_t *members;  /* largest_par for each block */
+    lanes_scalar_t scalar;
+    uint64_t number;         /* 0: captured */
+    uint64_t stable;         /* flag of the MOVEs that may send descriptors; 0: none */
+    lanes_port_t *ports;     /* ports of channel 0, then of channel 1, ... */
+    lanes_member_t *members; /* largest_par for each block */
     /* Words with one writer each; zero before the first run and after a failed one. */
     uint64_t *passed;     /* per block: passes of earlier runs */
     uint64_t *graph_runs; /* per block: captured runs that have ended */
@@ -245,10 +250,15 @@ typedef struct lanes_position {
  * the device's memory takes longer than all that the leader does with it, and a step has many. Ports are
  * those of the channel, of which only the lane's own are used. */
 typedef struct lanes_tables {
-    lanes_port_t port[LANES_PORTS_NEAR];
-    weft_lanes_code_t code[LANES_CODE_NEAR];
-    weft_lanes_move_t move[LANES_MOVES_NEAR];
-    weft_lanes_operand_t operand[LANES_OPERANDS_NEAR];
+    /* Of the lane, the program and the channel: below, or in the device's memory. */
+    const weft_lanes_code_t *code;
+    const weft_lanes_move_t *moves;
+    const weft_lanes_operand_t *operands;
+    lanes_port_t *ports;
+    lanes_port_t near_ports[LANES_PORTS_NEAR];
+    weft_lanes_code_t near_code[LANES_CODE_NEAR];
+    weft_lanes_move_t near_moves[LANES_MOVES_NEAR];
+    weft_lanes_operand_t near_operands[LANES_OPERANDS_NEAR];
 } lanes_tables_t;
 
 /* A slice whose data is in place: what the peers of its MOVE are told of it. Slots, and so the numbers of
@@ -260,6 +270,13 @@ typedef struct lanes_held {
     lanes_zero_copy_t zero_copy[WEFT_MOVE_MAX];
     uint32_t form[WEFT_MOVE_MAX];
 } lanes_held_t;
+
+/* The MOVEs of an instruction that progress. */
+typedef struct lanes_active {
+    uint32_t n; /* 0: the instruction is not entered yet */
+    lanes_member_t *member;
+    lanes_member_t near[LANES_MEMBERS_NEAR]; /* of a run whose MOVEs all find room */
+} lanes_active_t;
 
 /* The memory that the threads of a block share. Aligned to 16. */
 typedef struct lanes_block {
@@ -275,12 +292,9 @@ typedef struct lanes_block {
     lanes_transits_t transits;
     uint32_t go;    /* 0: the run has ended */
     uint32_t begin; /* LANES_STOPPED: the run must not begin */
-    uint32_t irregular; /* 1: something is not as a straight run expects it */
-    lanes_step_t step[LANES_STEPS_MOST];
+    lanes_steps_t straight;
     /* Only the leader uses the rest. */
     lanes_position_t at;
-    uint32_t members;             /* MOVEs that progress; 0: the instruction is not entered yet */
-    uint32_t steps_done;
     uint32_t at_bar;              /* 1: the arrival at a barrier is published */
     uint32_t found;               /* LANES_FOUND_*: by looks at ports since the last fence */
     uint32_t form[WEFT_MOVE_MAX]; /* of what the slice sends, by destination */
@@ -289,14 +303,8 @@ typedef struct lanes_block {
     uint32_t inlined; /* bytes of the largest payload that is in a header */
     lanes_idle_t idle;
     uint64_t bytes; /* of the slice under way */
-    /* Of the lane, the program and the channel, here or in the device's memory. */
-    const weft_lanes_code_t *code;
-    const weft_lanes_move_t *moves;
-    const weft_lanes_operand_t *operands;
-    lanes_port_t *ports;
-    lanes_member_t *member;
     lanes_record_t *record;
-    lanes_member_t near[LANES_MEMBERS_NEAR]; /* of a run whose MOVEs all find room */
+    lanes_active_t active;
     lanes_tables_t tables;
 } lanes_block_t;
 

@@ -20,19 +20,19 @@ typedef struct lanes_straight_operand {
 
 /* A MOVE, by itself or as a member of a PAR. */
 typedef struct lanes_straight_step {
-    uint64_t at;       /* in the pass of channel 0, the begin of its chunk in the block, in elements */
-    uint32_t first;    /* operand: the destinations, then the sources */
-    uint32_t measure;  /* chunk that gives the length */
-    uint32_t pc;       /* of the MOVE or the PAR */
-    uint32_t member;   /* of the PAR */
+    uint64_t at;    /* in the pass of channel 0, the begin of its chunk in the block, in elements */
+    uint32_t first; /* operand: the destinations, then the sources */
+    uint32_t measure; /* chunk that gives the length */
+    uint32_t pc;      /* of the MOVE or the PAR */
+    uint32_t member;  /* of the PAR */
     uint8_t ndst, nsrc;
-    uint8_t flags;     /* of the combination */
+    uint8_t flags; /* of the combination */
     uint8_t pre_mask;
-    uint32_t copies;   /* one source, no arithmetic */
+    uint32_t copies; /* one source, no arithmetic */
 } lanes_straight_step_t;
 
 typedef struct lanes_straight {
-    uint64_t nsteps; /* 0: the program, or the run, is not straight */
+    uint64_t nsteps;                              /* 0: the program, or the run, is not straight */
     lanes_straight_step_t step[LANES_STEPS_MOST]; /* behind the last one, the pc of STOP */
     lanes_straight_operand_t operand[LANES_OPERANDS_MOST];
 } lanes_straight_t;
@@ -51,5 +51,12 @@ typedef struct lanes_step {
     uint32_t copies, inlined;       /* inlined: the payload fits a header */
     uint32_t unpacks, packs;        /* flagged payloads that come, and go: a bit each */
 } lanes_step_t;
+
+/* What the threads of a block know of a straight run. */
+typedef struct lanes_steps {
+    uint32_t irregular; /* 1: something is not as such a run expects it */
+    uint32_t done;
+    lanes_step_t step[LANES_STEPS_MOST];
+} lanes_steps_t;
 
 #endif

@@ -3,7 +3,7 @@
  * See lanes_image.h. */
 #include "lanes_image.h"
 
-#include "lanes_straight.h"
+#include "lanes_stepped.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -205,7 +205,7 @@ bool lanes_image_plan(lanes_image_t *image, const weft_lanes_program_t *program,
         }
     }
     lanes_image_find_sent(image, program);
-    lanes_straight_plan(&image->straight, program);
+    lanes_stepped_plan(&image->stepped, program);
     lanes_image_plan_fixed(image, program, &end);
     image->words = lanes_image_lay(&end, image->nblocks, sizeof(uint64_t));
     image->graph_runs = lanes_image_lay(&end, image->nblocks, sizeof(uint64_t));
@@ -313,7 +313,7 @@ void lanes_image_bind(const lanes_image_t *image, lanes_run_t *run, uint8_t *dev
     run->program.operands = (const weft_lanes_operand_t *)(void *)(device + image->operands);
     run->program.afters = (const weft_lanes_after_t *)(void *)(device + image->afters);
     run->owner = (const uint32_t *)(void *)(device + image->owner);
-    run->straight = image->straight;
+    run->stepped = image->stepped;
     run->passed = (uint64_t *)(void *)(device + image->words);
     run->graph_runs = (uint64_t *)(void *)(device + image->graph_runs);
     run->finished = (uint64_t *)(void *)(device + image->finished);
@@ -385,9 +385,9 @@ void lanes_image_call(lanes_run_t *run, const weft_lanes_call_t *call)
     run->scalar = (lanes_scalar_t){call->scalar, call->scalar_at};
     run->stable = call->stable;
     if (call->vectors.in_counts != NULL || call->vectors.out_counts != NULL) {
-        run->straight.nsteps = 0;
+        run->stepped.nsteps = 0;
     }
-    lanes_straight_aim(run);
+    lanes_stepped_aim(run);
     memcpy(run->signature, call->signature, sizeof run->signature);
 }
 

@@ -34,7 +34,7 @@ typedef struct lanes_image {
     uint32_t looks;  /* polls so far; each begins at another lane, to see all blocked ports */
     uint64_t stable; /* WEFT_LANES_STABLE*: flags of all MOVEs that send */
     bool sends_out;  /* some of them send what is in OUT */
-    lanes_straight_t straight;
+    lanes_stepped_t stepped;
 } lanes_image_t;
 
 /* Returns the number of ports of all channels. */

@@ -72,7 +72,7 @@ void *fake_memory_real(const void *at);
  * as large, and where it was done before it changes nothing. */
 void fake_memory_aim(void *words, size_t bytes);
 /* What a kernel does with a word, at the address that it uses: counted if fake_cuda.counts. */
-enum { FAKE_READ, FAKE_GLANCE, FAKE_NOTE, FAKE_TELL, FAKE_HOLD, FAKE_STRAIGHT, FAKE_SEEK };
+enum { FAKE_READ, FAKE_GLANCE, FAKE_NOTE, FAKE_TELL, FAKE_HOLD, FAKE_STEPPED, FAKE_SEEK };
 /* Whether that address is in memory of another device than the kernel's. */
 bool fake_memory_is_apart(const void *word);
 void fake_memory_count(int what, const void *word);

@@ -91,13 +91,13 @@ typedef struct fake_cuda {
     /* Words of FIFOs that kernels read: in memory of their own device, of another one, of the host;
      * rare looks at the host's words; words that they note for the host. */
     _Atomic uint32_t reads_own, reads_apart, reads_host, glances, notes;
-    _Atomic uint32_t fences;   /* of the whole system */
-    _Atomic uint32_t tells;    /* words and headers that say what is there, released or done */
-    _Atomic uint32_t holds;    /* slices that are told while the next one is copied */
-    _Atomic uint32_t straight; /* blocks that went through all their steps (device_straight.h) */
-    _Atomic uint32_t seeks;    /* numbers of next slices that are read from the host's memory */
-    _Atomic uint32_t working;  /* blocks of runs that moved something */
-    _Atomic uint32_t remote;   /* launches in the remote domain of memory synchronisation */
+    _Atomic uint32_t fences;  /* of the whole system */
+    _Atomic uint32_t tells;   /* words and headers that say what is there, released or done */
+    _Atomic uint32_t holds;   /* slices that are told while the next one is copied */
+    _Atomic uint32_t stepped; /* blocks that went through all their steps (device_stepped.h) */
+    _Atomic uint32_t seeks;   /* numbers of next slices that are read from the host's memory */
+    _Atomic uint32_t working; /* blocks of runs that moved something */
+    _Atomic uint32_t remote;  /* launches in the remote domain of memory synchronisation */
     _Atomic uint32_t words,
         lines; /* parts of 16 bytes that kernels stored in flagged words, and lines */
     _Atomic uint32_t launches, combines, registrations, handles, dmabufs, flushes;

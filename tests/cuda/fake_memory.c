@@ -226,12 +226,12 @@ void fake_memory_count(int what, const void *word)
         return;
     }
     if (what != FAKE_READ) {
-        atomic_fetch_add(what == FAKE_GLANCE     ? &fake_cuda.glances
-                         : what == FAKE_NOTE     ? &fake_cuda.notes
-                         : what == FAKE_HOLD     ? &fake_cuda.holds
-                         : what == FAKE_STRAIGHT ? &fake_cuda.straight
-                         : what == FAKE_SEEK     ? &fake_cuda.seeks
-                                                 : &fake_cuda.tells,
+        atomic_fetch_add(what == FAKE_GLANCE    ? &fake_cuda.glances
+                         : what == FAKE_NOTE    ? &fake_cuda.notes
+                         : what == FAKE_HOLD    ? &fake_cuda.holds
+                         : what == FAKE_STEPPED ? &fake_cuda.stepped
+                         : what == FAKE_SEEK    ? &fake_cuda.seeks
+                                                : &fake_cuda.tells,
                          1);
         return;
     }

@@ -72,7 +72,7 @@ class MachineCode(unittest.TestCase):
             for kernel, (_, stack, _, local) in used.items():
                 self.assertLessEqual(stack, bytes_most, f"{architecture}, {kernel}: stack")
                 self.assertEqual(local, 0, f"{architecture}, {kernel}: local memory")
-            accesses = sum(machine_code.count(lines, "^(LDL|STL)") for lines in found.values())
+            accesses = sum(machine_code.count(one, "^(LDL|STL)") for one in found.values())
             self.assertLessEqual(accesses, accesses_most, architecture)
 
     def test_copies_and_sums_are_wide(self):

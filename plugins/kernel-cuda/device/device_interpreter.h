@@ -14,7 +14,7 @@
 #include "device_meeting.h"
 #include "device_open.h"
 #include "device_slice.h"
-#include "device_straight.h"
+#include "device_stepped.h"
 
 #define LANES_TICKS 63u /* look at the stop words in one of 64 steps; see also LANES_WAITS */
 
@@ -281,10 +281,10 @@ static WEFT_DEVICE_CALL uint32_t lanes_drain(lanes_block_t *b, const lanes_run_t
 static WEFT_DEVICE uint32_t lanes_lead(lanes_block_t *b, lanes_run_t *run)
 {
     uint32_t status = b->begin;
-    if (b->straight.done > 0) {
-        lanes_straight_resume(b, run);
+    if (b->stepped.done > 0) {
+        lanes_stepped_resume(b, run);
     }
-    if (status == LANES_RUNNING && run->meeting.meets != 0 && b->straight.done == 0) {
+    if (status == LANES_RUNNING && run->meeting.meets != 0 && b->stepped.done == 0) {
         status = lanes_meet(b, run);
     }
     while (status == LANES_RUNNING && b->at.pass < run->segmentation.passes) {
@@ -351,7 +351,7 @@ static WEFT_DEVICE void lanes_run_lane(lanes_block_t *b, lanes_run_t *run, uint3
 {
     uint32_t status = LANES_COMPLETED;
     lanes_open(b, run, block);
-    if (run->straight.nsteps == 0 || b->begin != LANES_RUNNING || !lanes_straight(b, run)) {
+    if (run->stepped.nsteps == 0 || b->begin != LANES_RUNNING || !lanes_stepped(b, run)) {
         if (device_thread() == 0) {
             status = lanes_lead(b, run);
         } else {

@@ -65,8 +65,8 @@ static WEFT_DEVICE_CALL void lanes_begin(lanes_block_t *b, const lanes_run_t *ru
     b->held.told = 0;
     b->inlined = WEFT_FIFO_INLINE;
     b->transits.stopped = 0;
-    b->straight.irregular = 0;
-    b->straight.done = 0;
+    b->stepped.irregular = 0;
+    b->stepped.done = 0;
     b->idle.ticks = 0;
     b->idle.rounds = 0;
     b->idle.noted = 0;

@@ -9,7 +9,7 @@
 #include <weft/plugin/draft/lanes.h>
 #include <weft/plugin/plan.h>
 
-#include "straight.h"
+#include "stepped.h"
 
 /* The windows that zero-copy descriptors of a port may name. */
 typedef struct lanes_windows {
@@ -198,7 +198,7 @@ typedef struct lanes_run {
     /* Words of the host's memory. */
     lanes_record_t *records;
     const lanes_notice_t *notices; /* LANES_NOTICES of them */
-    lanes_straight_t straight;
+    lanes_stepped_t stepped;
 } lanes_run_t;
 
 /* A run as words, which all threads of a block copy together. */
@@ -292,7 +292,7 @@ typedef struct lanes_block {
     lanes_transits_t transits;
     uint32_t go;    /* 0: the run has ended */
     uint32_t begin; /* LANES_STOPPED: the run must not begin */
-    lanes_steps_t straight;
+    lanes_steps_t stepped;
     /* Only the leader uses the rest. */
     lanes_position_t at;
     uint32_t at_bar;              /* 1: the arrival at a barrier is published */

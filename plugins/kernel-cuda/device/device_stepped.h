@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Straight runs: short messages by programs without loops, as calls have for which latency is all that
+ * Stepped runs: short messages by programs without loops, as calls have for which latency is all that
  * matters. A leader that interprets a program takes microseconds for each of its MOVEs, because one thread of
  * a device is slow. Here the threads prepare all steps at once, a warp for each part, and then go through
  * them together: a warp for each port looks for the header or for room and tells the peer, all threads move
  * the payload. What travels is the same, so a peer need not do likewise.
  *
  * A step is done only if everything is as expected: headers of devices, payloads in headers or in flagged
- * units. Else the leader goes on in front of it and finds out (lanes_straight_resume). */
-#ifndef KERNEL_CUDA_DEVICE_DEVICE_STRAIGHT_H
-#define KERNEL_CUDA_DEVICE_DEVICE_STRAIGHT_H
+ * units. Else the leader goes on in front of it and finds out (lanes_stepped_resume). */
+#ifndef KERNEL_CUDA_DEVICE_DEVICE_STEPPED_H
+#define KERNEL_CUDA_DEVICE_DEVICE_STEPPED_H
 
 #include "device_slice.h"
 
-#define LANES_STRAIGHT_LOOKS 255u /* look at words of the host in one of 256 looks in vain */
+#define LANES_STEPPED_LOOKS 255u /* look at words of the host in one of 256 looks in vain */
 
 /* Parts of a step: its sources, its destinations, and what they have in common. */
 #define LANES_PARTS_TO WEFT_MOVE_MAX
@@ -23,20 +23,20 @@
  * ----------------------------------------------------------------------------------------- */
 
 /* Operand i of a step: the destinations come first. */
-static WEFT_DEVICE const lanes_straight_operand_t *
-lanes_step_operand(const lanes_run_t *run, const lanes_straight_step_t *of, uint32_t i)
+static WEFT_DEVICE const lanes_stepped_operand_t *
+lanes_step_operand(const lanes_run_t *run, const lanes_stepped_step_t *of, uint32_t i)
 {
-    return &run->straight.operand[of->first + i];
+    return &run->stepped.operand[of->first + i];
 }
 
 static WEFT_DEVICE lanes_port_t *lanes_step_port(const lanes_block_t *b,
-                                                 const lanes_straight_operand_t *o)
+                                                 const lanes_stepped_operand_t *o)
 {
     return o->kind == WEFT_OPERAND_PORT ? &b->tables.ports[o->index] : NULL;
 }
 
 static WEFT_DEVICE uint8_t *lanes_step_memory(const lanes_block_t *b, const lanes_run_t *run,
-                                              const lanes_straight_operand_t *o)
+                                              const lanes_stepped_operand_t *o)
 {
     const weft_lanes_segmentation_t *seg = &run->segmentation;
     const uint8_t *base = o->kind == WEFT_OPERAND_IN    ? run->in
@@ -48,7 +48,7 @@ static WEFT_DEVICE uint8_t *lanes_step_memory(const lanes_block_t *b, const lane
 }
 
 static WEFT_DEVICE uint64_t lanes_step_count(const lanes_block_t *b, const lanes_run_t *run,
-                                             const lanes_straight_step_t *of)
+                                             const lanes_stepped_step_t *of)
 {
     const weft_lanes_segmentation_t *seg = &run->segmentation;
     return lanes_clip(of->at + b->at.channel * seg->pass, seg->chunk, seg->count);
@@ -57,7 +57,7 @@ static WEFT_DEVICE uint64_t lanes_step_count(const lanes_block_t *b, const lanes
 /* Memory for the payload of source i, or for what is sent (i = nsrc): of the block, where each has a part of
  * its own if all find room, else of a port. */
 static WEFT_DEVICE uint8_t *lanes_step_bench(lanes_block_t *b, const lanes_run_t *run,
-                                             const lanes_straight_step_t *of, uint32_t i,
+                                             const lanes_stepped_step_t *of, uint32_t i,
                                              uint64_t bytes)
 {
     const uint64_t each = (bytes + CUDA_VECTOR - 1) & ~(uint64_t)(CUDA_VECTOR - 1);
@@ -73,10 +73,10 @@ static WEFT_DEVICE uint8_t *lanes_step_bench(lanes_block_t *b, const lanes_run_t
 
 /* Where the payload of source i is when the combination begins. One that is copied is unpacked where it goes. */
 static WEFT_DEVICE uint8_t *lanes_step_source(lanes_block_t *b, const lanes_run_t *run,
-                                              const lanes_straight_step_t *of, uint32_t i,
+                                              const lanes_stepped_step_t *of, uint32_t i,
                                               uint64_t bytes)
 {
-    const lanes_straight_operand_t *o = lanes_step_operand(run, of, of->ndst + i);
+    const lanes_stepped_operand_t *o = lanes_step_operand(run, of, of->ndst + i);
     if (bytes <= b->inlined) {
         return (uint8_t *)b->head[i];
     }
@@ -84,7 +84,7 @@ static WEFT_DEVICE uint8_t *lanes_step_source(lanes_block_t *b, const lanes_run_
         return lanes_step_memory(b, run, o);
     }
     for (uint32_t d = 0; of->copies && d < of->ndst; d++) {
-        const lanes_straight_operand_t *to = lanes_step_operand(run, of, d);
+        const lanes_stepped_operand_t *to = lanes_step_operand(run, of, d);
         uint8_t *memory = to->kind == WEFT_OPERAND_PORT ? NULL : lanes_step_memory(b, run, to);
         if (memory != NULL && lanes_is_word_aligned(memory)) {
             return memory;
@@ -95,7 +95,7 @@ static WEFT_DEVICE uint8_t *lanes_step_source(lanes_block_t *b, const lanes_run_
 
 /* Where the payload is that is sent. */
 static WEFT_DEVICE uint8_t *lanes_step_sent(lanes_block_t *b, const lanes_run_t *run,
-                                            const lanes_straight_step_t *of, uint64_t bytes)
+                                            const lanes_stepped_step_t *of, uint64_t bytes)
 {
     uint8_t *only = lanes_step_source(b, run, of, 0, bytes);
     return bytes <= b->inlined ? (uint8_t *)b->inline_out
@@ -105,8 +105,8 @@ static WEFT_DEVICE uint8_t *lanes_step_sent(lanes_block_t *b, const lanes_run_t 
 }
 
 /* Returns whether payloads of that length go through the port without slots, and without a greeting. */
-static WEFT_DEVICE int lanes_port_is_straight(const lanes_block_t *b, const lanes_run_t *run,
-                                              const lanes_port_t *port, uint64_t bytes)
+static WEFT_DEVICE int lanes_port_is_stepped(const lanes_block_t *b, const lanes_run_t *run,
+                                             const lanes_port_t *port, uint64_t bytes)
 {
     return port->apart != 0 && (port->count == 0 || run->meeting.meets == 0) &&
            (port->sends == 0 || bytes <= b->inlined ||
@@ -114,38 +114,38 @@ static WEFT_DEVICE int lanes_port_is_straight(const lanes_block_t *b, const lane
 }
 
 static WEFT_DEVICE void lanes_step_prepare_source(lanes_block_t *b, const lanes_run_t *run,
-                                                  const lanes_straight_step_t *of,
+                                                  const lanes_stepped_step_t *of,
                                                   lanes_step_t *step, uint32_t i, uint64_t bytes)
 {
-    const lanes_straight_operand_t *o = lanes_step_operand(run, of, of->ndst + i);
+    const lanes_stepped_operand_t *o = lanes_step_operand(run, of, of->ndst + i);
     lanes_port_t *port = lanes_step_port(b, o);
     step->from[i] = port;
     step->combine.src[i] = port != NULL || bytes > b->inlined
                                ? lanes_step_source(b, run, of, i, bytes)
                                : lanes_step_memory(b, run, o);
-    if (port != NULL && !lanes_port_is_straight(b, run, port, bytes)) {
-        b->straight.irregular = 1;
+    if (port != NULL && !lanes_port_is_stepped(b, run, port, bytes)) {
+        b->stepped.irregular = 1;
     }
 }
 
 static WEFT_DEVICE void lanes_step_prepare_destination(lanes_block_t *b, const lanes_run_t *run,
-                                                       const lanes_straight_step_t *of,
+                                                       const lanes_stepped_step_t *of,
                                                        lanes_step_t *step, uint32_t i,
                                                        uint64_t bytes)
 {
-    const lanes_straight_operand_t *o = lanes_step_operand(run, of, i);
+    const lanes_stepped_operand_t *o = lanes_step_operand(run, of, i);
     lanes_port_t *port = i < of->ndst ? lanes_step_port(b, o) : NULL;
     step->to[i] = port;
     step->memory[i] = i < of->ndst && port == NULL ? lanes_step_memory(b, run, o) : NULL;
     step->form[i] = port != NULL ? lanes_port_form(b, port, bytes) : 0;
-    if (port != NULL && !lanes_port_is_straight(b, run, port, bytes)) {
-        b->straight.irregular = 1;
+    if (port != NULL && !lanes_port_is_stepped(b, run, port, bytes)) {
+        b->stepped.irregular = 1;
     }
 }
 
 /* What is in common: the combination but for its sources, and which payloads are in flagged units. */
 static WEFT_DEVICE void lanes_step_prepare_all(lanes_block_t *b, const lanes_run_t *run,
-                                               const lanes_straight_step_t *of, lanes_step_t *step,
+                                               const lanes_stepped_step_t *of, lanes_step_t *step,
                                                uint64_t count, uint64_t bytes)
 {
     weft_combine_t *c = &step->combine;
@@ -154,7 +154,7 @@ static WEFT_DEVICE void lanes_step_prepare_all(lanes_block_t *b, const lanes_run
     uint32_t sends = 0, receives = 0, n = 0;
     const uint32_t inlined = bytes <= b->inlined;
     for (uint32_t i = 0; i < (uint32_t)of->ndst + of->nsrc; i++) {
-        const lanes_straight_operand_t *o = lanes_step_operand(run, of, i);
+        const lanes_stepped_operand_t *o = lanes_step_operand(run, of, i);
         const uint32_t port = o->kind == WEFT_OPERAND_PORT;
         if (i >= of->ndst) {
             receives |= port << (i - of->ndst);
@@ -189,22 +189,22 @@ static WEFT_DEVICE void lanes_step_prepare_all(lanes_block_t *b, const lanes_run
 static WEFT_DEVICE void lanes_step_prepare(lanes_block_t *b, const lanes_run_t *run, uint32_t s,
                                            uint32_t part)
 {
-    const lanes_straight_step_t *of = &run->straight.step[s];
+    const lanes_stepped_step_t *of = &run->stepped.step[s];
     const uint64_t count = lanes_step_count(b, run, of), bytes = count * run->program.elem;
     if (part < of->nsrc) {
-        lanes_step_prepare_source(b, run, of, &b->straight.step[s], part, bytes);
+        lanes_step_prepare_source(b, run, of, &b->stepped.step[s], part, bytes);
     } else if (part >= LANES_PARTS_TO && part < LANES_PARTS_ALL) {
-        lanes_step_prepare_destination(b, run, of, &b->straight.step[s], part - LANES_PARTS_TO,
+        lanes_step_prepare_destination(b, run, of, &b->stepped.step[s], part - LANES_PARTS_TO,
                                        bytes);
     } else if (part == LANES_PARTS_ALL) {
-        lanes_step_prepare_all(b, run, of, &b->straight.step[s], count, bytes);
+        lanes_step_prepare_all(b, run, of, &b->stepped.step[s], count, bytes);
     }
 }
 
-static WEFT_DEVICE void lanes_straight_prepare(lanes_block_t *b, const lanes_run_t *run)
+static WEFT_DEVICE void lanes_stepped_prepare(lanes_block_t *b, const lanes_run_t *run)
 {
     for (uint32_t part = device_warp(); part <= LANES_PARTS_ALL; part += device_warps()) {
-        for (uint32_t s = device_lane(); s < run->straight.nsteps; s += device_lanes()) {
+        for (uint32_t s = device_lane(); s < run->stepped.nsteps; s += device_lanes()) {
             lanes_step_prepare(b, run, s, part);
         }
     }
@@ -214,12 +214,12 @@ static WEFT_DEVICE void lanes_straight_prepare(lanes_block_t *b, const lanes_run
  * ----------------------------------------------------------------------------------------------- */
 
 /* Runs after a look in vain. Returns whether the run stops, or the peer's host does its part. */
-static WEFT_DEVICE int lanes_straight_waits(lanes_block_t *b, const lanes_run_t *run,
-                                            const lanes_port_t *port, const uint64_t *host,
-                                            uint64_t wanted, uint32_t rounds)
+static WEFT_DEVICE int lanes_stepped_waits(lanes_block_t *b, const lanes_run_t *run,
+                                           const lanes_port_t *port, const uint64_t *host,
+                                           uint64_t wanted, uint32_t rounds)
 {
     device_pause(rounds);
-    if ((rounds & LANES_STRAIGHT_LOOKS) != 0) {
+    if ((rounds & LANES_STEPPED_LOOKS) != 0) {
         return 0;
     }
     b->idle.noted = 1;
@@ -229,14 +229,14 @@ static WEFT_DEVICE int lanes_straight_waits(lanes_block_t *b, const lanes_run_t 
 }
 
 /* Waits for a header, into `head`. Returns whether it is what the step expects. */
-static WEFT_DEVICE int lanes_straight_take(lanes_block_t *b, const lanes_run_t *run,
-                                           lanes_port_t *port, uint64_t *head, uint64_t bytes)
+static WEFT_DEVICE int lanes_stepped_take(lanes_block_t *b, const lanes_run_t *run,
+                                          lanes_port_t *port, uint64_t *head, uint64_t bytes)
 {
     const uint64_t *host = lanes_word(lanes_port_header(port), WEFT_FIFO_HEADER_SEQUENCE);
     const uint64_t wanted = port->next + 1;
     uint64_t differ = 0;
     for (uint32_t round = 1; !lanes_header_load(lanes_port_flagged(port), wanted, head); round++) {
-        if (lanes_straight_waits(b, run, port, host, wanted, round)) {
+        if (lanes_stepped_waits(b, run, port, host, wanted, round)) {
             return 0;
         }
     }
@@ -248,14 +248,14 @@ static WEFT_DEVICE int lanes_straight_take(lanes_block_t *b, const lanes_run_t *
 }
 
 /* Waits for a slot. Returns whether there is one. */
-static WEFT_DEVICE int lanes_straight_room(lanes_block_t *b, const lanes_run_t *run,
-                                           lanes_port_t *port)
+static WEFT_DEVICE int lanes_stepped_room(lanes_block_t *b, const lanes_run_t *run,
+                                          lanes_port_t *port)
 {
     const uint64_t *host = lanes_word(port->fifo, WEFT_FIFO_RELEASED);
     const uint64_t wanted = port->next + 1 - port->slots;
     for (uint32_t round = 1; port->next >= port->limit; round++) {
         port->limit = device_poll64(port->released) + port->slots;
-        if (port->next >= port->limit && lanes_straight_waits(b, run, port, host, wanted, round)) {
+        if (port->next >= port->limit && lanes_stepped_waits(b, run, port, host, wanted, round)) {
             return 0;
         }
     }
@@ -266,12 +266,12 @@ static WEFT_DEVICE int lanes_straight_room(lanes_block_t *b, const lanes_run_t *
  * ----------------------------------------------------------------------------------------------- */
 
 /* A source: its payload is on its way, or, if it is short, in the block's memory. */
-static WEFT_DEVICE int lanes_straight_source(lanes_block_t *b, const lanes_run_t *run,
-                                             lanes_step_t *step, uint32_t i)
+static WEFT_DEVICE int lanes_stepped_source(lanes_block_t *b, const lanes_run_t *run,
+                                            lanes_step_t *step, uint32_t i)
 {
     lanes_port_t *port = step->from[i];
     if (port != NULL) {
-        if (!lanes_straight_take(b, run, port, b->head[i], step->bytes)) {
+        if (!lanes_stepped_take(b, run, port, b->head[i], step->bytes)) {
             return 0;
         }
         if (step->inlined == 0) {
@@ -289,8 +289,8 @@ static WEFT_DEVICE int lanes_straight_source(lanes_block_t *b, const lanes_run_t
     return 1;
 }
 
-static WEFT_DEVICE int lanes_straight_destination(lanes_block_t *b, const lanes_run_t *run,
-                                                  const lanes_step_t *step, uint32_t i)
+static WEFT_DEVICE int lanes_stepped_destination(lanes_block_t *b, const lanes_run_t *run,
+                                                 const lanes_step_t *step, uint32_t i)
 {
     lanes_port_t *port = step->to[i];
     if (port == NULL) {
@@ -300,12 +300,12 @@ static WEFT_DEVICE int lanes_straight_destination(lanes_block_t *b, const lanes_
         lanes_transit(&b->transits.pack[i], b, run, port, step->form[i], step->bytes);
         b->transits.pack[i].payload = step->sent;
     }
-    return lanes_straight_room(b, run, port);
+    return lanes_stepped_room(b, run, port);
 }
 
 /* The part of a thread in telling the peers, when all threads have done what comes before. */
-static WEFT_DEVICE void lanes_straight_tell(lanes_block_t *b, const lanes_run_t *run,
-                                            const lanes_step_t *step, uint32_t part)
+static WEFT_DEVICE void lanes_stepped_tell(lanes_block_t *b, const lanes_run_t *run,
+                                           const lanes_step_t *step, uint32_t part)
 {
     const uint32_t i = part % WEFT_MOVE_MAX;
     if (part < LANES_PARTS_TO) {
@@ -324,8 +324,8 @@ static WEFT_DEVICE void lanes_straight_tell(lanes_block_t *b, const lanes_run_t 
 }
 
 /* The payload of a step, by all threads. */
-static WEFT_DEVICE void lanes_straight_payload(lanes_block_t *b, const lanes_run_t *run,
-                                               const lanes_step_t *step)
+static WEFT_DEVICE void lanes_stepped_payload(lanes_block_t *b, const lanes_run_t *run,
+                                              const lanes_step_t *step)
 {
     const uint32_t thread = device_thread(), threads = device_threads();
     for (uint32_t i = 0; step->unpacks >> i != 0; i++) {
@@ -351,30 +351,30 @@ static WEFT_DEVICE void lanes_straight_payload(lanes_block_t *b, const lanes_run
 }
 
 /* Returns 0 if the step is not done. A warp for each part: see device_warp(). */
-static WEFT_DEVICE int lanes_straight_step(lanes_block_t *b, const lanes_run_t *run,
-                                           lanes_step_t *step)
+static WEFT_DEVICE int lanes_stepped_step(lanes_block_t *b, const lanes_run_t *run,
+                                          lanes_step_t *step)
 {
     const uint32_t first = device_lane() == 0 ? device_warp() : LANES_PARTS_ALL;
     uint32_t part;
     for (part = first; part < LANES_PARTS_ALL; part += device_warps()) {
         const uint32_t i = part % WEFT_MOVE_MAX;
-        const int good = part >= LANES_PARTS_TO   ? lanes_straight_destination(b, run, step, i)
-                         : i < step->combine.nsrc ? lanes_straight_source(b, run, step, i)
+        const int good = part >= LANES_PARTS_TO   ? lanes_stepped_destination(b, run, step, i)
+                         : i < step->combine.nsrc ? lanes_stepped_source(b, run, step, i)
                                                   : 1;
         if (!good) {
-            b->straight.irregular = 1;
+            b->stepped.irregular = 1;
         }
     }
     device_barrier();
-    if (b->straight.irregular != 0) {
+    if (b->stepped.irregular != 0) {
         return 0;
     }
-    lanes_straight_payload(b, run, step);
+    lanes_stepped_payload(b, run, step);
     if (b->transits.stopped != 0) {
         return 0;
     }
     for (part = first; part < LANES_PARTS_ALL; part += device_warps()) {
-        lanes_straight_tell(b, run, step, part);
+        lanes_stepped_tell(b, run, step, part);
     }
     device_barrier();
     return 1;
@@ -382,25 +382,25 @@ static WEFT_DEVICE int lanes_straight_step(lanes_block_t *b, const lanes_run_t *
 
 /* Runs the steps, as far as they are regular. All threads of the block call this. Returns whether the run is
  * done, alike to all. */
-static WEFT_DEVICE_CALL int lanes_straight(lanes_block_t *b, const lanes_run_t *run)
+static WEFT_DEVICE_CALL int lanes_stepped(lanes_block_t *b, const lanes_run_t *run)
 {
-    const uint32_t nsteps = (uint32_t)run->straight.nsteps;
+    const uint32_t nsteps = (uint32_t)run->stepped.nsteps;
     uint32_t done = 0;
-    lanes_straight_prepare(b, run);
+    lanes_stepped_prepare(b, run);
     device_barrier();
-    if (device_thread() == 0 && b->straight.irregular == 0) {
+    if (device_thread() == 0 && b->stepped.irregular == 0) {
         b->found = LANES_FOUND_DATA | LANES_FOUND_ROOM; /* nobody keeps what is found */
     }
-    while (b->straight.irregular == 0 && done < nsteps &&
-           lanes_straight_step(b, run, &b->straight.step[done])) {
+    while (b->stepped.irregular == 0 && done < nsteps &&
+           lanes_stepped_step(b, run, &b->stepped.step[done])) {
         done++;
     }
     if (device_thread() == 0) {
-        b->straight.done = done;
+        b->stepped.done = done;
         b->idle.moved = done;
         b->begin = b->transits.stopped != 0 ? LANES_STOPPED : b->begin;
         if (done == nsteps) {
-            DEVICE_COUNT(STRAIGHT, b);
+            DEVICE_COUNT(STEPPED, b);
         }
     }
     return done == nsteps;
@@ -417,18 +417,18 @@ static WEFT_DEVICE void lanes_resume_member(lanes_block_t *b, const lanes_run_t 
     m->operands = &b->tables.operands[m->move->operand];
     m->done = 0;
     lanes_next(run, b, m);
-    for (uint32_t s = 0; s < b->straight.done; s++) {
-        const lanes_straight_step_t *of = &run->straight.step[s];
+    for (uint32_t s = 0; s < b->stepped.done; s++) {
+        const lanes_stepped_step_t *of = &run->stepped.step[s];
         m->finished |= of->pc == pc && of->member == i ? 1 : 0;
     }
 }
 
 /* Puts the leader behind the steps that are done. In a PAR some members may be, in any order. */
-static WEFT_DEVICE_CALL void lanes_straight_resume(lanes_block_t *b, const lanes_run_t *run)
+static WEFT_DEVICE_CALL void lanes_stepped_resume(lanes_block_t *b, const lanes_run_t *run)
 {
-    const lanes_straight_step_t *next = &run->straight.step[b->straight.done];
+    const lanes_stepped_step_t *next = &run->stepped.step[b->stepped.done];
     b->at.pc = next->pc;
-    if (b->straight.done > 0 && next[-1].pc == next->pc) {
+    if (b->stepped.done > 0 && next[-1].pc == next->pc) {
         b->active.n = b->tables.code[next->pc].n;
     }
     for (uint32_t i = 0; i < b->active.n; i++) {

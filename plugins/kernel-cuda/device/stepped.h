@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The data of straight runs: the MOVEs of a program without loops, one after the other. The host writes down
- * what they are (lanes_straight.c), a block where their operands are (device_straight.h). */
-#ifndef KERNEL_CUDA_DEVICE_STRAIGHT_H
-#define KERNEL_CUDA_DEVICE_STRAIGHT_H
+ * The data of stepped runs: the MOVEs of a program without loops, one after the other. The host writes down
+ * what they are (lanes_stepped.c), a block where their operands are (device_stepped.h). */
+#ifndef KERNEL_CUDA_DEVICE_STEPPED_H
+#define KERNEL_CUDA_DEVICE_STEPPED_H
 
 #include <weft/plugin/kernel.h>
 #include <weft/plugin/plan.h>
 
-#define LANES_STEPS_MOST 24u    /* of a straight program */
+#define LANES_STEPS_MOST 24u    /* of a stepped program */
 #define LANES_OPERANDS_MOST 72u /* of all its steps together */
 
 /* An operand of a step. */
-typedef struct lanes_straight_operand {
+typedef struct lanes_stepped_operand {
     uint64_t offset; /* in the pass of channel 0, in elements from the begin of the buffer */
     uint32_t kind;   /* weft_operand_kind_t */
     uint32_t index;  /* chunk or port */
-} lanes_straight_operand_t;
+} lanes_stepped_operand_t;
 
 /* A MOVE, by itself or as a member of a PAR. */
-typedef struct lanes_straight_step {
+typedef struct lanes_stepped_step {
     uint64_t at;    /* in the pass of channel 0, the begin of its chunk in the block, in elements */
     uint32_t first; /* operand: the destinations, then the sources */
     uint32_t measure; /* chunk that gives the length */
@@ -29,13 +29,13 @@ typedef struct lanes_straight_step {
     uint8_t flags; /* of the combination */
     uint8_t pre_mask;
     uint32_t copies; /* one source, no arithmetic */
-} lanes_straight_step_t;
+} lanes_stepped_step_t;
 
-typedef struct lanes_straight {
-    uint64_t nsteps;                              /* 0: the program, or the run, is not straight */
-    lanes_straight_step_t step[LANES_STEPS_MOST]; /* behind the last one, the pc of STOP */
-    lanes_straight_operand_t operand[LANES_OPERANDS_MOST];
-} lanes_straight_t;
+typedef struct lanes_stepped {
+    uint64_t nsteps;                             /* 0: the program, or the run, is not stepped */
+    lanes_stepped_step_t step[LANES_STEPS_MOST]; /* behind the last one, the pc of STOP */
+    lanes_stepped_operand_t operand[LANES_OPERANDS_MOST];
+} lanes_stepped_t;
 
 struct lanes_port;
 
@@ -52,7 +52,7 @@ typedef struct lanes_step {
     uint32_t unpacks, packs;        /* flagged payloads that come, and go: a bit each */
 } lanes_step_t;
 
-/* What the threads of a block know of a straight run. */
+/* What the threads of a block know of a stepped run. */
 typedef struct lanes_steps {
     uint32_t irregular; /* 1: something is not as such a run expects it */
     uint32_t done;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Straight runs: short calls by plans without loops go step by step, with all threads of a block; whatever is
+ * Stepped runs: short calls by plans without loops go step by step, with all threads of a block; whatever is
  * not as they expect is the leader's, wherever the run has got to: ranks whose host runs its part, windows,
  * long calls, calls that differ, ranks that stay away. */
 #include <pthread.h>
@@ -106,11 +106,11 @@ static bool reduces(desk_t *d, uint32_t count, uint32_t round, uint32_t skew, bo
     return good && values[count] == guard;
 }
 
-/* Blocks of all ranks that went straight through in what all of them do between two of these. */
-static uint32_t straight_now(void)
+/* Blocks of all ranks that went stepped through in what all of them do between two of these. */
+static uint32_t stepped_now(void)
 {
     pthread_barrier_wait(&barrier);
-    const uint32_t now = atomic_load(&fake_cuda.straight);
+    const uint32_t now = atomic_load(&fake_cuda.stepped);
     pthread_barrier_wait(&barrier);
     return now;
 }
@@ -123,9 +123,9 @@ static int short_calls(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
     int wrong = desk_open(&d, comm, rank, n);
     (void)arg;
     for (uint32_t i = 0; i < 20 && wrong == 0; i++) {
-        const uint32_t before = straight_now();
+        const uint32_t before = stepped_now();
         NEED(reduces(&d, counts[i % 10], i, i >= 10 ? 4 : 0, false));
-        const uint32_t blocks = straight_now() - before;
+        const uint32_t blocks = stepped_now() - before;
         NEED(blocks >= n && blocks <= 2 * n && blocks % n == 0);
     }
     return wrong + desk_close(&d);
@@ -146,11 +146,11 @@ static int long_calls(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
     desk_t d;
     int wrong = desk_open(&d, comm, rank, n);
     (void)arg;
-    const uint32_t before = straight_now();
+    const uint32_t before = stepped_now();
     NEED(reduces(&d, 60000, 1, 0, false));
-    NEED(straight_now() == before);
+    NEED(stepped_now() == before);
     NEED(reduces(&d, 100, 2, 0, false));
-    NEED(straight_now() > before);
+    NEED(stepped_now() > before);
     return wrong + desk_close(&d);
 }
 

@@ -245,14 +245,10 @@ cudaError_t cudaStreamQuery(cudaStream_t handle)
     return error;
 }
 
-/* Under the lock: what a device of CUDA 13 says of the device of a stream that captures, which spoils nothing.
- * Nothing says that it tells the number of one. */
+/* Under the lock: what CUDA 13 says on a device of a stream that captures, and the capture is lost. */
 static cudaError_t stream_tells(cudaStream_t stream)
 {
-    if (stream == NULL) {
-        return cudaErrorInvalidResourceHandle;
-    }
-    return stream->capture != NULL ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
+    return stream != NULL ? fake_capture_spoil(stream->capture) : cudaErrorInvalidResourceHandle;
 }
 
 cudaError_t cudaStreamGetId(cudaStream_t handle, unsigned long long *number)

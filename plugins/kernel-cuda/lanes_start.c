@@ -280,6 +280,7 @@ static weft_status_t lanes_start_launch_retain(lanes_launch_t *launch, const wef
         }
         if (njobs > 1) {
             copies[i].run = runs[i];
+            copies[i].run.stepped.nsteps = 0; /* see lanes_fetch() */
         }
     }
     launch->runs = copies;

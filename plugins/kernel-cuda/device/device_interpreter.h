@@ -385,9 +385,14 @@ static WEFT_DEVICE void lanes_barrier_runs(const lanes_launch_t *launch, uint32_
     device_barrier();
 }
 
-static WEFT_DEVICE void lanes_fetch(lanes_run_copy_t *to, const lanes_run_copy_t *from)
+/* Several runs are in the host's memory, of which each block reads a line after the other: their steps, which are
+ * most of a run, stay there. */
+static WEFT_DEVICE void lanes_fetch(lanes_run_copy_t *to, const lanes_run_copy_t *from,
+                                    uint32_t nruns)
 {
-    const uint32_t words = sizeof to->word / sizeof to->word[0];
+    const uint32_t all = sizeof to->word / sizeof to->word[0];
+    const uint32_t words =
+        nruns == 1 ? all : (uint32_t)(offsetof(lanes_run_t, stepped.step) / sizeof to->word[0]);
     device_barrier();
     WEFT_ROLLED
     for (uint32_t i = device_thread(); i < words; i += device_threads()) {
@@ -425,7 +430,7 @@ static WEFT_DEVICE void lanes_run_launch(lanes_shared_t *shared, const lanes_lau
 {
     const lanes_run_copy_t *runs = launch->nruns == 1 ? &launch->run : launch->runs;
     for (uint32_t i = 0; i < launch->nruns; i++) {
-        lanes_fetch(&shared->copy, &runs[i]);
+        lanes_fetch(&shared->copy, &runs[i], launch->nruns);
         lanes_fetch_vectors(shared);
         if (i > 0) {
             lanes_barrier_runs(launch, block);

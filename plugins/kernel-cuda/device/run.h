@@ -6,6 +6,8 @@
 #ifndef KERNEL_CUDA_DEVICE_RUN_H
 #define KERNEL_CUDA_DEVICE_RUN_H
 
+#include <stddef.h>
+
 #include <weft/plugin/draft/lanes.h>
 #include <weft/plugin/plan.h>
 

@@ -135,6 +135,28 @@ static void messages_arrive_whole_and_in_order(void **state)
     }
 }
 
+/* A rank that came late is not named in the next run, which may wait for another. */
+static void who_has_come_is_not_waited_for(void **state)
+{
+    uint64_t send = 0, receive = 0;
+    weft_lanes_state_t found = {.blocked = 7};
+    (void)state;
+    open_pair("protocol=ll", 0);
+    for (uint64_t n = 0; n < 2; n++) {
+        set_count(n == 0 ? 8 : 100);
+        fill(n);
+        assert_int_equal(plan_start(&receiver, &receive), WEFT_OK);
+        assert_int_equal(plan_look(&receiver, receive, &found), WEFT_IN_PROGRESS);
+        assert_int_equal(found.blocked, -1);
+        plan_wait_blocked(&receiver, receive);
+        assert_int_equal(plan_start(&sender, &send), WEFT_OK);
+        assert_int_equal(plan_finish(&receiver, receive), WEFT_OK);
+        assert_int_equal(plan_finish(&sender, send), WEFT_OK);
+        expect(n, n == 0 ? 8 : 100);
+    }
+    close_pair();
+}
+
 /* Flags are whole numbers of messages: none is that of memory which is zero, or of a message long ago. */
 static void numbers_pass_every_width(void **state)
 {
@@ -364,6 +386,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         PROTOCOL(messages_arrive_whole_and_in_order),
+        PROTOCOL(who_has_come_is_not_waited_for),
         PROTOCOL(numbers_pass_every_width),
         PROTOCOL(a_header_is_taken_with_its_last_word),
         PROTOCOL(a_payload_is_taken_with_its_last_unit),

@@ -228,6 +228,15 @@ static WEFT_DEVICE int lanes_stepped_waits(lanes_block_t *b, const lanes_run_t *
     return lanes_stop_requested(b, run) != LANES_RUNNING || device_glance64(host) >= wanted;
 }
 
+/* Whoever was waited for has come: the next run may wait for another. */
+static WEFT_DEVICE void lanes_stepped_came(lanes_block_t *b)
+{
+    if (b->idle.noted != 0) {
+        b->idle.noted = 0;
+        device_note32((uint32_t *)(void *)&b->record->blocked, UINT32_MAX);
+    }
+}
+
 /* Waits for a header, into `head`. Returns whether it is what the step expects. */
 static WEFT_DEVICE int lanes_stepped_take(lanes_block_t *b, const lanes_run_t *run,
                                           lanes_port_t *port, uint64_t *head, uint64_t bytes)
@@ -401,6 +410,7 @@ static WEFT_DEVICE_CALL int lanes_stepped(lanes_block_t *b, const lanes_run_t *r
         b->begin = b->transits.stopped != 0 ? LANES_STOPPED : b->begin;
         if (done == nsteps) {
             DEVICE_COUNT(STEPPED, b);
+            lanes_stepped_came(b);
         }
     }
     return done == nsteps;

@@ -45,8 +45,11 @@ static uint32_t stepped_measure(const weft_lanes_program_t *p, const weft_lanes_
 
 static uint32_t stepped_operands(const lanes_stepped_t *stepped)
 {
+    if (stepped->nsteps == 0) {
+        return 0;
+    }
     const lanes_stepped_step_t *last = &stepped->step[stepped->nsteps - 1];
-    return stepped->nsteps == 0 ? 0 : last->first + last->ndst + last->nsrc;
+    return last->first + last->ndst + last->nsrc;
 }
 
 /* Appends a step. Returns false if it cannot be one, or there is no room for it. */

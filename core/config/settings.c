@@ -154,8 +154,7 @@ const weft_option_t weft_plan_options[] = {
      NULL, 0, WEFT_CHANNELS_MAX, 0, 0},
     {"channel_bytes", WEFT_OPT_SIZE, PLAN(channel_bytes), "0",
      "least part of a message that gets a channel; 0: 16K for collectives where devices run the "
-     "plans of all "
-     "ranks, else 64K",
+     "plans of all ranks, else 64K",
      NULL, 0, 1 << 30, 0, 0},
     {NULL, 0, 0, NULL, NULL, NULL, 0, 0, 0, 0},
 };

@@ -14,6 +14,7 @@
 
 #include "tests/cuda/fake_cuda.h"
 #include "tests/support/ranks.h"
+#include "tests/support/sums.h"
 
 enum { BYTES = 256 << 10 };
 
@@ -71,20 +72,6 @@ static int desk_close(desk_t *d)
     return wrong;
 }
 
-static int32_t value_of(uint32_t rank, uint32_t round, uint32_t i)
-{
-    return (int32_t)(rank * 1000003 + round * 101 + i);
-}
-
-static int32_t sum_of(uint32_t n, uint32_t round, uint32_t i)
-{
-    uint32_t sum = 0;
-    for (uint32_t r = 0; r < n; r++) {
-        sum += (uint32_t)value_of(r, round, i);
-    }
-    return (int32_t)sum;
-}
-
 /* An all-reduce of elements that begin `skew` bytes behind an aligned address, by the host or the device.
  * Returns whether the sums are right, and nothing behind them was touched. */
 static bool reduces(desk_t *d, uint32_t count, uint32_t round, uint32_t skew, bool by_host)
@@ -94,14 +81,14 @@ static bool reduces(desk_t *d, uint32_t count, uint32_t round, uint32_t skew, bo
     const int32_t guard = 0x5a5a5a5a;
     bool good = true;
     for (uint32_t i = 0; i < count; i++) {
-        values[i] = value_of(d->rank, round, i);
+        values[i] = sums_value(d->rank, round, i);
     }
     good = weft_mem_copy(d->comm, out + 4 * (size_t)count, &guard, 4) == WEFT_OK &&
            (by_host || weft_mem_copy(d->comm, in, values, 4 * (size_t)count) == WEFT_OK) &&
            weft_all_reduce(in, out, count, WEFT_INT32, WEFT_SUM, d->comm, NULL) == WEFT_OK &&
            weft_mem_copy(d->comm, values, out, 4 * (size_t)count + 4) == WEFT_OK;
     for (uint32_t i = 0; i < count; i++) {
-        good = good && values[i] == sum_of(d->n, round, i);
+        good = good && values[i] == sums_all(d->n, round, i);
     }
     return good && values[count] == guard;
 }

@@ -14,6 +14,7 @@
 
 #include "tests/cuda/fake_cuda.h"
 #include "tests/support/ranks.h"
+#include "tests/support/sums.h"
 #include "tests/support/values.h"
 
 enum { RANKS_MAX = 8, BYTES = 256 << 10, CHANNELS = 3 };
@@ -98,25 +99,11 @@ static int desk_close(desk_t *d)
     return wrong;
 }
 
-static int32_t value_of(uint32_t rank, uint32_t round, uint32_t i)
-{
-    return (int32_t)(rank * 1000003 + round * 101 + i);
-}
-
-static int32_t sum_of(uint32_t n, uint32_t round, uint32_t i)
-{
-    uint32_t sum = 0;
-    for (uint32_t r = 0; r < n; r++) {
-        sum += (uint32_t)value_of(r, round, i);
-    }
-    return (int32_t)sum;
-}
-
 static bool put(desk_t *d, uint8_t *to, uint32_t count, uint32_t round)
 {
     int32_t *host = (int32_t *)(void *)d->host;
     for (uint32_t i = 0; i < count; i++) {
-        host[i] = value_of(d->rank, round, i);
+        host[i] = sums_value(d->rank, round, i);
     }
     return weft_mem_copy(d->comm, to, host, count * 4) == WEFT_OK;
 }
@@ -126,7 +113,7 @@ static bool has_sum(desk_t *d, const uint8_t *from, uint32_t count, uint32_t rou
     int32_t *host = (int32_t *)(void *)d->host;
     bool same = weft_mem_copy(d->comm, host, from, count * 4) == WEFT_OK;
     for (uint32_t i = 0; i < count; i++) {
-        same = same && host[i] == sum_of(d->n, round, i);
+        same = same && host[i] == sums_all(d->n, round, i);
     }
     return same;
 }
@@ -432,7 +419,7 @@ static int take_turns(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
         uint8_t *out = place ? in : draw == 0 ? memory + BYTES : draw == 2 ? d.plain_out : d.out;
         if (draw == 0) {
             for (uint32_t i = 0; i < count; i++) {
-                ((int32_t *)(void *)in)[i] = value_of(rank, round, i);
+                ((int32_t *)(void *)in)[i] = sums_value(rank, round, i);
             }
         } else {
             NEED(put(&d, in, count, round));
@@ -441,7 +428,7 @@ static int take_turns(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
         if (draw == 0) {
             bool same = true;
             for (uint32_t i = 0; i < count; i++) {
-                same = same && ((int32_t *)(void *)out)[i] == sum_of(n, round, i);
+                same = same && ((int32_t *)(void *)out)[i] == sums_all(n, round, i);
             }
             NEED(same);
         } else {

@@ -12,6 +12,7 @@
 
 #include "tests/cuda/fake_cuda.h"
 #include "tests/support/ranks.h"
+#include "tests/support/sums.h"
 
 enum { COUNT = 5000, SLOT_BYTES = 1024, ROUNDS = 8, SLICES = ROUNDS * COUNT * 4 / SLOT_BYTES };
 
@@ -48,20 +49,6 @@ static ranks_job_t *with(ranks_job_t *job, const char *all[SETTINGS + MORE], con
     return job;
 }
 
-static int32_t value_of(uint32_t rank, uint32_t round, uint32_t i)
-{
-    return (int32_t)(rank * 1000003 + round * 101 + i);
-}
-
-static int32_t sum_of(uint32_t n, uint32_t round, uint32_t i)
-{
-    uint32_t sum = 0;
-    for (uint32_t r = 0; r < n; r++) {
-        sum += (uint32_t)value_of(r, round, i);
-    }
-    return (int32_t)sum;
-}
-
 /* Counting --------------------------------------------------------------------------------------- */
 
 /* Of *arg elements, or COUNT. */
@@ -73,11 +60,11 @@ static int sum_large(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
     for (uint32_t round = 0; round < ROUNDS; round++) {
         bool same = true;
         for (uint32_t i = 0; i < count; i++) {
-            in[i] = value_of(rank, round, i);
+            in[i] = sums_value(rank, round, i);
         }
         NEED(weft_all_reduce(in, out, count, WEFT_INT32, WEFT_SUM, comm, NULL) == WEFT_OK);
         for (uint32_t i = 0; i < count; i++) {
-            same = same && out[i] == sum_of(n, round, i);
+            same = same && out[i] == sums_all(n, round, i);
         }
         NEED(same);
     }
@@ -239,7 +226,7 @@ static int take_turn(buffers_t *b, uint32_t rank, uint32_t n, uint32_t round)
     int wrong = 0;
     bool same = true;
     for (uint32_t i = 0; i < count; i++) {
-        b->host[0][i] = value_of(rank, round, i);
+        b->host[0][i] = sums_value(rank, round, i);
     }
     NEED(!on_device || weft_mem_copy(b->comm, in, b->host[0], count * 4) == WEFT_OK);
     if (messages) {
@@ -252,7 +239,8 @@ static int take_turn(buffers_t *b, uint32_t rank, uint32_t n, uint32_t round)
     }
     NEED(!on_device || weft_mem_copy(b->comm, b->host[1], out, count * 4) == WEFT_OK);
     for (uint32_t i = 0; i < count; i++) {
-        int32_t wanted = messages ? value_of((rank + n - 1) % n, round, i) : sum_of(n, round, i);
+        int32_t wanted =
+            messages ? sums_value((rank + n - 1) % n, round, i) : sums_all(n, round, i);
         same = same && b->host[1][i] == wanted;
     }
     NEED(same);

@@ -4,10 +4,11 @@
  * network namespaces that stand for hosts. The ranks join, make all-reduces of 8 bytes, and see
  * rank K killed; or each becomes a command, which joins by itself.
  *
- * Usage: scale_job [-n RANKS] [-H HOSTS -N PREFIX [-r]] [-s STRANGERS] [-k RANK [-d MS | -b]] [-l SECONDS]
+ * Usage: scale_job [-n RANKS] [-H HOSTS -N PREFIX [-r] [-c]] [-s STRANGERS] [-k RANK [-d MS | -b]] [-l SECONDS]
  *                  [SETTING…] [-- COMMAND…]
  * -N: rank r runs in the namespace PREFIX and its host; hosts have ranks of equal number one after
- * the other, or with -r ranks are dealt to hosts in turn. -s: connections a second by strangers to the root. -d: rank K is killed this long after
+ * the other, or with -r ranks are dealt to hosts in turn. -c: ranks run only on the cores of their host, of which
+ * all hosts have equally many; where hosts outnumber cores, several have the same core. -s: connections a second by strangers to the root. -d: rank K is killed this long after
  * the processes were started, wherever it is then; -b: before it says its first word; without either,
  * after its first all-reduces. As whoever starts ranks and holds their id can, this program reports
  * the death to those that join. Prints one line of JSON; exit code 0: all is right. */
@@ -49,6 +50,7 @@ typedef struct job {
     uint32_t nranks, nhosts;
     const char *prefix;
     bool in_turn;
+    bool own_cores;
     uint32_t strangers;
     int32_t victim;
     double delay_ms; /* -1: the victim is killed after its first all-reduces */
@@ -78,6 +80,30 @@ static weft_comm_options_t options_of(const job_t *job)
                                  .settings_count = job->nsettings};
 }
 
+/* Leaves this process the cores that are those of a host. */
+static void keep_cores(const job_t *job, uint32_t host)
+{
+    cpu_set_t all, own;
+    CPU_ZERO(&own);
+    if (sched_getaffinity(0, sizeof all, &all) != 0) {
+        return;
+    }
+    uint32_t count = (uint32_t)CPU_COUNT(&all), first = host * count / job->nhosts;
+    uint32_t last = (host + 1) * count / job->nhosts;
+    for (uint32_t core = 0, seen = 0; core < CPU_SETSIZE; core++) {
+        if (CPU_ISSET(core, &all)) {
+            if (seen == first || (seen > first && seen < last)) {
+                CPU_SET(core, &own);
+            }
+            seen++;
+        }
+    }
+    if (sched_setaffinity(0, sizeof own, &own) != 0) {
+        fprintf(stderr, "cannot keep to the cores of host %u: %s\n", host, strerror(errno));
+        _exit(1);
+    }
+}
+
 static void enter_host(const job_t *job, uint32_t rank)
 {
     char path[256];
@@ -85,8 +111,11 @@ static void enter_host(const job_t *job, uint32_t rank)
         return;
     }
     uint32_t each = (job->nranks + job->nhosts - 1) / job->nhosts;
-    snprintf(path, sizeof path, "/run/netns/%s%u", job->prefix,
-             job->in_turn ? rank % job->nhosts : rank / each);
+    uint32_t host = job->in_turn ? rank % job->nhosts : rank / each;
+    if (job->own_cores) {
+        keep_cores(job, host);
+    }
+    snprintf(path, sizeof path, "/run/netns/%s%u", job->prefix, host);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || setns(fd, CLONE_NEWNET) != 0) {
         fprintf(stderr, "cannot enter %s: %s\n", path, strerror(errno));
@@ -267,7 +296,7 @@ static uint32_t report(const job_t *job, double begun, double ended, double kill
 static void parse(job_t *job, int argc, char **argv)
 {
     int option;
-    while ((option = getopt(argc, argv, "+n:H:N:rs:k:d:bl:")) != -1) {
+    while ((option = getopt(argc, argv, "+n:H:N:rcs:k:d:bl:")) != -1) {
         switch (option) {
         case 'n':
             job->nranks = (uint32_t)atoi(optarg);
@@ -280,6 +309,9 @@ static void parse(job_t *job, int argc, char **argv)
             break;
         case 'r':
             job->in_turn = true;
+            break;
+        case 'c':
+            job->own_cores = true;
             break;
         case 's':
             job->strangers = (uint32_t)atoi(optarg);

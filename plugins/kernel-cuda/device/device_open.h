@@ -66,6 +66,7 @@ static WEFT_DEVICE_CALL void lanes_begin(lanes_block_t *b, const lanes_run_t *ru
     b->inlined = WEFT_FIFO_INLINE;
     b->transits.stopped = 0;
     b->stepped.irregular = 0;
+    b->stepped.failed = 0;
     b->stepped.done = 0;
     b->idle.ticks = 0;
     b->idle.rounds = 0;

@@ -371,11 +371,11 @@ static WEFT_DEVICE int lanes_stepped_step(lanes_block_t *b, const lanes_run_t *r
                          : i < step->combine.nsrc ? lanes_stepped_source(b, run, step, i)
                                                   : 1;
         if (!good) {
-            b->stepped.irregular = 1;
+            b->stepped.failed = 1;
         }
     }
     device_barrier();
-    if (b->stepped.irregular != 0) {
+    if (b->stepped.failed != 0) {
         return 0;
     }
     lanes_stepped_payload(b, run, step);
@@ -400,9 +400,10 @@ static WEFT_DEVICE_CALL int lanes_stepped(lanes_block_t *b, const lanes_run_t *r
     if (device_thread() == 0 && b->stepped.irregular == 0) {
         b->found = LANES_FOUND_DATA | LANES_FOUND_ROOM; /* nobody keeps what is found */
     }
-    while (b->stepped.irregular == 0 && done < nsteps &&
-           lanes_stepped_step(b, run, &b->stepped.step[done])) {
-        done++;
+    if (b->stepped.irregular == 0) {
+        while (done < nsteps && lanes_stepped_step(b, run, &b->stepped.step[done])) {
+            done++;
+        }
     }
     if (device_thread() == 0) {
         b->stepped.done = done;

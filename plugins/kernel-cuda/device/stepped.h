@@ -54,8 +54,11 @@ typedef struct lanes_step {
 
 /* What the threads of a block know of a stepped run. */
 typedef struct lanes_steps {
-    uint32_t irregular; /* 1: something is not as such a run expects it */
+    /* 1: something is not as such a run expects it, before the first step, or in a step. The second is
+     * read only between two barriers of a step, or threads could part. */
+    uint32_t irregular, failed;
     uint32_t done;
+    uint32_t reserved;
     lanes_step_t step[LANES_STEPS_MOST];
 } lanes_steps_t;
 

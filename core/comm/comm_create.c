@@ -89,7 +89,8 @@ static weft_status_t create_comm(const weft_comm_setup_t *setup, bool first,
     }
     /* All ranks of the family may be busy at once, whichever communicators they are in. */
     weft_programs_init(&state->programs, family->settings.exec.program_memory);
-    weft_waiter_init(&state->waiter, &family->settings.exec, family->ranks_here);
+    weft_waiter_init(&state->waiter, &family->settings.exec, family->here.sharers,
+                     family->here.cpus);
     status = create_links(state, first);
     if (status != WEFT_OK) {
         weft_comm_free(state);

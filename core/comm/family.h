@@ -103,6 +103,13 @@ typedef struct weft_family_survival {
     weft_flight_t flight; /* has a lock of its own */
 } weft_family_survival_t;
 
+/* The ranks of this machine, with this one. */
+typedef struct weft_family_here {
+    uint32_t ranks;
+    uint32_t sharers; /* of them, those bound to the CPUs that this one is bound to; and … */
+    uint32_t cpus;    /* … how many of these it may use at once */
+} weft_family_here_t;
+
 typedef struct weft_family {
     _Atomic uint32_t references;
     uint32_t nranks, rank;
@@ -122,9 +129,9 @@ typedef struct weft_family {
     uint32_t slots;
     uint64_t slot_bytes;
     uint64_t small_bytes; /* of slots for small payloads; 0: some rank's device uses the slots */
-    double cores;         /* that the ranks of a host may use, the least of all hosts */
+    double cores;         /* that the ranks of a host may use: see core/topo/job.h */
     uint32_t channels;    /* most that share a collective */
-    uint32_t ranks_here;  /* on this host */
+    weft_family_here_t here;
     weft_os_mutex_t lock; /* guards the rest; the health channel delivers its events under it */
     weft_family_member_t *members;
     weft_family_survival_t survival;

@@ -151,11 +151,11 @@ static void family_figures_add_peers(const weft_family_t *family, const weft_fig
     }
 }
 
-/* Cores that ranks of this host have together. Those of devices are as many as their blocks. */
+/* Cores that the ranks of a host have together. Those of devices are as many as their blocks. */
 static double family_figures_cores(const weft_family_t *family)
 {
     double told = family->settings.figures.cores;
-    return told > 0 ? told : family->kernel.lanes != NULL ? family->nranks : weft_os_cpus();
+    return told > 0 ? told : family->kernel.lanes != NULL ? family->nranks : family->job.cores;
 }
 
 /* Collects this rank's figures over the transports that it uses. */

@@ -13,6 +13,7 @@
 #include "core/boot/exchange.h"
 #include "core/comm/family_hosts.h"
 #include "core/os/os_numa.h"
+#include "core/plan/hash.h"
 #include "core/plan/topo_view.h"
 #include "core/topo/job_orders.h"
 
@@ -32,6 +33,18 @@ static uint64_t family_job_space(void)
     return space;
 }
 
+/* Tells apart the sets of CPUs that ranks are bound to. */
+static uint32_t family_job_bound(void)
+{
+    weft_os_cpu_set_t set;
+    uint64_t hash = WEFT_HASH_START;
+    weft_os_thread_cpus(&set);
+    for (uint32_t i = 0; i < WEFT_OS_CPU_SET_MAX / 64; i++) {
+        hash = weft_hash_add(hash, set.word[i]);
+    }
+    return (uint32_t)(hash >> 32);
+}
+
 static weft_status_t family_job_look(const weft_family_t *family, family_own_t *own)
 {
     const char *path = family->settings.core.topology;
@@ -39,7 +52,9 @@ static weft_status_t family_job_look(const weft_family_t *family, family_own_t *
     own->rank =
         (weft_job_rank_t){.space = family_job_space(),
                           .node = numa.node == WEFT_OS_NODE_NONE ? WEFT_JOB_NONE : numa.node,
-                          .gpu = weft_family_gpu(family)};
+                          .gpu = weft_family_gpu(family),
+                          .cpus = weft_os_cpus(),
+                          .bound = family_job_bound()};
     if (path == NULL || path[0] == '\0') {
         return WEFT_OK;
     }
@@ -119,6 +134,19 @@ static weft_status_t family_job_make_orders(weft_family_t *family)
     return status;
 }
 
+/* Who runs on the same cores as this rank. */
+static void family_job_count_sharers(weft_family_t *family)
+{
+    const weft_boot_peer_t *peers = weft_boot_peers(family->boot);
+    const weft_job_rank_t *ranks = family->job.ranks, *self = &ranks[family->rank];
+    family->here.cpus = self->cpus;
+    family->here.sharers = 0;
+    for (uint32_t rank = 0; rank < family->nranks; rank++) {
+        family->here.sharers += peers[rank].host == peers[family->rank].host &&
+                                ranks[rank].bound == self->bound && ranks[rank].cpus == self->cpus;
+    }
+}
+
 weft_status_t weft_family_agree_on_job(weft_family_t *family)
 {
     family_own_t own = {.site = NULL};
@@ -127,6 +155,7 @@ weft_status_t weft_family_agree_on_job(weft_family_t *family)
         status = family_job_gather(family, &own);
     }
     if (status == WEFT_OK) {
+        family_job_count_sharers(family);
         status = family_job_compare_sites(family);
     }
     if (status == WEFT_OK) {

@@ -163,7 +163,8 @@ static weft_status_t family_join_and_load(weft_family_t *family, const weft_uniq
 
 static weft_status_t family_agree(weft_family_t *family)
 {
-    family->ranks_here = family_count_here(family);
+    family->here = (weft_family_here_t){
+        .ranks = family_count_here(family), .sharers = 1, .cpus = weft_os_cpus()};
     if (family->nranks == 1) {
         return WEFT_OK;
     }

@@ -113,7 +113,6 @@ static void progress_place(runner_t *runner)
     runner->spare = weft_os_cpus() >= 2 * runner->ranks;
     runner->cpu = UINT32_MAX;
     weft_os_thread_take_turns(TURN_NS);
-    weft_error_clear(weft_error_record()); /* a question to the system that has no answer here */
 }
 
 /* Where every core has a rank that may compute, each rank's messages cost time of its own core.
@@ -199,7 +198,7 @@ weft_status_t weft_progress_attach(weft_comm_state_t *state)
         status = weft_fail(WEFT_ERR_RESOURCE, 0,
                            "more than %u communicators with asynchronous calls", MEMBERS);
     } else if (progress.runner == NULL) {
-        status = progress_start_runner(state->self.family->ranks_here);
+        status = progress_start_runner(state->self.family->here.ranks);
     }
     if (status == WEFT_OK) {
         progress.member[progress.members++] = state;

@@ -18,11 +18,10 @@
 /* A pause instruction takes about 40 ns on current x86. */
 #define PAUSES_PER_SECOND 25e6
 
-void weft_waiter_init(weft_waiter_t *waiter, const weft_exec_settings_t *settings,
-                      uint32_t ranks_on_host)
+void weft_waiter_init(weft_waiter_t *waiter, const weft_exec_settings_t *settings, uint32_t ranks,
+                      uint32_t cores)
 {
-    uint32_t cpus = weft_os_cpus();
-    bool oversubscribed = ranks_on_host > cpus;
+    bool oversubscribed = ranks > cores;
     double spin = settings->spin;
     *waiter = (weft_waiter_t){.mode = (weft_wait_mode_t)settings->wait,
                               .spin_ns = (uint64_t)(spin * 1e9),
@@ -37,8 +36,8 @@ void weft_waiter_init(weft_waiter_t *waiter, const weft_exec_settings_t *setting
         waiter->yields = waiter->mode == WEFT_WAIT_SLEEP ? 20 : UINT32_MAX;
     }
     waiter->spins = (uint32_t)(spin * PAUSES_PER_SECOND);
-    weft_log(WEFT_LOG_INFO, "wait", "%u ranks on %u cores: spin %u steps, then %s", ranks_on_host,
-             cpus, waiter->spins,
+    weft_log(WEFT_LOG_INFO, "wait", "%u ranks on %u cores: spin %u steps, then %s", ranks, cores,
+             waiter->spins,
              waiter->mode == WEFT_WAIT_SPIN    ? "go on spinning"
              : waiter->mode == WEFT_WAIT_YIELD ? "yield"
                                                : "yield, then sleep");

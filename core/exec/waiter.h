@@ -24,13 +24,13 @@ typedef struct weft_waiter {
     uint32_t naps;       /* of them, naps, and sleeps that are as short */
     uint64_t spin_ns;    /* the time that they may take; WEFT_NEVER: any */
     uint64_t began;      /* the spinning, at this time */
-    bool oversubscribed; /* more ranks than cores here */
+    bool oversubscribed; /* more ranks than cores that they may use */
 } weft_waiter_t;
 
-/* Decides from the setting, the cores this process may use, and the ranks of this host. Logs the
- * decision. */
-void weft_waiter_init(weft_waiter_t *waiter, const weft_exec_settings_t *settings,
-                      uint32_t ranks_on_host);
+/* Decides from the setting, the cores that this process may use, and the ranks that may use the
+ * same ones, with itself. Logs the decision. */
+void weft_waiter_init(weft_waiter_t *waiter, const weft_exec_settings_t *settings, uint32_t ranks,
+                      uint32_t cores);
 
 /* Starts over, because something moved. */
 static inline void weft_waiter_reset(weft_waiter_t *waiter)

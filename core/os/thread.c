@@ -229,13 +229,15 @@ uint32_t weft_os_fork_generation(void)
     return atomic_load_explicit(&weft_os_forks, memory_order_relaxed);
 }
 
-/* CPUs that the cgroup's quota pays for, 0 if there is no quota. Version 2, then version 1. */
+/* CPUs that the cgroup's quota pays for, 0 if there is no quota. Version 2, then version 1. A system that does not say
+ * leaves no error. */
 static uint32_t thread_quota_cpus(void)
 {
     char *text = NULL;
     size_t bytes;
     int error;
     long long quota = -1, period = 0;
+    const weft_error_t kept = *weft_error_record();
     if (weft_os_read_file("/sys/fs/cgroup/cpu.max", 4096, &text, &bytes, &error) == WEFT_OK) {
         if (sscanf(text, "%lld %lld", &quota, &period) != 2) {
             quota = -1;
@@ -247,6 +249,7 @@ static uint32_t thread_quota_cpus(void)
         period = 100000;
         weft_os_free(text);
     }
+    *weft_error_record() = kept;
     if (quota <= 0 || period <= 0) {
         return 0;
     }

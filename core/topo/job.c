@@ -19,6 +19,11 @@ static uint64_t job_space(const weft_job_t *job, uint32_t rank)
     return job->ranks[rank].space;
 }
 
+static uint64_t job_bound(const weft_job_t *job, uint32_t rank)
+{
+    return (uint64_t)job->ranks[rank].cpus << 32 | job->ranks[rank].bound;
+}
+
 /* GPUs that reach each other past PCIe are an island; other ranks are on that of their NUMA node. */
 static uint64_t job_island(const weft_job_t *job, uint32_t rank)
 {
@@ -87,11 +92,51 @@ static weft_status_t job_find_hosts(weft_job_t *job, const uint32_t *machine, ui
     return WEFT_OK;
 }
 
+/* The shares of a host's ranks in cores: that of the host where they are least, times the most ranks of a host. */
+static double job_sum_shares(const weft_job_t *job, const uint32_t *set, const uint32_t *sharers,
+                             double *cores, uint32_t *ranks)
+{
+    double least = 0;
+    uint32_t most = 0;
+    for (uint32_t rank = 0; rank < job->nranks; rank++) {
+        cores[job->host[rank]] += (double)job->ranks[rank].cpus / sharers[set[rank]];
+        ranks[job->host[rank]]++;
+    }
+    for (uint32_t host = 0; host < job->nhosts; host++) {
+        double share = cores[host] / ranks[host];
+        least = host == 0 || share < least ? share : least;
+        most = ranks[host] > most ? ranks[host] : most;
+    }
+    return least * most;
+}
+
+static weft_status_t job_find_cores(weft_job_t *job, const uint32_t *machine, uint32_t nmachines)
+{
+    const size_t n = job->nranks, nhosts = job->nhosts;
+    double *cores = weft_os_alloc(nhosts * sizeof *cores, 0);
+    uint32_t *set = weft_os_alloc((2 * n + nhosts) * sizeof *set, 0), nsets = 0;
+    weft_status_t status =
+        cores != NULL && set != NULL
+            ? job_part(job, machine, nmachines, job_bound, set, &nsets)
+            : weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory for a job of %u ranks", job->nranks);
+    if (status == WEFT_OK) {
+        uint32_t *sharers = set + n;
+        for (size_t rank = 0; rank < n; rank++) {
+            sharers[set[rank]]++;
+        }
+        job->cores = job_sum_shares(job, set, sharers, cores, sharers + n);
+    }
+    weft_os_free(set);
+    weft_os_free(cores);
+    return status;
+}
+
 weft_status_t weft_job_init(weft_job_t *job, weft_job_rank_t *ranks, const uint32_t *machine,
                             uint32_t nranks, uint32_t nmachines)
 {
     *job = (weft_job_t){.nranks = nranks, .ranks = ranks};
     weft_status_t status = job_find_hosts(job, machine, nmachines);
+    status = status == WEFT_OK ? job_find_cores(job, machine, nmachines) : status;
     if (status != WEFT_OK) {
         return status;
     }

@@ -20,6 +20,8 @@ typedef struct weft_job_rank {
     uint64_t space; /* network namespace: only in one of them do ranks share memory */
     uint32_t node;  /* NUMA node on which it runs; WEFT_JOB_NONE: on several */
     uint32_t gpu;   /* its PCI address, weft_job_address(); WEFT_JOB_NONE: none */
+    uint32_t cpus;  /* that it may use at once, at least 1 */
+    uint32_t bound; /* hash of the CPUs that it is bound to */
 } weft_job_rank_t;
 
 /* What the first rank of a host tells all others of it; of other ranks it is 0. */
@@ -32,6 +34,11 @@ typedef struct weft_job_word {
 
 typedef struct weft_job {
     uint32_t nranks, nhosts, nkinds;
+    /* Cores that the ranks of a host have together: as many as those of the host with most ranks
+     * would have if they had no more each than those of any host. A rank shares the CPUs that it is
+     * bound to with the ranks of its machine that are bound to the same ones; sets that overlap in
+     * part count as if they did not. */
+    double cores;
     weft_job_rank_t *ranks;
     uint32_t *host;          /* by rank: in order of first appearance */
     uint32_t *first;         /* by host: its first rank, whose word on the kind holds */

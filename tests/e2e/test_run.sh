@@ -109,6 +109,10 @@ gone
 if [ "$(nproc)" -ge 2 ] && command -v taskset >/dev/null; then
     expect 0 "${run[@]}" -n 2 --bind-to core sh -c 'taskset -cp $$'
     [ "$(sed 's/.*: //' out | sort -u | wc -l)" -eq 2 ] || die "two ranks on one core"
+    # So none has to sleep soon because others may need its core.
+    expect 0 "${run[@]}" -n 2 --bind-to core "${quick[@]}" --set core.log=info
+    [ "$(cat out err | grep -cE 'info wait: 1 ranks on [1-9][0-9]* cores: spin 5000 steps')" -eq 2 ] ||
+        die "ranks with cores of their own do not spin"
 fi
 expect 127 "${run[@]}" -n 5000 --bind-to core true
 says err 'cores may be used here, which is too few'

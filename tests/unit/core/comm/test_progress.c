@@ -31,7 +31,7 @@ static weft_comm_state_t *make_kept(weft_family_t *family)
  * in each life. */
 static void the_thread_ends_wherever_it_is(void **unused)
 {
-    weft_family_t family = {.ranks_here = 1};
+    weft_family_t family = {.here = {.ranks = 1}};
     weft_comm_state_t *state = make_kept(&family);
     (void)unused;
     alarm(PATIENCE_S);

@@ -12,8 +12,6 @@
 #include "core/exec/waiter.h"
 #include "core/os/os.h"
 
-#define MANY_RANKS 100000u
-
 /* In place of the sleeps themselves: how long they would last. */
 static uint64_t slept_on_port, slept_on_links;
 
@@ -56,8 +54,8 @@ static void ranks_that_outnumber_cores_sleep_soon(void **state)
     weft_exec_settings_t settings = {.spin = 1e-6};
     weft_waiter_t waiter, alone;
     (void)state;
-    weft_waiter_init(&waiter, &settings, MANY_RANKS);
-    weft_waiter_init(&alone, &settings, 1);
+    weft_waiter_init(&waiter, &settings, 8, 2);
+    weft_waiter_init(&alone, &settings, 1, 2);
     assert_true(waiter.oversubscribed);
     assert_false(alone.oversubscribed);
     assert_true(steps_before_sleep(&waiter, 100000) < 1000);
@@ -70,7 +68,7 @@ static void naps_grow_to_a_millisecond(void **state)
     weft_waiter_t waiter;
     uint32_t naps = 0;
     (void)state;
-    weft_waiter_init(&waiter, &settings, MANY_RANKS);
+    weft_waiter_init(&waiter, &settings, 8, 2);
     (void)steps_before_sleep(&waiter, 100000);
     for (uint64_t began = weft_os_clock_ns(); weft_os_clock_ns() - began < 200 * WEFT_NS_PER_MS;) {
         weft_waiter_nap(&waiter);
@@ -90,10 +88,10 @@ static void a_rank_that_is_to_spin_never_sleeps(void **state)
     weft_exec_settings_t settings = {.wait = WEFT_WAIT_SPIN, .spin = 1e-6};
     weft_waiter_t waiter;
     (void)state;
-    weft_waiter_init(&waiter, &settings, MANY_RANKS);
+    weft_waiter_init(&waiter, &settings, 8, 2);
     assert_int_equal(steps_before_sleep(&waiter, 10000), 10000);
     settings.wait = WEFT_WAIT_YIELD;
-    weft_waiter_init(&waiter, &settings, MANY_RANKS);
+    weft_waiter_init(&waiter, &settings, 8, 2);
     assert_int_equal(steps_before_sleep(&waiter, 10000), 10000);
 }
 
@@ -115,15 +113,15 @@ static void slow_steps_spin_no_longer_than_fast_ones(void **state)
     weft_exec_settings_t settings = {.spin = 1e-6};
     weft_waiter_t waiter, alone;
     (void)state;
-    weft_waiter_init(&waiter, &settings, MANY_RANKS);
+    weft_waiter_init(&waiter, &settings, 8, 2);
     assert_int_equal(slow_steps_that_spin(&waiter), 2);
     assert_int_equal(slow_steps_that_spin(&waiter), 2); /* each wait has its own time */
     settings = (weft_exec_settings_t){.wait = WEFT_WAIT_SLEEP, .spin = 1e-3};
-    weft_waiter_init(&waiter, &settings, 1);
+    weft_waiter_init(&waiter, &settings, 1, 2);
     assert_in_range(slow_steps_that_spin(&waiter), 2, 22);
     /* With a core for each rank nobody is kept from anything. */
     settings = (weft_exec_settings_t){.spin = 1e-6};
-    weft_waiter_init(&alone, &settings, 1);
+    weft_waiter_init(&alone, &settings, 1, 2);
     assert_int_equal(alone.spin_ns, WEFT_NEVER);
 }
 
@@ -146,7 +144,7 @@ static void a_sleep_beside_another_transport_is_as_short_as_a_nap(void **state)
     weft_port_t port = {.kind = WEFT_PORT_MAPPED}, other = {.kind = WEFT_PORT_MESSAGE};
     weft_waiter_t waiter;
     (void)state;
-    weft_waiter_init(&waiter, &settings, 1);
+    weft_waiter_init(&waiter, &settings, 1, 2);
     sleep_some(&waiter, &both, &port, 1);
     assert_in_range(slept_on_port, 1, WEFT_NS_PER_MS / 10);
     sleep_some(&waiter, &both, &port, 100);

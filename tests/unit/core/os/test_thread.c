@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "core/base/error.h"
 #include "core/os/os.h"
 
 typedef struct counter {
@@ -90,7 +91,15 @@ static void a_deadline_of_zero_is_never(void **state)
     assert_true(weft_os_deadline(0) == WEFT_NEVER);
     assert_true(weft_os_deadline(-1) == WEFT_NEVER);
     assert_true(weft_os_deadline(1) > weft_os_clock_ns());
+}
+
+/* A system without control groups has nothing to say of a quota. */
+static void asking_for_cpus_leaves_no_error(void **state)
+{
+    (void)state;
+    weft_error_clear(weft_error_record());
     assert_true(weft_os_cpus() >= 1);
+    assert_int_equal(weft_error_record()->status, WEFT_OK);
 }
 
 int main(void)
@@ -101,6 +110,7 @@ int main(void)
         cmocka_unit_test(a_futex_wait_ends_at_its_timeout),
         cmocka_unit_test(a_fork_changes_the_generation_of_the_child_only),
         cmocka_unit_test(a_deadline_of_zero_is_never),
+        cmocka_unit_test(asking_for_cpus_leaves_no_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,6 +52,54 @@ static void namespaces_of_a_machine_are_hosts(void **state)
     weft_job_fini(&job);
 }
 
+/* Of ranks that are told by machine, namespace, CPUs and what they are bound to. */
+static double cores_of(const uint32_t (*ranks)[4], uint32_t n)
+{
+    weft_job_rank_t *told = weft_os_alloc(n * sizeof *told, 0);
+    uint32_t machine[64], nmachines = 0;
+    weft_job_t job;
+    for (uint32_t i = 0; i < n; i++) {
+        machine[i] = ranks[i][0];
+        nmachines = machine[i] + 1 > nmachines ? machine[i] + 1 : nmachines;
+        told[i] = (weft_job_rank_t){.space = ranks[i][1],
+                                    .node = WEFT_JOB_NONE,
+                                    .gpu = WEFT_JOB_NONE,
+                                    .cpus = ranks[i][2],
+                                    .bound = ranks[i][3]};
+    }
+    assert_int_equal(weft_job_init(&job, told, machine, n, nmachines), WEFT_OK);
+    double cores = job.cores;
+    weft_job_fini(&job);
+    return cores;
+}
+
+static void ranks_share_the_cores_that_they_are_bound_to(void **state)
+{
+    (void)state;
+    assert_float_equal(cores_of((uint32_t[][4]){{0, 0, 2, 7}, {0, 0, 2, 7}, {0, 0, 2, 7}}, 3), 2,
+                       1e-9);
+    assert_float_equal(cores_of((uint32_t[][4]){{0, 0, 1, 1}, {0, 0, 1, 2}, {0, 0, 1, 3}}, 3), 3,
+                       1e-9);
+    assert_float_equal(
+        cores_of((uint32_t[][4]){{0, 0, 1, 1}, {0, 0, 1, 1}, {0, 0, 1, 2}, {0, 0, 1, 2}}, 4), 2,
+        1e-9);
+    /* Namespaces of a machine share its cores, unless each has its own. */
+    assert_float_equal(
+        cores_of((uint32_t[][4]){{0, 1, 2, 7}, {0, 1, 2, 7}, {0, 2, 2, 7}, {0, 2, 2, 7}}, 4), 1,
+        1e-9);
+    assert_float_equal(
+        cores_of((uint32_t[][4]){{0, 1, 1, 1}, {0, 1, 1, 1}, {0, 2, 1, 2}, {0, 2, 1, 2}}, 4), 1,
+        1e-9);
+    /* The two ranks of the second machine have half a core each; four of them would have two. The same number
+     * stands for other CPUs there. */
+    assert_float_equal(
+        cores_of(
+            (uint32_t[][4]){
+                {0, 0, 8, 7}, {0, 0, 8, 7}, {0, 0, 8, 7}, {0, 0, 8, 7}, {1, 0, 1, 7}, {1, 0, 1, 7}},
+            6),
+        2, 1e-9);
+}
+
 static void levels_are_hosts_and_the_nodes_of_their_ranks(void **state)
 {
     (void)state;
@@ -96,6 +144,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(namespaces_of_a_machine_are_hosts),
+        cmocka_unit_test(ranks_share_the_cores_that_they_are_bound_to),
         cmocka_unit_test(levels_are_hosts_and_the_nodes_of_their_ranks),
         cmocka_unit_test(levels_of_the_site_come_first),
     };

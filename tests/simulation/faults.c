@@ -22,8 +22,8 @@ static fault_t pool[FAULTS_MOST];
 
 const char *run_kind_name(run_kind_t kind)
 {
-    static const char *const names[RUN_KINDS] = {"calm",    "revoked", "deaths", "replaced",
-                                                 "network", "scarce",  "resets", "storm"};
+    static const char *const names[RUN_KINDS] = {
+        "calm", "revoked", "deaths", "replaced", "network", "scarce", "resets", "storm", "regrown"};
     return names[kind];
 }
 
@@ -59,7 +59,8 @@ static void fault_ends(faults_t *faults)
 /* Newcomers may be struck, too. */
 static void fault_redraw(fault_t *f)
 {
-    if (f->faults->kind == RUN_REPLACED || f->faults->kind == RUN_STORM) {
+    run_kind_t kind = f->faults->kind;
+    if (kind == RUN_REPLACED || kind == RUN_STORM || kind == RUN_REGROWN) {
         f->victim = (uint32_t)machine_below(f->faults->members);
     }
 }
@@ -84,6 +85,7 @@ static void fault_go_on(void *arg)
 static void fault_stop(void *arg)
 {
     fault_t *f = arg;
+    fault_redraw(f);
     if (f->faults->process[f->victim]->dead) {
         return;
     }
@@ -107,14 +109,34 @@ static void fault_pause(void *arg)
 
 /* The network --------------------------------------------------------------------------------------- */
 
+static bool is_host_of(const fault_t *f, uint32_t host)
+{
+    return host == f->victim || f->other == SIM_HOSTS || host == f->other;
+}
+
+static void rank_is_cut(faults_t *faults, uint32_t rank)
+{
+    guilt_begin(faults, rank);
+    faults->guilt[rank].cut = true;
+}
+
+/* The ranks that are there, and those that are started on these hosts until the cut has ended. */
 static void hosts_are_guilty(fault_t *f)
 {
-    for (uint32_t r = 0; r < f->faults->nranks; r++) {
-        uint32_t host = f->faults->process[r]->host;
-        if (host == f->victim || f->other == SIM_HOSTS || host == f->other) {
-            guilt_begin(f->faults, r);
-            f->faults->guilt[r].cut = true;
+    for (uint32_t r = 0; r < f->faults->members; r++) {
+        if (is_host_of(f, f->faults->process[r]->host)) {
+            rank_is_cut(f->faults, r);
         }
+    }
+    for (uint32_t h = 0; h < f->faults->nhosts; h++) {
+        f->faults->cuts[h] += is_host_of(f, h);
+    }
+}
+
+void faults_started(faults_t *faults, uint32_t rank)
+{
+    if (faults->cuts[faults->process[rank]->host] > 0) {
+        rank_is_cut(faults, rank);
     }
 }
 
@@ -133,6 +155,9 @@ static void fault_mend(void *arg)
 {
     fault_t *f = arg;
     hosts_cut(f, false);
+    for (uint32_t h = 0; h < f->faults->nhosts; h++) {
+        f->faults->cuts[h] -= is_host_of(f, h);
+    }
     fault_ends(f->faults);
 }
 
@@ -233,9 +258,19 @@ static void fault_starve(void *arg)
 
 /* The plan ------------------------------------------------------------------------------------------ */
 
+static void faults_of_hosts(const faults_t *faults, fault_t *f, void (*happens)(void *),
+                            uint64_t at)
+{
+    bool of_hosts = happens == fault_cut || happens == fault_one_way;
+    f->victim = of_hosts ? (uint32_t)machine_below(faults->nhosts) : f->victim;
+    machine_at(at, happens, f);
+}
+
 static void faults_draw(faults_t *faults, fault_t *f, uint64_t at)
 {
     static void (*const network[])(void *) = {fault_cut, fault_cut, fault_one_way, fault_reset,
+                                              fault_stop};
+    static void (*const regrown[])(void *) = {fault_cut, fault_one_way, fault_kill, fault_kill,
                                               fault_stop};
     static void (*const storm[])(void *) = {fault_kill,      fault_reset, fault_reset,
                                             fault_reset_all, fault_pause, fault_reset_all};
@@ -250,13 +285,13 @@ static void faults_draw(faults_t *faults, fault_t *f, uint64_t at)
         machine_at(at, fault_starve, f);
     } else if (faults->kind == RUN_RESETS) {
         machine_at(at, machine_below(2) == 0 ? fault_reset : fault_reset_all, f);
+    } else if (faults->kind == RUN_REGROWN) {
+        f->lasts = machine_between(machine_below(4) == 0 ? SIM_MS : 4 * SIM_S, 12 * SIM_S);
+        faults_of_hosts(faults, f, regrown[machine_below(sizeof regrown / sizeof *regrown)], at);
     } else if (faults->kind == RUN_STORM) {
         machine_at(at, storm[machine_below(sizeof storm / sizeof *storm)], f);
     } else {
-        void (*happens)(void *) = network[machine_below(sizeof network / sizeof *network)];
-        bool of_hosts = happens == fault_cut || happens == fault_one_way;
-        f->victim = of_hosts ? (uint32_t)machine_below(faults->nhosts) : f->victim;
-        machine_at(at, happens, f);
+        faults_of_hosts(faults, f, network[machine_below(sizeof network / sizeof *network)], at);
     }
 }
 
@@ -271,12 +306,16 @@ void faults_plan(faults_t *faults, uint64_t within)
         faults->guilt[r].since = SIM_NEVER;
     }
     /* As many in the first milliseconds, when the ranks join, as later. */
-    uint64_t at = 0;
+    uint64_t at = 0, first = 100 * SIM_US;
+    if (faults->kind == RUN_REGROWN) {
+        first = 40 * SIM_MS; /* joins that fail end the run */
+        within = 400 * SIM_MS;
+    }
     for (uint32_t i = 0; i < faults->count; i++) {
         /* Faults that follow each other closely meet what the one before set going. */
         bool follows = many && i > 0 && machine_below(2) == 0;
         at = follows ? at + machine_between(SIM_US, 5 * SIM_MS)
-                     : machine.now + machine_between(100 * SIM_US, within);
+                     : machine.now + machine_between(first, within);
         faults_draw(faults, &pool[i], at);
     }
 }

@@ -17,6 +17,7 @@ typedef enum {
     RUN_SCARCE,
     RUN_RESETS,
     RUN_STORM,
+    RUN_REGROWN,
     RUN_KINDS
 } run_kind_t;
 
@@ -32,11 +33,14 @@ typedef struct faults {
     uint32_t members; /* ranks, and newcomers */
     process_t *process[PLAYERS];
     guilt_t guilt[PLAYERS];
-    uint64_t last; /* when the last fault has ended: from then on all is well */
+    uint32_t cuts[SIM_HOSTS]; /* that are now, of each host */
+    uint64_t last;            /* when the last fault has ended: from then on all is well */
     char said[400];
 } faults_t;
 
 const char *run_kind_name(run_kind_t kind);
+/* A rank has been started, also one that replaces another. */
+void faults_started(faults_t *faults, uint32_t rank);
 /* Draws what happens in the run, up to `within` ns after the beginning, and has it happen. */
 void faults_plan(faults_t *faults, uint64_t within);
 /* Chances of rare events, for every kind of run. */

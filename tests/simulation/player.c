@@ -4,6 +4,8 @@
  * shrinks to those who are left when one fails, goes on, and leaves. It knows nothing of the simulation. */
 #include "player.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -23,7 +25,12 @@ typedef struct player {
     uint32_t seat, step, agreements;
     uint64_t recovers; /* since when it has been in a call of its recovery */
     mixed_t mixed;
-    jmp_buf end; /* of a rank that cannot go on */
+    survivor_t survivor; /* where the dead are replaced */
+    weft_comm_t *half;   /* NULL: none is kept */
+    uint64_t half_seats; /* its members */
+    uint32_t half_calls; /* made in it */
+    bool excluded;       /* the others go on without this rank */
+    jmp_buf end;         /* of a rank that cannot go on */
 } player_t;
 
 static uint64_t now_ns(void)
@@ -31,6 +38,12 @@ static uint64_t now_ns(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* A number that looks like chance and is the same in every replay. */
+static uint64_t mix(uint64_t number)
+{
+    return number * UINT64_C(0x9e3779b97f4a7c15);
 }
 
 __attribute__((format(printf, 2, 3))) static void wrong(void *arg, const char *format, ...)
@@ -147,20 +160,24 @@ static void tell(player_t *p)
     }
 }
 
-/* Goes on with those who are left. */
-static weft_status_t recover(player_t *p)
+/* A communicator that has failed says so on its descriptor, whether it was asked for before or after. */
+static void watch(player_t *p)
 {
-    weft_comm_t *fewer = NULL;
-    tell(p);
-    uint64_t begin = now_ns();
-    weft_status_t status =
-        note(p, "weft_comm_shrink", begin, weft_comm_shrink(p->mixed.comm, NULL, 0, &fewer));
-    p->record->shrinks++;
-    if (status == WEFT_OK) {
-        status = destroy(p);
-        p->mixed.comm = fewer;
+    struct pollfd entry = {.fd = -1, .events = POLLIN};
+    int ready;
+    if (!p->board->watches) {
+        return;
     }
-    return status;
+    if (weft_comm_error_fd(p->mixed.comm, &entry.fd) != WEFT_OK) {
+        wrong(p, "weft_comm_error_fd");
+        return;
+    }
+    do {
+        ready = poll(&entry, 1, 1000);
+    } while (ready < 0 && errno == EINTR);
+    if (ready != 1 || entry.revents != POLLIN) {
+        wrong(p, "the descriptor of a communicator that has failed is silent");
+    }
 }
 
 /* Who agrees each time has made as many agreements as the others: all have heard the same. */
@@ -200,12 +217,6 @@ static weft_status_t agree(player_t *p, weft_status_t status)
     return bits == UINT64_MAX ? WEFT_OK : WEFT_ERR_PEER_DEAD;
 }
 
-/* A number that looks like chance and is the same in every replay. */
-static uint64_t mix(uint64_t number)
-{
-    return number * UINT64_C(0x9e3779b97f4a7c15);
-}
-
 /* For reasons of its own, a few times in a run. */
 static void revoke_perhaps(player_t *p)
 {
@@ -220,6 +231,119 @@ static void revoke_perhaps(player_t *p)
     }
 }
 
+/* Halves -------------------------------------------------------------------------------------------- */
+
+static void drop_half(player_t *p)
+{
+    if (p->half != NULL && weft_comm_destroy(p->half) != WEFT_OK) {
+        wrong(p, "weft_comm_destroy of a half that was kept");
+    }
+    p->half = NULL;
+}
+
+/* Once, before the first call, however the ranks have met: all have a half, or nobody has. */
+static weft_status_t keep_half(player_t *p, weft_status_t status)
+{
+    mixed_t *m = &p->mixed;
+    if (!p->board->keeps) {
+        return status;
+    }
+    uint64_t begin = now_ns();
+    if (status == WEFT_OK) {
+        status = note(p, "weft_comm_split", begin,
+                      weft_comm_split(m->comm, (int32_t)(p->seat % 2), 0, &p->half));
+    }
+    for (uint32_t r = 0; r < m->size; r++) {
+        p->half_seats |= m->seat[r] % 2 == p->seat % 2 ? UINT64_C(1) << m->seat[r] : 0;
+    }
+    if (status != WEFT_OK) {
+        tell(p);
+    }
+    uint64_t all = status == WEFT_OK;
+    begin = now_ns();
+    weft_status_t agreed = note(p, "weft_comm_agree", begin, weft_comm_agree(m->comm, &all));
+    if (agreed != WEFT_OK || all == 0) {
+        drop_half(p);
+    }
+    return agreed != WEFT_OK ? agreed : all == 0 ? WEFT_ERR_PEER_DEAD : WEFT_OK;
+}
+
+/* After each shrink: who is in the half was not asked about what the whole has lost. */
+static void use_half(player_t *p)
+{
+    uint64_t mine = mixed_number(p->seat, p->half_calls, 0), sum = 0, right = 0;
+    if (p->half == NULL) {
+        return;
+    }
+    for (uint32_t seat = 0; seat < PLAYERS; seat++) {
+        right += (p->half_seats >> seat & 1) != 0 ? mixed_number(seat, p->half_calls, 0) : 0;
+    }
+    p->half_calls++;
+    uint64_t begin = now_ns();
+    if (note(p, PLAYER_HALF_CALL, begin,
+             weft_all_reduce(&mine, &sum, 1, WEFT_UINT64, WEFT_SUM, p->half, NULL)) != WEFT_OK) {
+        drop_half(p);
+    } else if (sum != right) {
+        wrong(p, "all_reduce of a kept half is %llu, not %llu", (unsigned long long)sum,
+              (unsigned long long)right);
+    }
+}
+
+/* Shrinking ----------------------------------------------------------------------------------------- */
+
+/* A rank that all leave out, as they have agreed; the number of ranks: nobody. */
+static weft_status_t choose_excluded(player_t *p, uint32_t *rank_p)
+{
+    const mixed_t *m = &p->mixed;
+    uint64_t bits = mix(mix(p->board->seed + p->step) + m->size) >> 32;
+    *rank_p = m->size;
+    if (!p->board->excludes || m->size < 3) {
+        return WEFT_OK;
+    }
+    uint64_t begin = now_ns();
+    weft_status_t status = note(p, "weft_comm_agree", begin, weft_comm_agree(m->comm, &bits));
+    *rank_p = (uint32_t)(bits % (2 * m->size));
+    *rank_p = *rank_p < m->size ? *rank_p : m->size;
+    return status;
+}
+
+/* Those who leave out a rank call; the rank leaves, its half too. */
+static weft_status_t shrink(player_t *p, uint32_t excluded)
+{
+    mixed_t *m = &p->mixed;
+    weft_comm_t *fewer = NULL;
+    bool any = excluded < m->size;
+    p->excluded = any && excluded == m->rank;
+    if (any) {
+        drop_half(p);
+    }
+    if (p->excluded) {
+        return WEFT_OK;
+    }
+    uint64_t begin = now_ns();
+    weft_status_t status =
+        note(p, "weft_comm_shrink", begin, weft_comm_shrink(m->comm, &excluded, any, &fewer));
+    p->record->shrinks++;
+    if (status == WEFT_OK) {
+        status = destroy(p);
+        m->comm = fewer;
+        use_half(p);
+    }
+    return status;
+}
+
+/* Goes on with those who are left. */
+static weft_status_t recover(player_t *p)
+{
+    uint32_t excluded = 0;
+    tell(p);
+    watch(p);
+    weft_status_t status = choose_excluded(p, &excluded);
+    return status == WEFT_OK ? shrink(p, excluded) : status;
+}
+
+/* The job ------------------------------------------------------------------------------------------- */
+
 static weft_status_t work(player_t *p)
 {
     mixed_t *m = &p->mixed;
@@ -233,7 +357,7 @@ static weft_status_t work(player_t *p)
 
 static weft_status_t play(player_t *p)
 {
-    weft_status_t status = agree(p, meet(p));
+    weft_status_t status = keep_half(p, agree(p, meet(p)));
     while (p->step < p->board->steps && p->record->shrinks < SHRINKS_MOST) {
         status = status == WEFT_OK ? agree(p, work(p)) : status;
         if (status == WEFT_OK) {
@@ -242,7 +366,7 @@ static weft_status_t play(player_t *p)
             continue;
         }
         status = recover(p);
-        if (status != WEFT_OK) {
+        if (status != WEFT_OK || p->excluded) {
             return status;
         }
         status = agree(p, meet(p));
@@ -252,12 +376,15 @@ static weft_status_t play(player_t *p)
 
 /* Replacement --------------------------------------------------------------------------------------- */
 
+/* Where hosts are cut off, who finds itself without a quorum or declared dead has to. */
 static void give_up(void *arg, const char *what)
 {
     player_t *p = arg;
     weft_error_t error = {.size = sizeof error};
     (void)weft_last_error(&error);
-    wrong(p, "%s: %.200s", what, error.text);
+    if (!p->board->parts) {
+        wrong(p, "%s: %.200s", what, error.text);
+    }
     longjmp(p->end, 1);
 }
 
@@ -275,6 +402,21 @@ static void call_ended(void *arg, const char *call, weft_status_t status)
     p->recovers = now_ns();
 }
 
+/* Where the slowest is, and, if a replaced rank may live, who is here. */
+static weft_status_t meet_replaced(player_t *p, survivor_t *s)
+{
+    uint64_t mine = UINT64_C(1) << p->task->member, all = 0, begin = now_ns();
+    weft_status_t status = note(p, "survivor_meet", begin, survivor_meet(s));
+    if (status != WEFT_OK || !p->board->parts) {
+        return status;
+    }
+    begin = now_ns();
+    status = note(p, "all_reduce of members", begin,
+                  weft_all_reduce(&mine, &all, 1, WEFT_UINT64, WEFT_BOR, s->comm, NULL));
+    p->record->members = status == WEFT_OK ? all : p->record->members;
+    return status;
+}
+
 /* Until all have made all steps, which all hear at the same one. */
 static weft_status_t play_replaced(player_t *p, survivor_t *s)
 {
@@ -286,14 +428,14 @@ static weft_status_t play_replaced(player_t *p, survivor_t *s)
         m->seat[r] = r;
     }
     for (;;) {
-        uint64_t begin = now_ns();
         uint32_t more = s->step < p->board->steps, all = 0;
-        weft_status_t status = fresh ? note(p, "survivor_meet", begin, survivor_meet(s)) : WEFT_OK;
+        weft_status_t status = fresh ? meet_replaced(p, s) : WEFT_OK;
         m->comm = s->comm;
         p->step = s->step;
+        nanosleep(&(struct timespec){.tv_nsec = (long)p->board->pause}, NULL);
         status = status == WEFT_OK ? work(p) : status;
-        begin = now_ns();
         if (status == WEFT_OK) {
+            uint64_t begin = now_ns();
             s->step++;
             p->record->steps++;
             status = note(p, "all_reduce at the end", begin,
@@ -306,6 +448,7 @@ static weft_status_t play_replaced(player_t *p, survivor_t *s)
         if (fresh) {
             p->record->shrinks++;
             tell(p);
+            watch(p);
             p->recovers = now_ns();
             survivor_recover(s);
         }
@@ -314,19 +457,16 @@ static weft_status_t play_replaced(player_t *p, survivor_t *s)
 
 static weft_status_t live_replaced(player_t *p)
 {
-    survivor_t s = {.comm = p->mixed.comm,
-                    .seat = p->seat,
-                    .size = p->board->nranks,
-                    .step = p->task->newcomer ? SURVIVOR_NO_STEP : 0,
-                    .arg = p,
-                    .give_up = give_up,
-                    .want = want,
-                    .ended = call_ended};
-    if (setjmp(p->end) != 0) {
-        return WEFT_ERR_STATE;
-    }
-    weft_status_t status = play_replaced(p, &s);
-    p->mixed.comm = s.comm;
+    p->survivor = (survivor_t){.comm = p->mixed.comm,
+                               .seat = p->seat,
+                               .size = p->board->nranks,
+                               .step = p->task->newcomer ? SURVIVOR_NO_STEP : 0,
+                               .arg = p,
+                               .give_up = give_up,
+                               .want = want,
+                               .ended = call_ended};
+    weft_status_t status = setjmp(p->end) == 0 ? play_replaced(p, &p->survivor) : WEFT_ERR_STATE;
+    p->mixed.comm = p->survivor.comm;
     weft_status_t destroyed = destroy(p);
     return status == WEFT_OK ? destroyed : status;
 }
@@ -341,6 +481,7 @@ static weft_status_t live(player_t *p)
         return live_replaced(p);
     }
     status = play(p);
+    drop_half(p);
     weft_status_t destroyed = destroy(p);
     return status == WEFT_OK ? destroyed : status;
 }

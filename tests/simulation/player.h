@@ -25,10 +25,14 @@ typedef struct player_record {
     player_error_t error[PLAYER_ERRORS]; /* the first ones */
     bool finished, gave_up;
     uint64_t revoked; /* when it first revoked a communicator; 0: never */
-    uint64_t members; /* of its communicator when they met last; a bit for each seat */
-    bool arena;       /* see mixed_calls.h */
-    char wrong[400];  /* "": everything was right */
+    uint64_t
+        members; /* of its communicator when they met last; a bit for each seat, or, where the dead are
+                         replaced, for each member */
+    bool arena;      /* see mixed_calls.h */
+    char wrong[400]; /* "": everything was right */
 } player_record_t;
+
+#define PLAYER_HALF_CALL "all_reduce in a half"
 
 /* A newcomer is wanted for a seat. */
 typedef struct player_wish {
@@ -47,8 +51,13 @@ typedef struct player_board {
     bool nobody_dies;
     bool revokes;                       /* now and then, before a call */
     bool agrees;                        /* after each call on how it went, before they go on */
+    bool excludes;                      /* a shrink may leave out a rank that lives */
+    bool keeps;                         /* halves outlive failures of the whole */
+    bool watches;                       /* the descriptor that tells of a failure */
     uint64_t agreed[PLAYER_AGREEMENTS]; /* the outcomes; 0: none yet */
     bool replaces;                      /* the dead are replaced: see tests/support/survivor.h */
+    bool parts;                         /* replaced ranks may live on the other side of a cut */
+    uint64_t pause;                     /* ns before each step */
     player_wish_t wish[PLAYERS];        /* by seat */
     player_record_t record[PLAYERS];    /* by member */
 } player_board_t;

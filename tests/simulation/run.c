@@ -107,7 +107,7 @@ static void run_settle(void)
     run_set("boot.connect_timeout=10s");
     run_set("boot.unresponsive=3s");
     run_set("exec.op_timeout=20s");
-    run.quorum = run.faults.kind == RUN_NETWORK && machine_below(2) == 0;
+    run.quorum = (run.faults.kind == RUN_NETWORK || run.board.parts) && machine_below(2) == 0;
     run_set(run.quorum ? "boot.quorum=majority" : "boot.quorum=none");
 }
 
@@ -129,6 +129,7 @@ static void member_start(uint32_t seat, const weft_ticket_t *ticket, uint64_t at
     }
     faults->process[member] = process_start(images[i], (uint32_t)machine_below(faults->nhosts),
                                             member, rank_run, &run.task[member], at);
+    faults_started(faults, member);
     faults->members++;
 }
 
@@ -145,6 +146,19 @@ static void run_look(void *nothing)
     machine_at(machine.now + 2 * SIM_MS, run_look, nothing);
 }
 
+/* Not drawn from the run's numbers: the runs of seeds that are kept stay what they were. */
+static void run_choose(void)
+{
+    uint64_t bits = run.seed * UINT64_C(0x9e3779b97f4a7c15) >> 48;
+    bool nobody_comes = run.faults.kind == RUN_REVOKED || run.faults.kind == RUN_DEATHS;
+    run.board.excludes = nobody_comes && (bits & 3) == 0;
+    run.board.keeps = nobody_comes && (bits >> 2 & 3) == 0;
+    run.board.pause = run.board.parts
+                          ? 20 * SIM_MS
+                          : 0; /* or all steps are over when the first host is cut off */
+    run.board.watches = (nobody_comes || run.board.parts) && (bits >> 4 & 1) != 0;
+}
+
 static void run_begin(void)
 {
     faults_t *faults = &run.faults;
@@ -154,8 +168,12 @@ static void run_begin(void)
     faults->nhosts = 1 + (uint32_t)machine_below(faults->nranks < 4 ? faults->nranks : 4);
     faults->kind = run.options->kind >= 0 ? (run_kind_t)run.options->kind
                                           : (run_kind_t)machine_below(RUN_KINDS);
-    if (faults->kind == RUN_NETWORK && faults->nhosts < 2) {
+    run.board.parts = faults->kind == RUN_REGROWN;
+    if ((faults->kind == RUN_NETWORK || run.board.parts) && faults->nhosts < 2) {
         faults->nhosts = 2;
+    }
+    if (run.board.parts && faults->nranks > 6) {
+        faults->nranks = 6; /* on both sides of a cut as many newcomers may come */
     }
     faults_oddities();
     machine_note("%s, interrupted %u, partial %u, spurious %u, preempted %u",
@@ -171,11 +189,12 @@ static void run_begin(void)
     /* Where a network is cut, both sides may go on. */
     run.board.agrees =
         (faults->kind <= RUN_DEATHS || faults->kind == RUN_RESETS) && machine_below(3) == 0;
+    run_choose();
     run_settle();
     for (uint32_t r = 0; r < faults->nranks; r++) {
         member_start(r, NULL, machine.now + machine_between(SIM_US, 20 * SIM_MS));
     }
-    if (faults->kind == RUN_REPLACED || faults->kind == RUN_STORM) {
+    if (faults->kind == RUN_REPLACED || faults->kind == RUN_STORM || run.board.parts) {
         run.board.replaces = true;
         run_look(NULL);
     }
@@ -230,6 +249,10 @@ static void judge_error(uint32_t rank, const player_error_t *error)
         run.board.record[culprit].revoked - 1 < error->at) {
         return;
     }
+    if (guilt != NULL && error->status == WEFT_ERR_PEER_LEFT &&
+        strcmp(error->call, PLAYER_HALF_CALL) == 0 && run.board.record[culprit].finished) {
+        return; /* whose last call went well does not hear that others shrink */
+    }
     if (run.faults.count == 0) {
         run_find("rank %u: %s: %s: %s, and nothing had happened", rank, error->call, name,
                  error->text);
@@ -252,6 +275,10 @@ static void judge_error(uint32_t rank, const player_error_t *error)
     }
     if (guilt == NULL && run.faults.kind == RUN_SCARCE && error->status == WEFT_ERR_RESOURCE) {
         return; /* who has no memory may have none to say its name either */
+    }
+    if (run.board.parts && guilt == NULL && error->status == WEFT_ERR_PEER_LEFT &&
+        strstr(error->text, "all other ranks left") != NULL) {
+        return; /* they have given up, one like the other */
     }
     if (run.quorum && strstr(error->text, "no quorum") != NULL) {
         return; /* it names nobody: who is missing here may be well on the other side */

@@ -7,7 +7,7 @@ program=$1 seeds=$2
 while read -r kind seed; do
     "$program" --kind "$kind" --from "$seed" --seeds 10
 done < <(sed -E '/^(#|$)/d' "$seeds")
-for kind in calm revoked deaths replaced network scarce resets storm; do
+for kind in calm revoked deaths replaced network scarce resets storm regrown; do
     for seed in 11 12 13; do
         "$program" --kind "$kind" --seed "$seed" --replay
     done

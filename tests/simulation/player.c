@@ -26,6 +26,7 @@ typedef struct player {
     uint64_t recovers; /* since when it has been in a call of its recovery */
     mixed_t mixed;
     survivor_t survivor; /* where the dead are replaced */
+    weft_status_t outcome;
     weft_comm_t *half;   /* NULL: none is kept */
     uint64_t half_seats; /* its members */
     uint32_t half_calls; /* made in it */
@@ -432,7 +433,9 @@ static weft_status_t play_replaced(player_t *p, survivor_t *s)
         weft_status_t status = fresh ? meet_replaced(p, s) : WEFT_OK;
         m->comm = s->comm;
         p->step = s->step;
-        nanosleep(&(struct timespec){.tv_nsec = (long)p->board->pause}, NULL);
+        if (p->board->pause > 0) {
+            nanosleep(&(struct timespec){.tv_nsec = (long)p->board->pause}, NULL);
+        }
         status = status == WEFT_OK ? work(p) : status;
         if (status == WEFT_OK) {
             uint64_t begin = now_ns();
@@ -465,10 +468,14 @@ static weft_status_t live_replaced(player_t *p)
                                .give_up = give_up,
                                .want = want,
                                .ended = call_ended};
-    weft_status_t status = setjmp(p->end) == 0 ? play_replaced(p, &p->survivor) : WEFT_ERR_STATE;
+    if (setjmp(p->end) == 0) {
+        p->outcome = play_replaced(p, &p->survivor);
+    } else {
+        p->outcome = WEFT_ERR_STATE; /* see give_up() */
+    }
     p->mixed.comm = p->survivor.comm;
     weft_status_t destroyed = destroy(p);
-    return status == WEFT_OK ? destroyed : status;
+    return p->outcome == WEFT_OK ? destroyed : p->outcome;
 }
 
 static weft_status_t live(player_t *p)

@@ -427,6 +427,12 @@ bool weft_engine_is_busy(const weft_comm_state_t *state)
            weft_streams_are_busy(state);
 }
 
+bool weft_engine_needs_host(const weft_comm_state_t *state)
+{
+    return state->queue.first != NULL || weft_p2p_is_busy(&state->p2p) ||
+           weft_comm_has_failed(state) || weft_streams_need_host(state);
+}
+
 /* Waiting -------------------------------------------------------------------------------------- */
 
 /* True if a device has the ports of the operation. It wakes no host. */

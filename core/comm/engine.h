@@ -12,6 +12,8 @@ bool weft_engine_step(weft_comm_state_t *state);
 
 /* True if an operation is not completed. */
 bool weft_engine_is_busy(const weft_comm_state_t *state);
+/* True if the host may have to do something for one now. Else devices work alone. */
+bool weft_engine_needs_host(const weft_comm_state_t *state);
 
 /* Blocks until `request` is done. */
 void weft_engine_drive(weft_comm_state_t *state, const weft_request_t *request);

@@ -145,10 +145,10 @@ weft_status_t weft_comm_enter(weft_comm_t *handle, const char *call, weft_comm_s
 
 void weft_comm_leave(weft_comm_state_t *state)
 {
-    bool needed = weft_progress_is_needed(state);
+    const weft_progress_need_t need = weft_progress_need(state);
     weft_comm_disown(state);
-    if (needed) {
-        weft_progress_kick();
+    if (need != WEFT_PROGRESS_NOTHING) {
+        weft_progress_kick(need);
     }
 }
 

@@ -16,6 +16,9 @@
 #define NAP_LEAST_NS (UINT64_C(20) * 1000)
 #define NAP_MOST_NS WEFT_NS_PER_MS
 #define NAP_MOST_IN_STREAMS_NS (UINT64_C(50) * 1000)
+/* Naps after a device worked: its user may be putting the next call into the stream, and would have to wake
+ * the thread each time. */
+#define WATCHES 20u
 /* The scheduler is asked for turns of this length, so that a thread that computes is interrupted at
  * once, and briefly. */
 #define TURN_NS (UINT64_C(100) * 1000)
@@ -37,6 +40,7 @@ typedef struct progress {
     _Atomic uint32_t kicks;    /* futex word: work was added */
     _Atomic uint32_t kicker;   /* CPU that the last kick came from */
     _Atomic uint32_t sleeping; /* threads in progress_sleep(): two while one life ends */
+    _Atomic uint32_t napping;  /* those of them that sleep briefly */
 } progress_t;
 
 static progress_t progress;
@@ -45,6 +49,7 @@ static progress_t progress;
 typedef enum found {
     FOUND_NOTHING = 0,
     FOUND_LISTENING, /* nothing under way, but a graph may be launched */
+    FOUND_ON_DEVICE, /* a device works, and needs nobody: it is looked after now and then */
     FOUND_WAITING,
     FOUND_IN_STREAMS, /* a device works, and may need the host to pass messages on */
     FOUND_MOVED
@@ -57,6 +62,12 @@ static found_t progress_advance_one(weft_comm_state_t *state)
         return FOUND_NOTHING; /* its user drives it, and kicks when leaving it */
     }
     bool busy = weft_engine_is_busy(state), moved = false;
+    if (busy && !weft_engine_needs_host(state)) {
+        /* Whoever puts calls into the stream wants the communicator back. */
+        weft_engine_step(state);
+        weft_comm_disown(state);
+        return FOUND_ON_DEVICE;
+    }
     found_t found = weft_streams_are_busy(state) ? FOUND_IN_STREAMS
                     : busy                       ? FOUND_WAITING
                     : weft_streams_listen(state) ? FOUND_LISTENING
@@ -72,12 +83,15 @@ static found_t progress_advance_one(weft_comm_state_t *state)
 /* Sleeps until the next kick after `seen`, at most `timeout_ns`. */
 static void progress_sleep(uint32_t seen, uint64_t timeout_ns)
 {
+    const uint32_t nap = timeout_ns <= NAP_MOST_IN_STREAMS_NS;
+    atomic_fetch_add_explicit(&progress.napping, nap, memory_order_seq_cst);
     /* Sequentially consistent with weft_progress_kick(): it sees this thread, or this the kick. */
     atomic_fetch_add_explicit(&progress.sleeping, 1, memory_order_seq_cst);
     if (atomic_load_explicit(&progress.kicks, memory_order_seq_cst) == seen) {
         weft_os_futex_wait(&progress.kicks, seen, timeout_ns);
     }
     atomic_fetch_sub_explicit(&progress.sleeping, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&progress.napping, nap, memory_order_relaxed);
 }
 
 /* Gives way where nobody else wants the core, then naps, longer and longer. `idle` rounds have
@@ -85,6 +99,10 @@ static void progress_sleep(uint32_t seen, uint64_t timeout_ns)
 static void progress_rest(const runner_t *runner, found_t found, uint32_t idle, uint64_t *since,
                           uint32_t seen)
 {
+    if (found == FOUND_ON_DEVICE) {
+        progress_sleep(seen, NAP_MOST_IN_STREAMS_NS);
+        return;
+    }
     if (runner->spare && idle < RESTLESS) {
         weft_os_yield();
         return;
@@ -142,7 +160,7 @@ static found_t progress_round(void)
 static void progress_main(void *arg)
 {
     runner_t *runner = arg;
-    uint32_t idle = 0;
+    uint32_t idle = 0, watches = 0;
     uint64_t since = 0;
     progress_place(runner);
     for (;;) {
@@ -153,6 +171,12 @@ static void progress_main(void *arg)
             return;
         }
         found_t best = progress_round();
+        if (best == FOUND_ON_DEVICE) {
+            watches = WATCHES;
+        } else if (best == FOUND_NOTHING && watches > 0) {
+            watches--;
+            best = FOUND_ON_DEVICE;
+        }
         if (best == FOUND_MOVED) {
             idle = 0;
             since = 0;
@@ -208,19 +232,27 @@ weft_status_t weft_progress_attach(weft_comm_state_t *state)
     return status;
 }
 
-void weft_progress_kick(void)
+void weft_progress_kick(weft_progress_need_t need)
 {
     atomic_store_explicit(&progress.kicker, weft_os_cpu_here(), memory_order_relaxed);
     atomic_fetch_add_explicit(&progress.kicks, 1, memory_order_seq_cst);
-    if (atomic_load_explicit(&progress.sleeping, memory_order_seq_cst) != 0) {
+    /* In this order: whoever naps is among the sleepers only while it is counted as napping. */
+    const uint32_t sleeping = atomic_load_explicit(&progress.sleeping, memory_order_seq_cst);
+    const uint32_t napping = need == WEFT_PROGRESS_SOON
+                                 ? atomic_load_explicit(&progress.napping, memory_order_seq_cst)
+                                 : 0;
+    if (sleeping > napping) {
         weft_os_futex_wake(&progress.kicks);
     }
 }
 
-bool weft_progress_is_needed(const weft_comm_state_t *state)
+weft_progress_need_t weft_progress_need(const weft_comm_state_t *state)
 {
     weft_assert_owner(state);
-    return state->has_progress && (weft_engine_is_busy(state) || weft_streams_listen(state));
+    if (!state->has_progress || !(weft_engine_is_busy(state) || weft_streams_listen(state))) {
+        return WEFT_PROGRESS_NOTHING;
+    }
+    return weft_engine_needs_host(state) ? WEFT_PROGRESS_NOW : WEFT_PROGRESS_SOON;
 }
 
 void weft_progress_detach(weft_comm_state_t *state)
@@ -243,7 +275,7 @@ void weft_progress_detach(weft_comm_state_t *state)
     state->has_progress = false;
     if (ended != NULL) {
         atomic_store_explicit(&ended->stop, 1, memory_order_release);
-        weft_progress_kick();
+        weft_progress_kick(WEFT_PROGRESS_NOW);
         weft_os_thread_join(ended->thread);
         weft_os_free(ended);
     }

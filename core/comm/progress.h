@@ -12,11 +12,18 @@ weft_status_t weft_progress_attach(weft_comm_state_t *state);
 /* Blocks until the thread has let go of the communicator; ends the thread with its last member. */
 void weft_progress_detach(weft_comm_state_t *state);
 
-/* Returns whether the thread has to go on with the communicator when its owner leaves it. Thread:
- * the owner. */
-bool weft_progress_is_needed(const weft_comm_state_t *state);
+/* What the thread has to do for a communicator when its owner leaves it. */
+typedef enum weft_progress_need {
+    WEFT_PROGRESS_NOTHING = 0,
+    WEFT_PROGRESS_SOON, /* look after it now and then: what is under way goes on without the host */
+    WEFT_PROGRESS_NOW
+} weft_progress_need_t;
 
-/* Wakes the thread: work was left behind. A system call only if the thread sleeps. Thread: any. */
-void weft_progress_kick(void);
+/* Thread: the owner. */
+weft_progress_need_t weft_progress_need(const weft_comm_state_t *state);
+
+/* Wakes the thread: work was left behind. A system call only if the thread sleeps; where it is
+ * needed soon, only if it sleeps for longer than a nap. Thread: any. */
+void weft_progress_kick(weft_progress_need_t need);
 
 #endif

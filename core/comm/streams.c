@@ -88,6 +88,14 @@ bool weft_streams_are_busy(const weft_comm_state_t *state)
     return weft_launch_is_busy(&s->launches) || weft_host_wait_is_busy(&s->waits) || s->unsent;
 }
 
+bool weft_streams_need_host(const weft_comm_state_t *state)
+{
+    const weft_streams_t *s = state->streams;
+    return s != NULL && !s->stopped &&
+           (s->unsent || weft_host_wait_is_busy(&s->waits) ||
+            (state->links != NULL && weft_links_have_messages(state->links)));
+}
+
 bool weft_streams_listen(const weft_comm_state_t *state)
 {
     const weft_streams_t *s = state->streams;

@@ -44,6 +44,9 @@ const char *weft_streams_text(const weft_comm_state_t *state, char *text, size_t
 
 /* True if an operation in a stream is not completed. */
 bool weft_streams_are_busy(const weft_comm_state_t *state);
+/* Whether they may have something to do for the host now: a stream that waits for it, or messages
+ * of a device that it passes on. Else the device works alone. Thread: the owner. */
+bool weft_streams_need_host(const weft_comm_state_t *state);
 /* True if a graph may be launched at any time. */
 bool weft_streams_listen(const weft_comm_state_t *state);
 /* True if an operation that the host does for a stream reduces with `op`. */

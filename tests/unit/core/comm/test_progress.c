@@ -38,7 +38,7 @@ static void the_thread_ends_wherever_it_is(void **unused)
     for (uint32_t life = 0; life < LIVES; life++) {
         assert_int_equal(weft_progress_attach(state), WEFT_OK);
         for (uint32_t i = 0; i < life % KICKS; i++) {
-            weft_progress_kick();
+            weft_progress_kick(WEFT_PROGRESS_NOW);
         }
         weft_progress_detach(state);
         assert_false(state->has_progress);

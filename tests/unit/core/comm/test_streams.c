@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "core/comm/handle.h"
+#include "core/comm/progress.h"
 #include "core/os/os.h"
 #include "tests/support/fake_device.h"
 #include "tests/support/ranks.h"
@@ -38,6 +40,32 @@ static void the_host_does_it_when_the_stream_has_come(void **state)
     (void)state;
     fake_device_run(3, wait_for_the_stream, false);
     fake_device_run(1, wait_for_the_stream, false);
+}
+
+/* A device that works alone is looked after now and then; a stream that waits for the host wants it at once. */
+static int leave_work(weft_comm_t *comm, fake_device_t *device, uint32_t rank, uint32_t n)
+{
+    int32_t in[STREAMS_COUNT] = {0}, out[STREAMS_COUNT] = {0};
+    weft_comm_state_t *state = NULL;
+    int wrong = 0;
+    (void)n;
+    fake_device_halt(device, true);
+    NEED(weft_all_reduce(in, out, STREAMS_COUNT, WEFT_INT32, WEFT_SUM, comm, &streams_call) ==
+         WEFT_OK);
+    NEED(weft_comm_enter(comm, "test", &state) == WEFT_OK);
+    const weft_progress_need_t need = weft_progress_need(state);
+    weft_comm_leave(state);
+    NEED(need == (device->prepares ? WEFT_PROGRESS_SOON : WEFT_PROGRESS_NOW));
+    fake_device_halt(device, false);
+    NEED(fake_device_drain(device));
+    return wrong;
+}
+
+static void only_what_needs_the_host_wakes_it(void **state)
+{
+    (void)state;
+    fake_device_run(2, leave_work, true);
+    fake_device_run(2, leave_work, false);
 }
 
 static int send_around(weft_comm_t *comm, fake_device_t *device, uint32_t rank, uint32_t n)
@@ -281,6 +309,7 @@ static void a_kernel_without_streams_is_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(only_what_needs_the_host_wakes_it),
         cmocka_unit_test(the_host_does_it_when_the_stream_has_come),
         cmocka_unit_test(messages_keep_the_order_of_their_calls),
         cmocka_unit_test(a_call_without_a_stream_waits_for_those_before_it),

@@ -5,6 +5,8 @@
 
 /* A chunk of a call, over all passes, that is still in the caches when the next rank reads it. */
 #define CACHED 65536.0
+/* Two fences of the whole system on an H200, which flags save. */
+#define FENCES_S 1.1e-6
 /* Two ends make a link in this time, and this many calls pay for it. */
 #define LINK_S 300e-6
 #define LINK_CALLS 1000.0
@@ -23,13 +25,15 @@ weft_cost_model_t weft_cost_uniform(double alpha, double beta, double gamma, dou
 }
 
 static double cost_seconds(const weft_cost_work_t *work, const weft_cost_model_t *model,
-                           double bytes)
+                           double bytes, double count)
 {
     double seconds = work->touched * bytes * model->gamma;
     for (uint32_t l = 0; l < WEFT_LEVELS; l++) {
         const weft_cost_edge_t *edge = &model->level[l];
-        seconds += work->hops[l] * edge->alpha +
-                   (work->messages[l] - work->hops[l]) * edge->overhead +
+        const bool led = l == WEFT_LEVEL_INSIDE && count > 1 && model->led.alpha > 0;
+        const weft_cost_edge_t *latency = led ? &model->led : edge;
+        seconds += work->hops[l] * latency->alpha +
+                   (work->messages[l] - work->hops[l]) * latency->overhead +
                    work->edges[l] * bytes * edge->beta;
     }
     return seconds;
@@ -42,8 +46,8 @@ double weft_cost_time(const weft_cost_t *cost, const weft_cost_model_t *model, u
     uint64_t passes = bytes == 0 ? 1 : (bytes + pass_bytes - 1) / pass_bytes;
     double count = (double)passes * slices;
     double each = (double)bytes / (count * k);
-    double fill = cost_seconds(&cost->fill, model, each),
-           steady = cost_seconds(&cost->steady, model, each);
+    double fill = cost_seconds(&cost->fill, model, each, count),
+           steady = cost_seconds(&cost->steady, model, each, count);
     return (fill > steady ? fill : steady) + (count - 1) * steady;
 }
 
@@ -88,10 +92,21 @@ bool weft_cost_may_travel(const weft_cost_model_t *model, weft_kernel_protocol_t
     return p->edge.beta > 0 && bytes >= p->least && bytes <= p->most;
 }
 
+/* What a leader takes for a slice by a protocol that takes `by` without one: as long as through slots, but for the
+ * fences. */
+static double cost_led(double by, double slots)
+{
+    return slots - FENCES_S > by ? slots - FENCES_S : by;
+}
+
 void weft_cost_travel(weft_cost_model_t *model, weft_kernel_protocol_t protocol)
 {
+    const weft_cost_edge_t slots = model->level[WEFT_LEVEL_INSIDE];
     if (protocol != WEFT_KERNEL_PROTOCOL_SIMPLE) {
-        model->level[WEFT_LEVEL_INSIDE] = model->protocol[protocol].edge;
+        const weft_cost_edge_t edge = model->protocol[protocol].edge;
+        model->level[WEFT_LEVEL_INSIDE] = edge;
+        model->led = (weft_cost_edge_t){.alpha = cost_led(edge.alpha, slots.alpha),
+                                        .overhead = cost_led(edge.overhead, slots.overhead)};
     }
 }
 

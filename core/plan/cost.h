@@ -47,6 +47,10 @@ typedef struct weft_cost_protocol {
 typedef struct weft_cost_model {
     weft_cost_edge_t level[WEFT_LEVELS];
     weft_cost_protocol_t protocol[WEFT_KERNEL_PROTOCOL_COUNT];
+    /* α and o inside a host of a run with several passes or slices, where those of the level hold
+     * for one of each only; α 0: they always hold. A device goes through a short run with all
+     * threads, through others with a leader. */
+    weft_cost_edge_t led;
     weft_cost_busy_t busy[WEFT_LEVELS];
     double gamma;  /* seconds per byte combined or copied */
     double memory; /* … at least, where a call touches more bytes on a host than `cache` */

@@ -290,9 +290,32 @@ static void channels_share_what_an_edge_has_together(void **state)
     assert_true(shared.level[WEFT_LEVEL_BETWEEN].beta == 1e-10);
 }
 
+/* By a protocol a device goes through one pass of one slice with all threads; else a leader takes nearly as long for
+ * each message as through slots. */
+static void several_passes_are_led(void **state)
+{
+    (void)state;
+    priced_t priced = price(&ring, WEFT_ALL_REDUCE, 2);
+    weft_cost_model_t slots = weft_cost_uniform(24e-6, 1e-10, 0, 13e-6), travels = slots;
+    travels.protocol[WEFT_KERNEL_PROTOCOL_LL128] = (weft_cost_protocol_t){
+        .edge = {.alpha = 4e-6, .beta = 1e-10, .overhead = 2e-6}, .most = 65536};
+    weft_cost_travel(&travels, WEFT_KERNEL_PROTOCOL_LL128);
+    weft_cost_model_t unled = travels;
+    unled.led.alpha = 0;
+    const double one = weft_cost_time(&priced.cost, &travels, 8192, priced.k, 1, 4096);
+    assert_true(one == weft_cost_time(&priced.cost, &unled, 8192, priced.k, 1, 4096));
+    assert_true(one < weft_cost_time(&priced.cost, &slots, 8192, priced.k, 1, 4096) / 3);
+    const double two = weft_cost_time(&priced.cost, &travels, 16384, priced.k, 1, 4096);
+    const double by_slots = weft_cost_time(&priced.cost, &slots, 16384, priced.k, 1, 4096);
+    assert_true(two > 2 * weft_cost_time(&priced.cost, &unled, 16384, priced.k, 1, 4096));
+    assert_true(two < by_slots && two > 0.9 * by_slots);
+    assert_true(two == weft_cost_time(&priced.cost, &travels, 16384, priced.k, 2, 4096));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(several_passes_are_led),
         cmocka_unit_test(channels_share_what_an_edge_has_together),
         cmocka_unit_test(edges_between_hosts_are_priced_apart),
         cmocka_unit_test(ranks_of_a_host_share_its_wire),

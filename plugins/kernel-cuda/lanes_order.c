@@ -35,13 +35,25 @@ cudaError_t lanes_order_query(const weft_lanes_queue_t *queue)
                                                            : error;
 }
 
-/* Blocks that runs of the queue may have on the device: its runs come one after another. */
-static uint32_t lanes_order_blocks(weft_lanes_queue_t *queue)
+/* Asks all queues that may have blocks on the device whether they have. A question to the driver takes 2 us, half as
+ * long as a launch, so it is asked only where the answer matters. */
+static void lanes_order_refresh_all(const weft_kernel_t *kernel)
 {
-    if (queue->blocks > 0 && lanes_order_query(queue) == cudaSuccess) {
-        queue->blocks = 0;
+    for (weft_lanes_queue_t *q = kernel->queues; q != NULL; q = q->next_open) {
+        if (q->blocks > 0 && lanes_order_query(q) == cudaSuccess) {
+            q->blocks = 0;
+        }
     }
-    return queue->blocks;
+}
+
+/* Blocks that runs of all other queues may have on the device: those of one queue come one after another. */
+static uint32_t lanes_order_others(const weft_lanes_queue_t *queue)
+{
+    uint32_t blocks = 0;
+    for (const weft_lanes_queue_t *q = queue->kernel->queues; q != NULL; q = q->next_open) {
+        blocks += q != queue ? q->blocks : 0;
+    }
+    return blocks;
 }
 
 /* The stream waits for all that the other queue has in streams now. */
@@ -60,12 +72,14 @@ static cudaError_t lanes_order_make_room(weft_lanes_queue_t *queue, const lanes_
                                          uint32_t blocks)
 {
     const weft_kernel_t *kernel = queue->kernel;
-    uint32_t all = blocks, sharers = 0;
+    uint32_t sharers = 0;
+    const uint32_t most = cuda_device_blocks(kernel, &sharers);
     cudaError_t error = cudaSuccess;
-    for (weft_lanes_queue_t *q = kernel->queues; q != NULL; q = q->next_open) {
-        all += q != queue ? lanes_order_blocks(q) : 0;
+    if (blocks + lanes_order_others(queue) <= most) {
+        return cudaSuccess;
     }
-    if (all <= cuda_device_blocks(kernel, &sharers)) {
+    lanes_order_refresh_all(queue->kernel);
+    if (blocks + lanes_order_others(queue) <= most) {
         return cudaSuccess;
     }
     for (weft_lanes_queue_t *q = kernel->queues; q != NULL && error == cudaSuccess;
@@ -85,8 +99,7 @@ cudaError_t lanes_order_enter(weft_lanes_queue_t *queue, const lanes_stream_t *t
         return cudaSuccess;
     }
     cudaError_t error = lanes_order_make_room(queue, target, blocks);
-    const uint32_t before = lanes_order_blocks(queue);
-    queue->blocks = blocks > before ? blocks : before;
+    queue->blocks = blocks > queue->blocks ? blocks : queue->blocks;
     return error;
 }
 

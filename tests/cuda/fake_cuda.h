@@ -107,6 +107,9 @@ typedef struct fake_cuda {
 
 extern fake_cuda_t fake_cuda;
 
+/* Questions to streams and events that the calling thread has asked so far. */
+extern _Thread_local uint32_t fake_queries;
+
 /* The context that is current in this thread, NULL if none is; makes another one current. */
 void *fake_cuda_context(void);
 void fake_cuda_context_set(void *context);

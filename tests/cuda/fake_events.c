@@ -98,8 +98,11 @@ static cudaError_t point_ask(cudaEvent_t event)
     return fake_capture_unsafe();
 }
 
+_Thread_local uint32_t fake_queries;
+
 cudaError_t cudaEventQuery(cudaEvent_t event)
 {
+    fake_queries++;
     cudaError_t error = fake_answer(__func__);
     pthread_mutex_lock(&fake_lock);
     error = error == cudaSuccess ? point_ask(event) : error;

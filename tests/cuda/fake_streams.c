@@ -236,6 +236,7 @@ cudaError_t cudaStreamQuery(cudaStream_t handle)
 {
     cudaStream_t stream;
     cudaError_t error = fake_answer(__func__);
+    fake_queries++;
     pthread_mutex_lock(&fake_lock);
     error = error == cudaSuccess ? stream_ask(handle, &stream) : error;
     if (error == cudaSuccess && stream->done < stream->put) {

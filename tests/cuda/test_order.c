@@ -14,7 +14,7 @@
 
 /* A device holds 64 blocks, 60 of them for runs, 30 for each of two ranks. Three runs of 28 keep the other
  * rank's out. */
-enum { COMMS = 3, COUNT = 4096, BYTES = COUNT * 4, ROUNDS = 5, LATE_US = 50000 };
+enum { COMMS = 3, COUNT = 4096, BYTES = COUNT * 4, ROUNDS = 5, ROW = 20, LATE_US = 50000 };
 
 enum { SETTINGS = 7 };
 static const char *const settings[SETTINGS] = {"core.kernel=kernel-cuda",
@@ -71,6 +71,21 @@ static int use_streams_and_none(desk_t *desk)
     return use_all(desk, false);
 }
 
+/* Calls that are put into a stream one behind the other. A question to the driver takes half as long as a launch. */
+static int calls_in_a_row(desk_t *desk)
+{
+    const uint32_t rank = desk->rank;
+    int wrong = 0;
+    NEED(sum(desk, desk->comm, &desk->call[0]) == WEFT_OK);
+    const uint32_t before = fake_queries;
+    for (int i = 0; i < ROW; i++) {
+        NEED(sum(desk, desk->comm, &desk->call[0]) == WEFT_OK);
+    }
+    NEED(fake_queries == before);
+    NEED(desk_settle(desk));
+    return wrong;
+}
+
 static void run(desk_work_t work)
 {
     const desk_job_t at_desk = {.bytes = BYTES, .work = work};
@@ -94,9 +109,16 @@ static void a_call_without_a_stream_takes_its_turn(void **state)
     run(use_streams_and_none);
 }
 
+static void a_launch_with_room_asks_nothing(void **state)
+{
+    (void)state;
+    run(calls_in_a_row);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_launch_with_room_asks_nothing),
         cmocka_unit_test(runs_of_communicators_take_turns),
         cmocka_unit_test(a_call_without_a_stream_takes_its_turn),
     };

@@ -12,7 +12,7 @@
 
 #define GB_S UINT64_C(1000000000)
 /* A call beside its plan: launch, begin and end of its blocks. */
-#define LAUNCH_NS 14000u
+#define LAUNCH_NS 7000u
 
 /* By slots a leader goes through the program, and each further slice takes it so long again. */
 static const weft_kernel_edge_t edges[WEFT_KERNEL_PATH_COUNT] = {
@@ -34,15 +34,15 @@ static const weft_kernel_edge_t edges[WEFT_KERNEL_PATH_COUNT] = {
 /* Short calls go step by step (decision 123): a step takes so long, and each further message of it. Whole runs
  * meet first, which takes a leader. */
 static const weft_kernel_edge_t protocols[WEFT_KERNEL_PATH_COUNT][WEFT_KERNEL_PROTOCOL_COUNT] = {
-    [WEFT_KERNEL_PATH_SAME] = {[WEFT_KERNEL_PROTOCOL_LL] = {5000, 4500, 6 * GB_S, 0},
-                               [WEFT_KERNEL_PROTOCOL_LL128] = {5000, 4500, 12 * GB_S, 0},
-                               [WEFT_KERNEL_PROTOCOL_WHOLE] = {34000, 24000, 40 * GB_S, 0}},
-    [WEFT_KERNEL_PATH_DIRECT] = {[WEFT_KERNEL_PROTOCOL_LL] = {5300, 4700, 6 * GB_S, 75 * GB_S},
-                                 [WEFT_KERNEL_PROTOCOL_LL128] = {5300, 4700, 12 * GB_S, 140 * GB_S},
-                                 [WEFT_KERNEL_PROTOCOL_WHOLE] = {34500, 24500, 30 * GB_S,
+    [WEFT_KERNEL_PATH_SAME] = {[WEFT_KERNEL_PROTOCOL_LL] = {3600, 2500, 6 * GB_S, 0},
+                               [WEFT_KERNEL_PROTOCOL_LL128] = {3600, 2500, 10 * GB_S, 0},
+                               [WEFT_KERNEL_PROTOCOL_WHOLE] = {38000, 24000, 40 * GB_S, 0}},
+    [WEFT_KERNEL_PATH_DIRECT] = {[WEFT_KERNEL_PROTOCOL_LL] = {3900, 2700, 6 * GB_S, 75 * GB_S},
+                                 [WEFT_KERNEL_PROTOCOL_LL128] = {3900, 2700, 10 * GB_S, 140 * GB_S},
+                                 [WEFT_KERNEL_PROTOCOL_WHOLE] = {38500, 24500, 30 * GB_S,
                                                                  150 * GB_S}},
-    [WEFT_KERNEL_PATH_BUS] = {[WEFT_KERNEL_PROTOCOL_LL] = {6300, 5500, 4 * GB_S, 10 * GB_S},
-                              [WEFT_KERNEL_PROTOCOL_WHOLE] = {36500, 26000, 12 * GB_S, 20 * GB_S}},
+    [WEFT_KERNEL_PATH_BUS] = {[WEFT_KERNEL_PROTOCOL_LL] = {4900, 3500, 4 * GB_S, 10 * GB_S},
+                              [WEFT_KERNEL_PROTOCOL_WHOLE] = {40500, 26000, 12 * GB_S, 20 * GB_S}},
 };
 
 /* Accesses of the device's memory for a byte on its way: read from the source, written to a slot, read

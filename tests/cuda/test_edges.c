@@ -47,20 +47,20 @@ static void expect(uint32_t n, double wanted, const char *const *more, const cha
     assert_int_equal(ranks_run_threads(&job), 0);
 }
 
-/* Beside 14 us that a call costs. */
+/* Beside 7 us that a call costs. */
 static void a_path_costs_what_the_kernel_says(void **state)
 {
     static const char *const apart[] = {"kernel-cuda.device=1", NULL};
     static const char *const alone[] = {"kernel-cuda.share=no", NULL};
     static const char *const none[] = {"core.kernel=kernel-cpu", NULL};
     (void)state;
-    expect(2, 14 + 5, NULL, NULL);
-    expect(2, 14 + 6.3, NULL, apart);
-    expect(2, 14 + 29, alone, NULL);
+    expect(2, 7 + 3.6, NULL, NULL);
+    expect(2, 7 + 4.9, NULL, apart);
+    expect(2, 7 + 29, alone, NULL);
     /* The worst of all: two of three share a device; one of two shares nothing, or has no device. */
-    expect(3, 14 + 6.3, NULL, apart);
-    expect(2, 14 + 29, NULL, alone);
-    expect(2, 14 + 0.2, NULL, none);
+    expect(3, 7 + 4.9, NULL, apart);
+    expect(2, 7 + 29, NULL, alone);
+    expect(2, 7 + 0.2, NULL, none);
 }
 
 static void lines_take_the_place_of_what_it_says(void **state)
@@ -73,8 +73,8 @@ static void lines_take_the_place_of_what_it_says(void **state)
     static const char *const apart[] = {"kernel-cuda.device=1", NULL};
     (void)state;
     expect(2, 20 + 77, lines, NULL);
-    expect(2, 14 + 5, others, NULL); /* headers are flagged words, whatever is forced */
-    expect(2, 14 + 77, others, apart);
+    expect(2, 7 + 3.6, others, NULL); /* headers are flagged words, whatever is forced */
+    expect(2, 7 + 77, others, apart);
 }
 
 /* Slots of a transport that carries messages are the host's, whatever joins the devices. */

@@ -24,7 +24,7 @@ awk -v a="$price" -v b="$wanted" 'BEGIN { exit !(a > 0 && (b - a - 0.15e-6) ^ 2 
 # The words are those of weft why.
 expect 0 "$weft" plan all_reduce -n 4 -A algo-ring --cost -b 8 -e 16M -f 8 --path same "${cuda[@]}"
 says out '^prices +inside a host: kernel-cuda same, 24 us a message, 13 us a further one, 57 GB/s'
-says out '^ +ll, up to 8 KiB: 5 us a message, 4\.5 us a further one, 6 GB/s$'
+says out '^ +ll, up to 8 KiB: 3\.6 us a message, 2\.5 us a further one, 6 GB/s$'
 says out '^ +ll128, up to 64 KiB: '
 says out '^ +8 B .* on 1 by header$'
 says out '^ +4 KiB .* by ll128$'

@@ -339,7 +339,8 @@ static lanes_notice_t *lanes_image_notices_of(const lanes_image_t *image, uint8_
 static void lanes_image_tell_abort(const lanes_image_t *image, uint8_t *visible, uint32_t abort)
 {
     for (uint32_t i = 0; i < LANES_NOTICES; i++) {
-        __atomic_store_n(&lanes_image_notices_of(image, visible)[i].abort, abort, __ATOMIC_RELAXED);
+        __atomic_store_n(&lanes_image_notices_of(image, visible)[i].news.abort, abort,
+                         __ATOMIC_RELAXED);
     }
 }
 
@@ -448,7 +449,8 @@ void lanes_image_abort(const lanes_image_t *image, uint8_t *visible)
 void lanes_image_seeks(const lanes_image_t *image, uint8_t *visible, uint64_t seeks)
 {
     for (uint32_t i = 0; i < LANES_NOTICES; i++) {
-        __atomic_store_n(&lanes_image_notices_of(image, visible)[i].seeks, seeks, __ATOMIC_RELEASE);
+        __atomic_store_n(&lanes_image_notices_of(image, visible)[i].news.seeks, seeks,
+                         __ATOMIC_RELEASE);
     }
 }
 

@@ -52,6 +52,11 @@ static uint32_t stepped_operands(const lanes_stepped_t *stepped)
     return last->first + last->ndst + last->nsrc;
 }
 
+static bool stepped_only_sends(const lanes_stepped_step_t *step)
+{
+    return step->receives == 0 && step->sends == (1u << step->ndst) - 1;
+}
+
 /* Appends a step. Returns false if it cannot be one, or there is no room for it. */
 static bool stepped_add(lanes_stepped_t *stepped, const weft_lanes_program_t *p,
                         const weft_lanes_move_t *move, uint32_t pc, uint32_t member)
@@ -74,8 +79,15 @@ static bool stepped_add(lanes_stepped_t *stepped, const weft_lanes_program_t *p,
         if (i >= move->ndst && o->kind == WEFT_OPERAND_IN && p->pre != 0) {
             step.pre_mask = (uint8_t)(step.pre_mask | 1u << (i - move->ndst));
         }
+        if (o->kind == WEFT_OPERAND_PORT && i < move->ndst) {
+            step.sends = (uint8_t)(step.sends | 1u << i);
+        } else if (o->kind == WEFT_OPERAND_PORT) {
+            step.receives = (uint8_t)(step.receives | 1u << (i - move->ndst));
+        }
     }
     step.copies = move->nsrc == 1 && step.pre_mask == 0 && !final;
+    step.early = stepped->nsteps > 0 && stepped_only_sends(&stepped->step[stepped->nsteps - 1]) &&
+                 !step.copies;
     if (good) {
         stepped->step[stepped->nsteps++] = step;
     }

@@ -58,14 +58,20 @@ static WEFT_DEVICE uint32_t cuda_skew(const weft_combine_t *c)
     return (uint32_t)(skew & (CUDA_VECTOR - 1));
 }
 
-static WEFT_DEVICE cuda_work_t cuda_work_of(uint32_t op, const weft_combine_t *c, uint32_t elem)
+static WEFT_DEVICE void cuda_work_cut(cuda_work_t *work, const weft_combine_t *c, uint32_t elem)
+{
+    work->head = (0 - (uintptr_t)c->dst[0]) % CUDA_VECTOR / elem;
+    if (cuda_skew(c) != 0 || work->head > c->count) {
+        work->head = c->count;
+    }
+    work->vectors = (c->count - work->head) / (CUDA_VECTOR / elem);
+}
+
+static WEFT_DEVICE cuda_work_t cuda_work_of(uint32_t op, const weft_combine_t *c)
 {
     cuda_work_t work;
-    work.head = (0 - (uintptr_t)c->dst[0]) % CUDA_VECTOR / elem;
-    if (cuda_skew(c) != 0 || work.head > c->count) {
-        work.head = c->count;
-    }
-    work.vectors = (c->count - work.head) / (CUDA_VECTOR / elem);
+    work.head = c->count;
+    work.vectors = 0;
     work.op = op;
     work.pre_mask = op == WEFT_PREMULSUM ? c->pre_mask : 0;
     work.divides = op == WEFT_AVG && (c->flags & WEFT_COMBINE_FINAL) != 0 ? 1 : 0;

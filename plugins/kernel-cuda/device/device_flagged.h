@@ -27,7 +27,7 @@ static WEFT_DEVICE const lanes_notice_t *lanes_notice(const lanes_run_t *run, ui
 static WEFT_DEVICE uint32_t lanes_stop_requested(const lanes_block_t *b, const lanes_run_t *run)
 {
     uint32_t told =
-        device_look32(run->stop) | device_look32(&lanes_notice(run, b->at.block)->abort);
+        device_look32(run->stop) | device_look32(&lanes_notice(run, b->at.block)->news.abort);
     return told != 0 ? LANES_STOPPED : LANES_RUNNING;
 }
 
@@ -182,6 +182,9 @@ static WEFT_DEVICE int lanes_unpack_look(const lanes_transit_t *t, uint32_t from
         const uint32_t part = from + i * step;
         if (part < parts) {
             const int words = t->form == WEFT_FIFO_FORM_WORDS;
+            if (!words) {
+                device_line_meet();
+            }
             here &= words || device_line_look(t->units + 2 * part, t->flag);
             device_part_load(t->units + 2 * part, &found[i][0], &found[i][1]);
             here &= !lanes_part_is_last(t, part) || found[i][1] == t->flag;

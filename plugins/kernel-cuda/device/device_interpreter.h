@@ -351,7 +351,11 @@ static WEFT_DEVICE void lanes_run_lane(lanes_block_t *b, lanes_run_t *run, uint3
 {
     uint32_t status = LANES_COMPLETED;
     lanes_open(b, run, block);
-    if (run->stepped.nsteps == 0 || b->begin != LANES_RUNNING || !lanes_stepped(b, run)) {
+    if (run->stepped.nsteps == 0 || !lanes_stepped(b, run)) {
+        if (run->stepped.nsteps != 0) {
+            lanes_open_lead(b, run);
+            device_barrier();
+        }
         if (device_thread() == 0) {
             status = lanes_lead(b, run);
         } else {
@@ -393,7 +397,9 @@ static WEFT_DEVICE void lanes_fetch(lanes_run_copy_t *to, const lanes_run_copy_t
     const uint32_t all = sizeof to->word / sizeof to->word[0];
     const uint32_t words =
         nruns == 1 ? all : (uint32_t)(offsetof(lanes_run_t, stepped.step) / sizeof to->word[0]);
-    device_barrier();
+    if (nruns > 1) {
+        device_barrier();
+    }
     WEFT_ROLLED
     for (uint32_t i = device_thread(); i < words; i += device_threads()) {
         to->word[i] = from->word[i];
@@ -430,6 +436,7 @@ static WEFT_DEVICE void lanes_run_launch(lanes_shared_t *shared, const lanes_lau
 {
     const lanes_run_copy_t *runs = launch->nruns == 1 ? &launch->run : launch->runs;
     for (uint32_t i = 0; i < launch->nruns; i++) {
+        lanes_listen(&shared->block, &runs[i].run, block);
         lanes_fetch(&shared->copy, &runs[i], launch->nruns);
         lanes_fetch_vectors(shared);
         if (i > 0) {

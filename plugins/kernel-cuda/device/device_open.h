@@ -7,6 +7,7 @@
 
 #include "device_meeting.h"
 #include "device_port.h"
+#include "device_stepped.h"
 
 static WEFT_DEVICE uint64_t lanes_begin_scalar(const lanes_run_t *run)
 {
@@ -43,54 +44,66 @@ static WEFT_DEVICE void lanes_begin_tables(lanes_block_t *b, const lanes_run_t *
         lanes_ports_are_near(run) ? b->tables.near_ports : lanes_ports_far(run, b->at.channel);
 }
 
-/* A function of its own, as lanes_report() is: each runs once, and both together in the leader's
- * function would take registers that its loop needs. */
-static WEFT_DEVICE_CALL void lanes_begin(lanes_block_t *b, const lanes_run_t *run, uint32_t block)
+/* What both kinds of runs need: those that go step by step, and those with a leader. */
+static WEFT_DEVICE void lanes_begin(lanes_block_t *b, const lanes_run_t *run, uint32_t block)
 {
     const uint32_t nlanes = run->program.nlanes;
-    b->scalar = lanes_begin_scalar(run);
-    b->go = 1;
     b->at.block = block;
-    b->at.channel = block / nlanes;
-    b->at.lane = block % nlanes;
+    b->at.channel = nlanes == 1 ? block : block / nlanes;
+    b->at.lane = nlanes == 1 ? 0 : block % nlanes;
+    b->tables.ports =
+        lanes_ports_are_near(run) ? b->tables.near_ports : lanes_ports_far(run, b->at.channel);
+    b->active.n = 0;
+    b->found = 0;
+    b->whole = 0;
+    b->inlined = WEFT_FIFO_INLINE;
+    b->transits.stopped = 0;
+    b->stepped.irregular = 0;
+    b->stepped.failed = 0;
+    b->stepped.closed = 0;
+    b->stepped.done = 0;
+    b->idle.noted = 0;
+    b->idle.moved = 0;
+    b->idle.told = 0;
+    b->zero_copied = 0;
+    b->record = run->records + block;
+    for (uint32_t i = 0; i < 4; i++) {
+        b->inline_out[i] = 0;
+    }
+}
+
+/* Tells the host, and reads what is far. Later: others wait for what comes before. */
+static WEFT_DEVICE void lanes_begin_telling(lanes_block_t *b, const lanes_run_t *run)
+{
+    device_note64(&b->record->moved, 0);
+    if (run->number != 0) {
+        device_note64(&b->record->begun, run->number);
+    } else {
+        device_note64(&b->record->graph_runs_begun, run->graph_runs[b->at.block] + 1);
+    }
+    b->scalar = lanes_begin_scalar(run);
+}
+
+/* What a leader needs beside that. A function of its own, as lanes_report() is: each runs once, and both together
+ * in the leader's function would take registers that its loop needs. */
+static WEFT_DEVICE_CALL void lanes_begin_lead(lanes_block_t *b, const lanes_run_t *run)
+{
+    b->go = 1;
     b->at.first = run->program.lane[b->at.lane];
     lanes_begin_tables(b, run);
     b->at.pc = 0;
     b->at.iteration = 0;
     b->at.times = 0;
-    b->active.n = 0;
     b->at_bar = 0;
-    b->found = 0;
-    b->whole = 0;
     b->held.told = 0;
-    b->inlined = WEFT_FIFO_INLINE;
-    b->transits.stopped = 0;
-    b->stepped.irregular = 0;
-    b->stepped.failed = 0;
-    b->stepped.done = 0;
     b->idle.ticks = 0;
     b->idle.rounds = 0;
-    b->idle.noted = 0;
     b->idle.blocked = -1;
-    b->at.pass = b->at.channel;
-    b->at.passed = run->passed[block];
-    b->idle.moved = 0;
     b->idle.seen = 0;
-    b->idle.told = 0;
-    b->zero_copied = 0;
+    b->at.pass = b->at.channel;
     b->active.member = run->program.largest_par <= LANES_MEMBERS_NEAR
                            ? b->active.near
-                           : run->members + (uint64_t)block * run->program.largest_par;
-    b->record = run->records + block;
-    for (uint32_t i = 0; i < 4; i++) {
-        b->inline_out[i] = 0;
-    }
-    device_note64(&b->record->moved, 0);
-    if (run->number != 0) {
-        device_note64(&b->record->begun, run->number);
-    } else {
-        device_note64(&b->record->graph_runs_begun, run->graph_runs[block] + 1);
-    }
+                           : run->members + (uint64_t)b->at.block * run->program.largest_par;
 }
 
 /* Brings what the leader looks up for each MOVE into the block's memory, what has room there. */
@@ -98,8 +111,7 @@ static WEFT_DEVICE void lanes_open_tables(lanes_block_t *b, const lanes_run_t *r
 {
     const weft_lanes_program_t *p = &run->program;
     const uint32_t first = p->lane[lane], words = p->lane[lane + 1] - first;
-    /* From the last one on: the first ones have the ports. */
-    const uint32_t step = device_workers(), worker = step - 1 - device_worker();
+    const uint32_t step = device_workers(), worker = device_worker();
     if (words <= LANES_CODE_NEAR) {
         for (uint32_t i = worker; i < words; i += step) {
             b->tables.near_code[i] = p->code[first + i];
@@ -115,63 +127,137 @@ static WEFT_DEVICE void lanes_open_tables(lanes_block_t *b, const lanes_run_t *r
     }
 }
 
-/* Brings the lane's ports to where the leader uses them, with their positions, and says whether the run
- * may begin. The notice is the only look at the host's memory: the threads that need it load it together,
- * before they load all else. */
-static WEFT_DEVICE_CALL void lanes_open_ports(lanes_block_t *b, const lanes_run_t *run,
-                                              uint32_t block)
+/* The leader itself, and what it looks up by the other threads: all of it has long latencies. */
+static WEFT_DEVICE_CALL void lanes_open_lead(lanes_block_t *b, const lanes_run_t *run)
 {
-    const uint32_t channel = block / run->program.nlanes, lane = block % run->program.nlanes;
-    lanes_port_t *far = lanes_ports_far(run, channel);
-    lanes_port_t *ports = lanes_ports_are_near(run) ? b->tables.near_ports : far;
-    const uint32_t stop = device_look32(run->stop);
-    uint64_t abort = 0, seeks = 0;
-    if (device_worker() == 0 || device_worker() < run->program.nports) {
-        device_part_load((const uint64_t *)(const void *)lanes_notice(run, block), &abort, &seeks);
+    if (device_thread() == 0) {
+        lanes_begin_lead(b, run);
     }
-    for (uint32_t p = device_worker(); p < run->program.nports; p += device_workers()) {
-        if (run->owner[p] != lane) {
-            continue;
-        }
-        if (ports != far) {
-            ports[p] = far[p];
-        }
-        ports[p].found = 0;
-        ports[p].zero_copied = 0;
-        ports[p].count = ports[p].end->windows.count;
-        lanes_meeting_aim(run, &ports[p]);
-        ports[p].next = lanes_port_position(&ports[p], seeks);
-    }
-    if (device_worker() == 0) {
-        b->begin = stop != 0 || abort != 0 ? LANES_STOPPED : LANES_RUNNING;
+    if (device_works()) {
+        lanes_open_tables(b, run, b->at.lane);
     }
 }
 
-/* Sets up a run, the leader itself and the other threads what it looks up. The stop words are read at the
- * same time: all of it has long latencies. */
-static WEFT_DEVICE_CALL void lanes_open(lanes_block_t *b, const lanes_run_t *run, uint32_t block)
+/* Brings the ports of the lane to where the run uses them: a warp for each port, and a thread of it for each word. */
+static WEFT_DEVICE void lanes_open_ports(lanes_block_t *b, const lanes_run_t *run, uint32_t block)
 {
-    const uint32_t nlanes = run->program.nlanes;
+    const uint32_t nlanes = run->program.nlanes, warps = device_warps();
+    const uint32_t channel = nlanes == 1 ? block : block / nlanes, lane = block - channel * nlanes;
+    const lanes_port_t *far = lanes_ports_far(run, channel);
+    if (!lanes_ports_are_near(run)) {
+        return;
+    }
+    for (uint32_t p = (device_warp() + warps - 1) % warps; p < run->program.nports; p += warps) {
+        const uint64_t *from = (const uint64_t *)(const void *)&far[p];
+        uint64_t *to = (uint64_t *)(void *)&b->tables.near_ports[p];
+        for (uint32_t w = device_lane();
+             w < sizeof *far / sizeof *to && (nlanes == 1 || run->owner[p] == lane);
+             w += device_lanes()) {
+            to[w] = from[w];
+        }
+    }
+}
+
+/* Where a port is in the stream of slices, and what begins anew with each run. All loads of it are under way at once. */
+static WEFT_DEVICE void lanes_place_port(lanes_block_t *b, const lanes_run_t *run,
+                                         lanes_port_t *port)
+{
+    const lanes_end_t *end = port->end;
+    const uint64_t next = end->next, seeks = end->seeks, count = end->windows.count;
+    port->next = next;
+    port->count = count;
+    port->found = 0;
+    port->zero_copied = 0;
+    if (seeks != b->news.seeks) {
+        lanes_port_seek(port, b->news.seeks);
+    }
+    lanes_meeting_aim(run, port);
+    if (count != 0 && run->meeting.meets != 0) {
+        b->stepped.irregular = 1;
+    }
+}
+
+static WEFT_DEVICE void lanes_place_ports(lanes_block_t *b, const lanes_run_t *run)
+{
+    if (device_works()) {
+        for (uint32_t p = device_worker(); p < run->program.nports; p += device_workers()) {
+            if (run->program.nlanes == 1 || run->owner[p] == b->at.lane) {
+                lanes_place_port(b, run, &b->tables.ports[p]);
+            }
+        }
+    }
+}
+
+static WEFT_DEVICE uint32_t lanes_listens(void)
+{
+    return device_thread() == device_threads() - 1;
+}
+
+/* One thread asks for the notice of a run before all else: the host's memory is far, and this is the only look at
+ * it. lanes_open() waits until it is here. A function of its own for the sake of registers. */
+static WEFT_DEVICE_CALL void lanes_listen(lanes_block_t *b, const lanes_run_t *run, uint32_t block)
+{
+    if (lanes_listens()) {
+        device_part_fetch(&b->news, &lanes_notice(run, block)->news);
+    }
+}
+
+/* The part of all warps but one that rehearses, with so many threads. */
+static WEFT_DEVICE void lanes_open_block(lanes_block_t *b, const lanes_run_t *run, uint32_t block,
+                                         uint32_t threads)
+{
     if (device_thread() == 0) {
         lanes_begin(b, run, block);
     }
-    if (device_works()) {
-        lanes_open_ports(b, run, block);
-        lanes_open_tables(b, run, block % nlanes);
+    lanes_open_ports(b, run, block);
+    if (lanes_listens()) {
+        device_part_fetched();
     }
-    device_barrier();
+    device_barrier_of(threads);
+    if (run->stepped.nsteps != 0) {
+        lanes_stepped_prepare(b, run);
+    } else {
+        lanes_open_lead(b, run);
+    }
+    if (lanes_listens()) {
+        const uint32_t stop = device_look32(run->stop);
+        b->at.passed = run->passed[block];
+        b->begin = stop != 0 || b->news.abort != 0 ? LANES_STOPPED : LANES_RUNNING;
+    }
+    lanes_place_ports(b, run);
+    if (device_thread() == 0) {
+        lanes_begin_telling(b, run);
+    }
 }
 
-/* What the next run, or the host, has to know of a port. */
+/* Sets up a run. All threads call this. */
+static WEFT_DEVICE_CALL void lanes_open(lanes_block_t *b, const lanes_run_t *run, uint32_t block)
+{
+    const uint32_t rehearser = lanes_rehearser(run);
+    if (rehearser == 0 || device_warp() != rehearser) {
+        lanes_open_block(b, run, block,
+                         rehearser == 0 ? device_threads() : device_threads() - device_lanes());
+    } else if (device_lane() == 0) {
+        lanes_rehearse(b, run);
+    }
+    device_barrier_together();
+}
+
+/* What the next run, or the host, has to know of a port; a run that was stepped to its end has told that. */
 static WEFT_DEVICE_CALL void lanes_close(lanes_block_t *b, const lanes_run_t *run)
 {
     lanes_port_t *far = lanes_ports_far(run, b->at.channel);
-    for (uint32_t p = device_thread(); p < run->program.nports; p += device_threads()) {
-        if (run->owner[p] == b->at.lane) {
-            *b->tables.ports[p].at = b->tables.ports[p].end->next = b->tables.ports[p].next;
-            far[p].limit = b->tables.ports[p].limit;
-            far[p].looks = b->tables.ports[p].looks;
-            far[p].by_host = b->tables.ports[p].by_host;
+    if (b->stepped.closed != 0) {
+        return;
+    }
+    if (device_works()) {
+        for (uint32_t p = device_worker(); p < run->program.nports; p += device_workers()) {
+            if (run->program.nlanes == 1 || run->owner[p] == b->at.lane) {
+                *b->tables.ports[p].at = b->tables.ports[p].end->next = b->tables.ports[p].next;
+                far[p].limit = b->tables.ports[p].limit;
+                far[p].looks = b->tables.ports[p].looks;
+                far[p].by_host = b->tables.ports[p].by_host;
+            }
         }
     }
     device_barrier();

@@ -200,17 +200,13 @@ static WEFT_DEVICE int32_t lanes_unreleased_port(lanes_block_t *b, const lanes_r
     return -1;
 }
 
-/* Returns the number of a port's next slice: where the run before left it, or, if the host has set the
- * number of any end since, in the host's memory. */
-static WEFT_DEVICE uint64_t lanes_port_position(const lanes_port_t *port, uint64_t seeks)
+/* The number of a port's next slice is where the run before left it, or, if the host has set the number of any
+ * end since, in the host's memory. */
+static WEFT_DEVICE void lanes_port_seek(lanes_port_t *port, uint64_t seeks)
 {
-    lanes_end_t *end = port->end;
-    if (end->seeks != seeks) {
-        DEVICE_COUNT(SEEK, port->at);
-        end->next = *port->at;
-        end->seeks = seeks;
-    }
-    return end->next;
+    DEVICE_COUNT(SEEK, port->at);
+    port->next = port->end->next = *port->at;
+    port->end->seeks = seeks;
 }
 
 #endif

@@ -13,11 +13,13 @@
 
 #include "device_slice.h"
 
+#define LANES_QUARTERS 4u        /* of a multiprocessor: warp w is in quarter w % 4 */
 #define LANES_STEPPED_LOOKS 255u /* look at words of the host in one of 256 looks in vain */
 
 /* Parts of a step: its sources, its destinations, and what they have in common. */
 #define LANES_PARTS_TO WEFT_MOVE_MAX
 #define LANES_PARTS_ALL (2 * WEFT_MOVE_MAX)
+#define LANES_PARTS_EARLY (3 * WEFT_MOVE_MAX) /* behind those of the sources of the next step */
 
 /* Preparation
  * ----------------------------------------------------------------------------------------- */
@@ -104,13 +106,12 @@ static WEFT_DEVICE uint8_t *lanes_step_sent(lanes_block_t *b, const lanes_run_t 
                : lanes_step_bench(b, run, of, of->nsrc, bytes);
 }
 
-/* Returns whether payloads of that length go through the port without slots, and without a greeting. */
-static WEFT_DEVICE int lanes_port_is_stepped(const lanes_block_t *b, const lanes_run_t *run,
-                                             const lanes_port_t *port, uint64_t bytes)
+/* Returns whether payloads of that length go through the port without slots. */
+static WEFT_DEVICE int lanes_port_is_stepped(const lanes_block_t *b, const lanes_port_t *port,
+                                             uint64_t bytes)
 {
-    return port->apart != 0 && (port->count == 0 || run->meeting.meets == 0) &&
-           (port->sends == 0 || bytes <= b->inlined ||
-            lanes_port_form(b, port, bytes) != WEFT_FIFO_FORM_SLOT);
+    return port->apart != 0 && (port->sends == 0 || bytes <= b->inlined ||
+                                lanes_port_form(b, port, bytes) != WEFT_FIFO_FORM_SLOT);
 }
 
 static WEFT_DEVICE void lanes_step_prepare_source(lanes_block_t *b, const lanes_run_t *run,
@@ -123,7 +124,7 @@ static WEFT_DEVICE void lanes_step_prepare_source(lanes_block_t *b, const lanes_
     step->combine.src[i] = port != NULL || bytes > b->inlined
                                ? lanes_step_source(b, run, of, i, bytes)
                                : lanes_step_memory(b, run, o);
-    if (port != NULL && !lanes_port_is_stepped(b, run, port, bytes)) {
+    if (port != NULL && !lanes_port_is_stepped(b, port, bytes)) {
         b->stepped.irregular = 1;
     }
 }
@@ -138,7 +139,7 @@ static WEFT_DEVICE void lanes_step_prepare_destination(lanes_block_t *b, const l
     step->to[i] = port;
     step->memory[i] = i < of->ndst && port == NULL ? lanes_step_memory(b, run, o) : NULL;
     step->form[i] = port != NULL ? lanes_port_form(b, port, bytes) : 0;
-    if (port != NULL && !lanes_port_is_stepped(b, run, port, bytes)) {
+    if (port != NULL && !lanes_port_is_stepped(b, port, bytes)) {
         b->stepped.irregular = 1;
     }
 }
@@ -149,24 +150,19 @@ static WEFT_DEVICE void lanes_step_prepare_all(lanes_block_t *b, const lanes_run
                                                uint64_t count, uint64_t bytes)
 {
     weft_combine_t *c = &step->combine;
-    const uint8_t *only = lanes_step_source(b, run, of, 0, bytes);
+    const uint8_t *only = of->copies ? lanes_step_source(b, run, of, 0, bytes) : NULL;
     uint8_t *sent = NULL;
-    uint32_t sends = 0, receives = 0, n = 0;
+    uint32_t n = 0;
     const uint32_t inlined = bytes <= b->inlined;
-    for (uint32_t i = 0; i < (uint32_t)of->ndst + of->nsrc; i++) {
+    for (uint32_t i = 0; inlined == 0 && i < of->ndst; i++) {
         const lanes_stepped_operand_t *o = lanes_step_operand(run, of, i);
-        const uint32_t port = o->kind == WEFT_OPERAND_PORT;
-        if (i >= of->ndst) {
-            receives |= port << (i - of->ndst);
-        } else if (port != 0) {
-            sends |= 1u << i;
-        } else if (!inlined && !(of->copies && lanes_step_memory(b, run, o) == only)) {
+        if ((of->sends >> i & 1) == 0 && !(of->copies && lanes_step_memory(b, run, o) == only)) {
             c->dst[n++] = lanes_step_memory(b, run, o);
         }
     }
-    if (inlined || sends != 0) {
+    if (inlined != 0 || of->sends != 0) {
         sent = lanes_step_sent(b, run, of, bytes);
-        if (!(of->copies && (inlined || sent == only))) {
+        if (!(of->copies && (inlined != 0 || sent == only))) {
             c->dst[n++] = sent;
         }
     }
@@ -182,8 +178,8 @@ static WEFT_DEVICE void lanes_step_prepare_all(lanes_block_t *b, const lanes_run
     step->sent = sent;
     step->copies = of->copies;
     step->inlined = inlined;
-    step->unpacks = inlined ? 0 : receives;
-    step->packs = inlined ? 0 : sends;
+    step->unpacks = inlined ? 0 : of->receives;
+    step->packs = inlined ? 0 : of->sends;
 }
 
 static WEFT_DEVICE void lanes_step_prepare(lanes_block_t *b, const lanes_run_t *run, uint32_t s,
@@ -275,10 +271,13 @@ static WEFT_DEVICE int lanes_stepped_room(lanes_block_t *b, const lanes_run_t *r
  * ----------------------------------------------------------------------------------------------- */
 
 /* A source: its payload is on its way, or, if it is short, in the block's memory. */
-static WEFT_DEVICE int lanes_stepped_source(lanes_block_t *b, const lanes_run_t *run,
-                                            lanes_step_t *step, uint32_t i)
+static WEFT_DEVICE_CALL int lanes_stepped_source(lanes_block_t *b, const lanes_run_t *run,
+                                                 lanes_step_t *step, uint32_t i)
 {
-    lanes_port_t *port = step->from[i];
+    lanes_port_t *port = i < step->combine.nsrc ? step->from[i] : NULL;
+    if (i >= step->combine.nsrc) {
+        return 1;
+    }
     if (port != NULL) {
         if (!lanes_stepped_take(b, run, port, b->head[i], step->bytes)) {
             return 0;
@@ -312,6 +311,18 @@ static WEFT_DEVICE int lanes_stepped_destination(lanes_block_t *b, const lanes_r
     return lanes_stepped_room(b, run, port);
 }
 
+/* The port goes on to its next slice, also for the runs behind this one. */
+static WEFT_DEVICE void lanes_stepped_go_on(lanes_block_t *b, const lanes_run_t *run,
+                                            lanes_port_t *port)
+{
+    *port->at = port->end->next = ++port->next;
+    lanes_ports_far(run, b->at.channel)[port - b->tables.ports].limit = port->limit;
+    if (port->by_host != 0) {
+        lanes_ports_far(run, b->at.channel)[port - b->tables.ports].by_host = 0;
+    }
+    port->in_fifo = port->by_host = 0;
+}
+
 /* The part of a thread in telling the peers, when all threads have done what comes before. */
 static WEFT_DEVICE void lanes_stepped_tell(lanes_block_t *b, const lanes_run_t *run,
                                            const lanes_step_t *step, uint32_t part)
@@ -320,13 +331,13 @@ static WEFT_DEVICE void lanes_stepped_tell(lanes_block_t *b, const lanes_run_t *
     if (part < LANES_PARTS_TO) {
         lanes_port_t *port = i < step->combine.nsrc ? step->from[i] : NULL;
         if (port != NULL) {
-            device_publish64(port->released, ++port->next);
-            port->in_fifo = port->by_host = 0;
+            device_publish64(port->released, port->next + 1);
+            lanes_stepped_go_on(b, run, port);
         }
     } else if (step->to[i] != NULL) {
         lanes_port_t *port = step->to[i];
         lanes_tell_flagged(b, port, port->next, run->signature, step->bytes, step->form[i], NULL);
-        port->next++;
+        lanes_stepped_go_on(b, run, port);
     } else if (step->inlined != 0 && step->memory[i] != NULL) {
         lanes_short_copy(step->memory[i], b->inline_out, (uint32_t)step->bytes);
     }
@@ -343,14 +354,19 @@ static WEFT_DEVICE void lanes_stepped_payload(lanes_block_t *b, const lanes_run_
         }
     }
     if (step->unpacks != 0) {
-        device_barrier();
+        device_barrier_together();
         if (b->transits.stopped != 0) {
             return;
         }
     }
     if (step->combine.ndst > 0) {
-        lanes_combine(&step->combine, run, thread, threads);
-        device_barrier();
+        /* What fits a header is the work of one warp: all others would only load the code. */
+        if (step->inlined == 0) {
+            lanes_combine(&step->combine, run, thread, threads);
+        } else if (device_warp() == 0) {
+            lanes_combine(&step->combine, run, thread, device_lanes());
+        }
+        device_barrier_together();
     }
     for (uint32_t i = 0; step->packs >> i != 0; i++) {
         if ((step->packs >> i & 1) != 0) {
@@ -359,49 +375,70 @@ static WEFT_DEVICE void lanes_stepped_payload(lanes_block_t *b, const lanes_run_
     }
 }
 
-/* Returns 0 if the step is not done. A warp for each part: see device_warp(). */
-static WEFT_DEVICE int lanes_stepped_step(lanes_block_t *b, const lanes_run_t *run,
-                                          lanes_step_t *step)
+/* Looks for what a step needs, but for sources that are here already. */
+static WEFT_DEVICE void lanes_stepped_find(lanes_block_t *b, const lanes_run_t *run, uint32_t s)
 {
-    const uint32_t first = device_lane() == 0 ? device_warp() : LANES_PARTS_ALL;
-    uint32_t part;
-    for (part = first; part < LANES_PARTS_ALL; part += device_warps()) {
+    const uint32_t first = run->stepped.step[s].early != 0 ? LANES_PARTS_TO : 0;
+    for (uint32_t part = device_warp(); part < LANES_PARTS_ALL; part += device_warps()) {
         const uint32_t i = part % WEFT_MOVE_MAX;
-        const int good = part >= LANES_PARTS_TO   ? lanes_stepped_destination(b, run, step, i)
-                         : i < step->combine.nsrc ? lanes_stepped_source(b, run, step, i)
-                                                  : 1;
-        if (!good) {
+        if (part >= first &&
+            !(part >= LANES_PARTS_TO ? lanes_stepped_destination(b, run, &b->stepped.step[s], i)
+                                     : lanes_stepped_source(b, run, &b->stepped.step[s], i))) {
             b->stepped.failed = 1;
         }
     }
-    device_barrier();
+}
+
+/* Tells the peers of a step, and looks for the sources of the next one, if that is early. */
+static WEFT_DEVICE void lanes_stepped_end(lanes_block_t *b, const lanes_run_t *run, uint32_t s)
+{
+    const uint32_t early = s + 1 < run->stepped.nsteps ? run->stepped.step[s + 1].early : 0;
+    const uint32_t parts = early != 0 ? LANES_PARTS_EARLY : LANES_PARTS_ALL;
+    if (device_warp() == 0) {
+        b->stepped.closed = s + 1 == run->stepped.nsteps;
+    }
+    for (uint32_t part = device_warp(); part < parts; part += device_warps()) {
+        if (part < LANES_PARTS_ALL) {
+            lanes_stepped_tell(b, run, &b->stepped.step[s], part);
+        } else if (!lanes_stepped_source(b, run, &b->stepped.step[s + 1], part % WEFT_MOVE_MAX)) {
+            b->stepped.failed = 1;
+        }
+    }
+}
+
+/* Returns 0 if the step is not done. A warp for each part: see device_warp(). */
+static WEFT_DEVICE int lanes_stepped_step(lanes_block_t *b, const lanes_run_t *run, uint32_t s)
+{
+    if (device_lane() == 0) {
+        lanes_stepped_find(b, run, s);
+    }
+    device_barrier_together();
     if (b->stepped.failed != 0) {
         return 0;
     }
-    lanes_stepped_payload(b, run, step);
+    lanes_stepped_payload(b, run, &b->stepped.step[s]);
     if (b->transits.stopped != 0) {
         return 0;
     }
-    for (part = first; part < LANES_PARTS_ALL; part += device_warps()) {
-        lanes_stepped_tell(b, run, step, part);
+    if (device_lane() == 0) {
+        lanes_stepped_end(b, run, s);
     }
-    device_barrier();
+    device_barrier_together();
     return 1;
 }
 
 /* Runs the steps, as far as they are regular. All threads of the block call this. Returns whether the run is
- * done, alike to all. */
+ * done, alike to all: then the ports are closed, too. */
 static WEFT_DEVICE_CALL int lanes_stepped(lanes_block_t *b, const lanes_run_t *run)
 {
     const uint32_t nsteps = (uint32_t)run->stepped.nsteps;
     uint32_t done = 0;
-    lanes_stepped_prepare(b, run);
-    device_barrier();
-    if (device_thread() == 0 && b->stepped.irregular == 0) {
+    const uint32_t begins = b->stepped.irregular == 0 && b->begin == LANES_RUNNING;
+    if (device_thread() == 0 && begins != 0) {
         b->found = LANES_FOUND_DATA | LANES_FOUND_ROOM; /* nobody keeps what is found */
     }
-    if (b->stepped.irregular == 0) {
-        while (done < nsteps && lanes_stepped_step(b, run, &b->stepped.step[done])) {
+    if (begins != 0) {
+        while (done < nsteps && lanes_stepped_step(b, run, done)) {
             done++;
         }
     }
@@ -415,6 +452,36 @@ static WEFT_DEVICE_CALL int lanes_stepped(lanes_block_t *b, const lanes_run_t *r
         }
     }
     return done == nsteps;
+}
+
+/* Rehearsals
+ * ------------------------------------------------------------------------------------------ */
+
+/* Code that a block runs for the first time is as far as data: a sum of two numbers takes 2,500 clocks, and 900 when
+ * its code is near. So a warp that has no part in the preparation runs it once on no data, while the others wait
+ * for memory. It is of the quarter of the multiprocessor that has the leader's warp. Returns its number, or
+ * 0: none rehearses. */
+static WEFT_DEVICE uint32_t lanes_rehearser(const lanes_run_t *run)
+{
+    const uint32_t warp = (device_warps() - 1) & ~(LANES_QUARTERS - 1);
+    return run->stepped.nsteps != 0 && warp > LANES_PARTS_ALL && warp > run->program.nports ? warp
+                                                                                            : 0;
+}
+
+static WEFT_DEVICE_CALL void lanes_rehearse(lanes_block_t *b, const lanes_run_t *run)
+{
+    weft_combine_t *c = &b->stepped.rehearsed;
+    uint8_t *nothing = (uint8_t *)b->bench;
+    c->count = 1;
+    c->nsrc = 2;
+    c->ndst = 1;
+    c->pre_mask = c->nt_mask = c->flags = 0;
+    c->nranks = 1;
+    c->scalar = NULL;
+    c->src[0] = c->src[1] = c->dst[0] = nothing;
+    lanes_combine(c, run, 0, 1);
+    lanes_short_copy(nothing, nothing, run->program.elem);
+    lanes_header_load(b->bench, 0, b->bench + 2 * WEFT_FIFO_FLAGGED_HEADER_WORDS);
 }
 
 /* The way back

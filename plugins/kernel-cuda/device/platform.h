@@ -150,6 +150,28 @@ static WEFT_DEVICE void device_part_load(const uint64_t *at, uint64_t *low, uint
     *high = second;
 }
 
+/* Begins to copy such 16 bytes into the block's memory. The thread does not wait for them … */
+static WEFT_DEVICE void device_part_fetch(void *to, const void *from)
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
+                 :
+                 : "r"((uint32_t)__cvta_generic_to_shared(to)), "l"(from)
+                 : "memory");
+#else
+    uint64_t *words = (uint64_t *)to;
+    device_part_load((const uint64_t *)from, &words[0], &words[1]);
+#endif
+}
+
+/* … until here. */
+static WEFT_DEVICE void device_part_fetched(void)
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_all;" : : : "memory");
+#endif
+}
+
 static WEFT_DEVICE void device_word_store(uint64_t *at, uint64_t data, uint64_t flag)
 {
 #if DEVICE_WHOLE_128
@@ -176,6 +198,12 @@ static WEFT_DEVICE void device_line_store(uint64_t *at, uint64_t low, uint64_t h
 {
     __syncwarp(device_line_mask());
     device_word_store(at, low, high);
+}
+
+/* Its threads load at once, too: else one may find the flag behind a store that others have not seen. */
+static WEFT_DEVICE void device_line_meet(void)
+{
+    __syncwarp(device_line_mask());
 }
 
 /* Whether it is so for all threads of a flagged line, of whom one has loaded the flag. */
@@ -262,6 +290,28 @@ static WEFT_DEVICE uint32_t device_leader_copies(void)
 static WEFT_DEVICE void device_barrier(void)
 {
     asm volatile("barrier.sync 0;" : : : "memory");
+}
+
+/* The threads of a warp see what each of them has stored before, and go on together. */
+static WEFT_DEVICE void device_warp_barrier(void)
+{
+    __syncwarp();
+}
+
+/* A barrier to which all threads of a warp come the same way. Behind the form above those that parted before go on one
+ * after the other. */
+static WEFT_DEVICE void device_barrier_together(void)
+{
+    device_barrier();
+    device_warp_barrier();
+}
+
+/* The same of so many threads, in whole warps; the others of the block do not come. */
+static WEFT_DEVICE void device_barrier_of(uint32_t threads)
+{
+    device_warp_barrier();
+    asm volatile("barrier.sync 1, %0;" : : "r"(threads) : "memory");
+    device_warp_barrier();
 }
 
 /* Between looks at a word; `round` counts looks in vain. */
@@ -382,6 +432,16 @@ static inline void device_part_load(const uint64_t *at, uint64_t *low, uint64_t 
     *low = __atomic_load_n(&at[0], __ATOMIC_RELAXED);
 }
 
+static inline void device_part_fetch(void *to, const void *from)
+{
+    uint64_t *words = (uint64_t *)to;
+    device_part_load((const uint64_t *)from, &words[0], &words[1]);
+}
+
+static inline void device_part_fetched(void)
+{
+}
+
 static inline void device_word_store(uint64_t *at, uint64_t data, uint64_t flag)
 {
     DEVICE_STORE_PART(at, data, flag, 0);
@@ -398,6 +458,10 @@ static inline int device_line_look(const uint64_t *part, uint64_t flag)
 {
     const uintptr_t line = (uintptr_t)part & ~(uintptr_t)127;
     return __atomic_load_n((const uint64_t *)line + 15, __ATOMIC_ACQUIRE) == flag;
+}
+
+static inline void device_line_meet(void)
+{
 }
 
 static inline int device_line_vote(int here)
@@ -457,6 +521,19 @@ static inline uint32_t device_leader_copies(void)
 
 static inline void device_barrier(void)
 {
+}
+
+static inline void device_warp_barrier(void)
+{
+}
+
+static inline void device_barrier_together(void)
+{
+}
+
+static inline void device_barrier_of(uint32_t threads)
+{
+    (void)threads;
 }
 
 /* Lanes outnumber processors here: give way early, then sleep. */

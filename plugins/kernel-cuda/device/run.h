@@ -139,13 +139,18 @@ typedef struct lanes_record {
 
 #define LANES_NOTICES 16u
 
+/* 16 bytes, as a thread loads at once. */
+typedef struct lanes_news {
+    uint32_t abort; /* 1: runs stop */
+    uint32_t reserved;
+    uint64_t seeks; /* how often the host has set the number of any end of the instance */
+} lanes_news_t;
+
 /* What the host tells all runs of a program: one load, of the notice of a block. There are several alike, each
  * in a line of its own: the device reads a line of the host's memory again for each block that asks for it, one
  * after the other, and a half microsecond each. */
 typedef struct lanes_notice {
-    uint32_t abort; /* 1: they stop */
-    uint32_t reserved;
-    uint64_t seeks; /* how often the host has set the number of any end of the instance */
+    lanes_news_t news;
     uint64_t apart[14];
 } lanes_notice_t;
 
@@ -282,6 +287,7 @@ typedef struct lanes_active {
 
 /* The memory that the threads of a block share. Aligned to 16. */
 typedef struct lanes_block {
+    lanes_news_t news; /* of the notice, as the run began */
     /* Headers of the sources, laid out as flagged ones are. */
     uint64_t head[WEFT_MOVE_MAX][WEFT_FIFO_FLAGGED_HEADER_WORDS];
     uint64_t inline_out[4]; /* inline payload to be sent */

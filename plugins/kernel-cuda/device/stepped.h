@@ -28,7 +28,9 @@ typedef struct lanes_stepped_step {
     uint8_t ndst, nsrc;
     uint8_t flags; /* of the combination */
     uint8_t pre_mask;
-    uint32_t copies; /* one source, no arithmetic */
+    uint8_t sends, receives; /* destinations and sources that are ports, a bit each */
+    uint8_t copies;          /* one source, no arithmetic */
+    uint8_t early; /* the step before only sends: sources are looked for while that is told */
 } lanes_stepped_step_t;
 
 typedef struct lanes_stepped {
@@ -58,7 +60,8 @@ typedef struct lanes_steps {
      * read only between two barriers of a step, or threads could part. */
     uint32_t irregular, failed;
     uint32_t done;
-    uint32_t reserved;
+    uint32_t closed; /* 1: so are the ports */
+    weft_combine_t rehearsed;
     lanes_step_t step[LANES_STEPS_MOST];
 } lanes_steps_t;
 

@@ -52,7 +52,10 @@ def call(function: Callable[[], int], cancel: Callable[[], object] | None = None
             raise failure(status)
         return
     outcome: list[BaseException | None] = []
-    ended = threading.Event()
+    # Not an Event: a handler that raises inside its wait() leaves its lock released twice, and the
+    # caller gets RuntimeError in place of KeyboardInterrupt.
+    ended = threading.Lock()
+    ended.acquire()
 
     def run() -> None:
         # The record of an error belongs to the thread that made the call.
@@ -61,11 +64,11 @@ def call(function: Callable[[], int], cancel: Callable[[], object] | None = None
             outcome.append(failure(status) if status < 0 else None)
         except BaseException as error:
             outcome.append(error)
-        ended.set()
+        ended.release()
 
     threading.Thread(target=run, name="weft-call", daemon=True).start()
     try:
-        while not ended.wait(PIECE):
+        while not ended.acquire(timeout=PIECE):
             pass
     except BaseException:
         if cancel is not None:

@@ -40,8 +40,6 @@ static WEFT_DEVICE void lanes_begin_tables(lanes_block_t *b, const lanes_run_t *
     b->tables.code = words <= LANES_CODE_NEAR ? b->tables.near_code : p->code + b->at.first;
     b->tables.moves = near ? b->tables.near_moves : p->moves;
     b->tables.operands = near ? b->tables.near_operands : p->operands;
-    b->tables.ports =
-        lanes_ports_are_near(run) ? b->tables.near_ports : lanes_ports_far(run, b->at.channel);
 }
 
 /* What both kinds of runs need: those that go step by step, and those with a leader. */

@@ -71,7 +71,7 @@ static double order(const sizes_t *sizes, weft_job_kind_t *const *kinds, weft_jo
     for (uint32_t i = 0; i < n; i++) {
         machine[i] = i / sizes->each;
         names[machine[i]] = "";
-        told[i] = (weft_job_rank_t){.node = 0, .gpu = WEFT_JOB_NONE};
+        told[i] = (weft_job_rank_t){.node = 0, .gpu = WEFT_JOB_NONE, .cpus = 1};
         words[i].kind = weft_job_kind_hash(kinds[machine[i] % sizes->kinds]);
     }
     uint64_t began = weft_os_clock_ns();

@@ -78,10 +78,13 @@ static weft_status_t family_job_gather(weft_family_t *family, const family_own_t
         status = weft_boot_all_gather(family->boot, "places of ranks", &own->rank, sizeof own->rank,
                                       ranks);
     }
-    weft_status_t made =
-        weft_job_init(&family->job, ranks, machine, n, weft_boot_hosts(family->boot));
+    if (status == WEFT_OK) {
+        status = weft_job_init(&family->job, ranks, machine, n, weft_boot_hosts(family->boot));
+    } else {
+        weft_os_free(ranks);
+    }
     weft_os_free(machine);
-    return status != WEFT_OK ? status : made;
+    return status;
 }
 
 /* Levels must be equal on all ranks, and so must be what they are made of. */

@@ -61,7 +61,7 @@ typedef struct weft_job {
 
 /* Takes what the ranks told, and the machines that they are on (`nmachines` of them), and finds the
  * hosts: a machine or a network namespace of one. The job owns `ranks`, also on failure.
- * ERR_RESOURCE. Thread: any. */
+ * ERR_RESOURCE; ERR_PROTO where a rank says what cannot be. Thread: any. */
 weft_status_t weft_job_init(weft_job_t *job, weft_job_rank_t *ranks, const uint32_t *machine,
                             uint32_t nranks, uint32_t nmachines);
 

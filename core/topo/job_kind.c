@@ -234,6 +234,18 @@ static bool job_kind_orders_are_whole(const weft_job_kind_t *kind, const uint8_t
     return true;
 }
 
+/* GPUs are devices that there are. NUMA nodes go by numbers of the system, which may be any. */
+static bool job_kind_units_are_there(const weft_job_kind_t *kind)
+{
+    const uint32_t *units = weft_job_kind_units(kind);
+    for (uint32_t i = 0; kind->gpus != 0 && i < kind->nparticipants; i++) {
+        if (units[i] >= kind->ngpus) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool job_kind_names_end(const weft_job_kind_t *kind)
 {
     for (uint32_t i = 0; i < kind->ndevices - kind->ngpus; i++) {
@@ -252,7 +264,7 @@ weft_status_t weft_job_kind_check(const weft_job_kind_t *kind, size_t bytes)
                  kind->rings.nchannels <= WEFT_JOB_CHANNELS_MAX &&
                  kind->trees.nchannels <= WEFT_JOB_CHANNELS_MAX &&
                  job_kind_parts(kind).end == bytes;
-    right = right && job_kind_names_end(kind) &&
+    right = right && job_kind_names_end(kind) && job_kind_units_are_there(kind) &&
             job_kind_orders_are_whole(kind, weft_job_kind_ring(kind, 0), kind->rings.nchannels) &&
             job_kind_orders_are_whole(kind, weft_job_kind_tree(kind, 0), kind->trees.nchannels);
     return right ? WEFT_OK

@@ -59,7 +59,7 @@ static inline void open_job_on(weft_job_t *job, const uint32_t *host, uint32_t n
     weft_job_rank_t *told = weft_os_alloc(n * sizeof *told, 0);
     weft_job_word_t *words = weft_os_alloc(n * sizeof *words, 0);
     for (uint32_t i = 0; i < n; i++) {
-        told[i] = (weft_job_rank_t){.node = WEFT_JOB_NONE, .gpu = WEFT_JOB_NONE};
+        told[i] = (weft_job_rank_t){.node = WEFT_JOB_NONE, .gpu = WEFT_JOB_NONE, .cpus = 1};
     }
     assert_int_equal(weft_job_init(job, told, host, n, nhosts), WEFT_OK);
     for (uint32_t h = 0; h < job->nhosts; h++) {

@@ -25,7 +25,8 @@ static void job_open(weft_job_t *job, const char *const *ranks, uint32_t n)
         told[i] = (weft_job_rank_t){.space = (uint64_t)ranks[i][2],
                                     .node = ranks[i][1] == '-' ? WEFT_JOB_NONE
                                                                : (uint32_t)(ranks[i][1] - '0'),
-                                    .gpu = WEFT_JOB_NONE};
+                                    .gpu = WEFT_JOB_NONE,
+                                    .cpus = 1};
     }
     assert_int_equal(weft_job_init(job, told, machine, n, nmachines), WEFT_OK);
 }
@@ -100,6 +101,18 @@ static void ranks_share_the_cores_that_they_are_bound_to(void **state)
         2, 1e-9);
 }
 
+static void a_rank_without_cpus_is_refused(void **state)
+{
+    (void)state;
+    const uint32_t machine[] = {0, 0};
+    weft_job_rank_t *told = weft_os_alloc(2 * sizeof *told, 0);
+    weft_job_t job;
+    told[0].cpus = 4;
+    assert_int_equal(weft_job_init(&job, told, machine, 2, 1), WEFT_ERR_PROTO);
+    assert_string_equal(weft_error_record()->text, "rank 1 says that it may use 0 CPUs");
+    weft_job_fini(&job);
+}
+
 static void levels_are_hosts_and_the_nodes_of_their_ranks(void **state)
 {
     (void)state;
@@ -145,6 +158,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(namespaces_of_a_machine_are_hosts),
         cmocka_unit_test(ranks_share_the_cores_that_they_are_bound_to),
+        cmocka_unit_test(a_rank_without_cpus_is_refused),
         cmocka_unit_test(levels_are_hosts_and_the_nodes_of_their_ranks),
         cmocka_unit_test(levels_of_the_site_come_first),
     };

@@ -108,6 +108,14 @@ static void bytes_that_are_no_description_are_refused(void **state)
     uint8_t *order = (uint8_t *)weft_job_kind_ring(kind, 3) + 2;
     order[1] = order[2];
     assert_int_equal(weft_job_kind_check(kind, bytes), WEFT_ERR_PROTO);
+    order[1] =
+        (uint8_t)(28 - order[0] - order[2] - order[3] - order[4] - order[5] - order[6] - order[7]);
+    assert_int_equal(weft_job_kind_check(kind, bytes), WEFT_OK);
+    uint32_t *units = (uint32_t *)weft_job_kind_units(kind);
+    units[7] = kind->ngpus;
+    assert_int_equal(weft_job_kind_check(kind, bytes), WEFT_ERR_PROTO);
+    kind->gpus = 0;
+    assert_int_equal(weft_job_kind_check(kind, bytes), WEFT_OK);
     weft_os_free(kind);
 }
 

@@ -208,7 +208,7 @@ static void a_job_of_a_thousand_hosts_is_ordered(void **state)
     for (uint32_t i = 0; i < N; i++) {
         host[i] = i / 8;
         names[host[i]] = "";
-        told[i] = (weft_job_rank_t){.node = 0, .gpu = WEFT_JOB_NONE};
+        told[i] = (weft_job_rank_t){.node = 0, .gpu = WEFT_JOB_NONE, .cpus = 1};
         words[i] = (weft_job_word_t){.kind = 1 + host[i] % 2};
     }
     assert_int_equal(weft_job_init(&job, told, host, N, HOSTS), WEFT_OK);

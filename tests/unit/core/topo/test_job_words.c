@@ -22,7 +22,7 @@ static void open_alone(weft_job_t *job, const char *kinds)
     weft_job_word_t words[64] = {{.kind = 0}};
     for (uint32_t i = 0; i < n; i++) {
         machine[i] = i;
-        told[i] = (weft_job_rank_t){.node = WEFT_JOB_NONE, .gpu = WEFT_JOB_NONE};
+        told[i] = (weft_job_rank_t){.node = WEFT_JOB_NONE, .gpu = WEFT_JOB_NONE, .cpus = 1};
         words[i].kind = kinds[i] == '-' ? 0 : (uint64_t)kinds[i];
     }
     assert_int_equal(weft_job_init(job, told, machine, n, n), WEFT_OK);
@@ -77,8 +77,8 @@ static void expect_devices(const uint32_t gpus[8], const uint32_t expected[8])
     weft_job_t job;
     for (uint32_t i = 0; i < 8; i++) {
         uint32_t bus = gpus[i] == 9 ? 2 : first[machine[i]] + 16 * gpus[i];
-        told[i] = (weft_job_rank_t){.node = 0,
-                                    .gpu = gpus[i] == WEFT_JOB_NONE ? WEFT_JOB_NONE : bus << 8};
+        told[i] = (weft_job_rank_t){
+            .node = 0, .gpu = gpus[i] == WEFT_JOB_NONE ? WEFT_JOB_NONE : bus << 8, .cpus = 1};
     }
     assert_int_equal(weft_job_init(&job, told, machine, 8, 2), WEFT_OK);
     assert_true(weft_job_needs_kinds(&job));
@@ -144,7 +144,7 @@ static void one_host_without_gpus_needs_no_description(void **state)
     static const uint32_t machine[2] = {0, 0};
     weft_job_rank_t *told = weft_os_alloc(2 * sizeof *told, 0);
     weft_job_t job;
-    told[0].gpu = told[1].gpu = WEFT_JOB_NONE;
+    told[0] = told[1] = (weft_job_rank_t){.gpu = WEFT_JOB_NONE, .cpus = 1};
     assert_int_equal(weft_job_init(&job, told, machine, 2, 1), WEFT_OK);
     assert_false(weft_job_needs_kinds(&job));
     told[1].gpu = 0x100;

@@ -13,6 +13,7 @@
 #include "core/boot/exchange.h"
 #include "core/comm/family_hosts.h"
 #include "core/os/os_numa.h"
+#include "core/os/os_quota.h"
 #include "core/plan/hash.h"
 #include "core/plan/topo_view.h"
 #include "core/topo/job_orders.h"
@@ -33,14 +34,21 @@ static uint64_t family_job_space(void)
     return space;
 }
 
-/* Tells apart the sets of CPUs that ranks are bound to. */
+/* Tells apart the sets of CPUs that ranks are bound to, and the quotas that they share: containers with fewer
+ * CPUs than they see have some each. */
 static uint32_t family_job_bound(void)
 {
     weft_os_cpu_set_t set;
+    const weft_os_quota_t quota = weft_os_quota_here();
     uint64_t hash = WEFT_HASH_START;
+    uint32_t cpus = 0;
     weft_os_thread_cpus(&set);
     for (uint32_t i = 0; i < WEFT_OS_CPU_SET_MAX / 64; i++) {
         hash = weft_hash_add(hash, set.word[i]);
+        cpus += (uint32_t)__builtin_popcountll(set.word[i]);
+    }
+    if (quota.cpus > 0 && quota.cpus < cpus) {
+        hash = weft_hash_add(hash, quota.group);
     }
     return (uint32_t)(hash >> 32);
 }

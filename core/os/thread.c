@@ -17,6 +17,7 @@
 #include "core/base/error.h"
 #include "core/os/assert.h"
 #include "core/os/os.h"
+#include "core/os/os_quota.h"
 
 /* Sanitizers need far more than the library itself. */
 #define THREAD_STACK_BYTES (1u << 20)
@@ -229,33 +230,6 @@ uint32_t weft_os_fork_generation(void)
     return atomic_load_explicit(&weft_os_forks, memory_order_relaxed);
 }
 
-/* CPUs that the cgroup's quota pays for, 0 if there is no quota. Version 2, then version 1. A system that does not say
- * leaves no error. */
-static uint32_t thread_quota_cpus(void)
-{
-    char *text = NULL;
-    size_t bytes;
-    int error;
-    long long quota = -1, period = 0;
-    const weft_error_t kept = *weft_error_record();
-    if (weft_os_read_file("/sys/fs/cgroup/cpu.max", 4096, &text, &bytes, &error) == WEFT_OK) {
-        if (sscanf(text, "%lld %lld", &quota, &period) != 2) {
-            quota = -1;
-        }
-        weft_os_free(text);
-    } else if (weft_os_read_file("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", 4096, &text, &bytes,
-                                 &error) == WEFT_OK) {
-        quota = sscanf(text, "%lld", &quota) == 1 ? quota : -1;
-        period = 100000;
-        weft_os_free(text);
-    }
-    *weft_error_record() = kept;
-    if (quota <= 0 || period <= 0) {
-        return 0;
-    }
-    return (uint32_t)((quota + period - 1) / period);
-}
-
 _Static_assert(sizeof(weft_os_cpu_set_t) == sizeof(cpu_set_t), "as large as the system's");
 
 bool weft_os_cpu_set_has(const weft_os_cpu_set_t *set, uint32_t cpu)
@@ -329,6 +303,6 @@ uint32_t weft_os_cpus(void)
     if (sched_getaffinity(0, sizeof set, &set) == 0) {
         cpus = (uint32_t)CPU_COUNT(&set);
     }
-    uint32_t quota = thread_quota_cpus();
+    uint32_t quota = weft_os_quota_here().cpus;
     return quota > 0 && quota < cpus ? quota : cpus;
 }

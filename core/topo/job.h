@@ -21,7 +21,7 @@ typedef struct weft_job_rank {
     uint32_t node;  /* NUMA node on which it runs; WEFT_JOB_NONE: on several */
     uint32_t gpu;   /* its PCI address, weft_job_address(); WEFT_JOB_NONE: none */
     uint32_t cpus;  /* that it may use at once, at least 1 */
-    uint32_t bound; /* hash of the CPUs that it is bound to */
+    uint32_t bound; /* hash of the CPUs that it is bound to, and of the cgroup whose quota it has */
 } weft_job_rank_t;
 
 /* What the first rank of a host tells all others of it; of other ranks it is 0. */

@@ -114,6 +114,22 @@ if [ "$(nproc)" -ge 2 ] && command -v taskset >/dev/null; then
     [ "$(cat out err | grep -cE 'info wait: 1 ranks on [1-9][0-9]* cores: spin 5000 steps')" -eq 2 ] ||
         die "ranks with cores of their own do not spin"
 fi
+# Ranks in containers have a quota each, of whichever cores: it is their own, or shared by those of one container.
+mkdir one two
+echo '100000 100000' | tee one/cpu.max >two/cpu.max
+own_mounts=(unshare -rm)
+if [ "$(nproc)" -ge 2 ] && "${own_mounts[@]}" mount --bind one /sys/fs/cgroup 2>/dev/null; then
+    contained() {
+        expect 0 "${run[@]}" -n 2 "${own_mounts[@]}" \
+            sh -c "mount --bind $1 /sys/fs/cgroup && exec \"\$@\"" sh "${quick[@]}" --set core.log=info
+        [ "$(cat out err | grep -cE "info wait: $2 ranks on 1 cores: spin")" -eq 2 ] ||
+            die "ranks with quotas do not say that $2 share one core"
+    }
+    contained '$(if [ "$WEFT_RANK" = 0 ]; then echo one; else echo two; fi)' 1
+    contained one 2
+else
+    echo "no mounts of its own, or one core: quotas of containers were not tried"
+fi
 expect 127 "${run[@]}" -n 5000 --bind-to core true
 says err 'cores may be used here, which is too few'
 

@@ -3,7 +3,8 @@
  * Soaks a job. Usage: soak SECONDS [NET [RANKS [SEED]]]
  *   NET    net-shm (the default) or net-socket
  *
- * A rank is killed every two to eight seconds, and replaced. Writes a line of JSON for each second: what
+ * A rank is killed every two to eight seconds, and replaced; in one of three such times another one too, while
+ * the job recovers, and so on. Writes a line of JSON for each second: what
  * rank 0 holds, how long its calls of 8 B took, and how long the job needed to be whole after a death.
  * Exit code 1: a number was wrong, or a rank did not come back within 100 s. */
 #include <signal.h>
@@ -21,14 +22,18 @@
 #define LATE_NS (100 * WEFT_NS_PER_S)
 #define KILL_LEAST_NS (2 * WEFT_NS_PER_S)
 #define KILL_SPREAD_NS (6 * WEFT_NS_PER_S)
+#define KILL_AGAIN_NS (60 * WEFT_NS_PER_MS) /* a recovery takes about half of it */
 
 typedef struct job {
     soak_t soak; /* of each rank, but its seat */
     board_t *board;
     pid_t pids[SURVIVOR_MOST];
     uint32_t started[SURVIVOR_MOST];
+    uint64_t started_at[SURVIVOR_MOST];
     unsigned seed;
-    uint64_t begin, kill_at, killed_at; /* killed_at: 0: the job is whole */
+    uint64_t begin;
+    uint64_t kill_at;   /* WEFT_NEVER: nobody is killed until the job is whole */
+    uint64_t killed_at; /* 0: the job is whole */
     uint32_t deaths;
     double recovery_ms; /* the longest since the last line */
 } job_t;
@@ -40,6 +45,7 @@ static void start_rank(job_t *job, uint32_t seat, bool first)
     soak.seat = seat;
     soak.first = first;
     fflush(NULL);
+    job->started_at[seat] = weft_os_clock_ns();
     job->pids[seat] = fork();
     if (job->pids[seat] == 0) {
         /* The errors of those that lose somebody are expected, and many. */
@@ -105,13 +111,21 @@ static void look(job_t *job)
     }
 }
 
-/* Rank 0 lives: it is the one that is measured. */
+/* Rank 0 lives: it is the one that is measured. The victim may be dead already. One that is on its way into the
+ * job is started again with its ticket, as a launcher does: of one that had not yet come nobody else knows. */
 static void kill_one(job_t *job)
 {
     uint32_t victim = 1 + (uint32_t)rand_r(&job->seed) % (job->soak.nranks - 1);
+    bool again = rand_r(&job->seed) % 3 == 0;
+    bool joins = atomic_load(&job->board->seats[victim].recovered) < job->started_at[victim];
     job->killed_at = weft_os_clock_ns();
+    job->kill_at =
+        again ? job->killed_at + (uint64_t)rand_r(&job->seed) % KILL_AGAIN_NS : WEFT_NEVER;
+    job->deaths += job->pids[victim] != 0;
     end_rank(job, victim);
-    job->deaths++;
+    if (joins) {
+        start_rank(job, victim, false);
+    }
 }
 
 /* The time in us that a part of the calls of 8 B did not need, and how many calls there were. */
@@ -157,7 +171,7 @@ static void pass_second(job_t *job)
     while (weft_os_clock_ns() < until) {
         serve(job);
         look(job);
-        if (job->killed_at == 0 && weft_os_clock_ns() >= job->kill_at) {
+        if (weft_os_clock_ns() >= job->kill_at) {
             kill_one(job);
         }
         weft_os_sleep_ns(WEFT_NS_PER_MS / 2);
@@ -213,6 +227,7 @@ int main(int argc, char **argv)
     }
     job.soak.board = job.board;
     job.begin = job.killed_at = weft_os_clock_ns(); /* the job is not whole yet */
+    job.kill_at = WEFT_NEVER;
     atomic_store(&job.board->asked, 1);
     for (uint32_t s = 0; s < nranks; s++) {
         start_rank(&job, s, true);

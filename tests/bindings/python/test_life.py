@@ -102,6 +102,7 @@ except KeyboardInterrupt:
     def test_ctrl_c_while_joining_is_told_to_the_others(self):
         script = """
 import os, sys, weft
+print("joins", flush=True)
 try:
     weft.Communicator(3, int(sys.argv[1]), bytes.fromhex(sys.argv[2]))
 except KeyboardInterrupt:
@@ -119,7 +120,9 @@ except weft.WeftError as error:
             )
             for rank in (0, 1)
         ]
-        time.sleep(1.5)
+        for rank in ranks:
+            self.assertEqual(rank.stdout.readline(), "joins\n")
+        time.sleep(1)
         ranks[1].send_signal(signal.SIGINT)
         self.assertEqual(ranks[1].communicate(timeout=30)[0], "interrupted\n")
         self.assertEqual(ranks[0].communicate(timeout=30)[0], "1\n")

@@ -86,7 +86,7 @@ static void streams_over_both_families_carry_bytes_and_their_end(void **unused)
     weft_os_addr_t addrs[4];
     uint32_t count = weft_os_addrs("=lo", addrs, 4);
     int listener;
-    uint16_t port;
+    uint16_t port = 0;
     assert_int_equal(weft_os_listen(8, &listener, &port), WEFT_OK);
     for (uint32_t i = 0; i < count; i++) {
         int out, in, error;

@@ -15,7 +15,7 @@
 #include "soak.h"
 #include "tests/support/mixed_calls.h"
 
-enum { MOST = 1 << 17, PINGS = 50, NEWCOMER = 2 };
+enum { MOST = 1 << 17, PINGS = 50, NEWCOMER = 2, AGREE_EVERY = 16 };
 
 typedef struct player {
     const soak_t *soak;
@@ -121,6 +121,23 @@ static void answer(player_t *p)
     }
 }
 
+/* All agree whether all are well, now and then, and before a recovery: who fails meets those that do not know yet
+ * in the same call. Each rank clears a bit of its own. */
+static weft_status_t agree(player_t *p, weft_status_t status)
+{
+    uint64_t own = UINT64_C(2) << p->self.seat, bits = ~own;
+    bits &= status == WEFT_OK ? bits : ~UINT64_C(1);
+    const uint64_t told = bits;
+    if (weft_comm_agree(p->self.comm, &bits) != WEFT_OK) {
+        give_up(p, "weft_comm_agree");
+    }
+    if ((bits & ~told) != 0 || bits >> (p->self.size + 1) != UINT64_MAX >> (p->self.size + 1)) {
+        give_up(p, "weft_comm_agree: %#llx of %#llx", (unsigned long long)bits,
+                (unsigned long long)told);
+    }
+    return (bits & 1) != 0 ? WEFT_OK : status == WEFT_OK ? WEFT_ERR_STATE : status;
+}
+
 /* Until the test says that it is enough, which goes with the numbers, so that all hear it at the same
  * step. */
 static void play(player_t *p)
@@ -143,6 +160,9 @@ static void play(player_t *p)
             return;
         }
         answer(p);
+        if (status != WEFT_OK || p->self.step % AGREE_EVERY == 0) {
+            status = agree(p, status);
+        }
         fresh = status != WEFT_OK;
         if (fresh) {
             survivor_recover(&p->self);

@@ -22,6 +22,7 @@ typedef struct player {
     board_t *board;
     survivor_t self;
     uint32_t answered;
+    bool agreed; /* that not all are well */
     mixed_t mixed;
 } player_t;
 
@@ -121,21 +122,30 @@ static void answer(player_t *p)
     }
 }
 
-/* All agree whether all are well, now and then, and before a recovery: who fails meets those that do not know yet
- * in the same call. Each rank clears a bit of its own. */
-static weft_status_t agree(player_t *p, weft_status_t status)
+/* All agree whether all are well, now and then, and before the communicator is shrunk: who has found that it failed
+ * meets those that do not know yet in the same call. Each rank clears a bit of its own. Returns whether all are. */
+static bool agree(player_t *p, bool well)
 {
-    uint64_t own = UINT64_C(2) << p->self.seat, bits = ~own;
-    bits &= status == WEFT_OK ? bits : ~UINT64_C(1);
-    const uint64_t told = bits;
+    const uint64_t all = UINT64_MAX >> (p->self.size + 1);
+    const uint64_t told = ~((UINT64_C(2) << p->self.seat) | (well ? 0 : 1));
+    uint64_t bits = told;
     if (weft_comm_agree(p->self.comm, &bits) != WEFT_OK) {
         give_up(p, "weft_comm_agree");
     }
-    if ((bits & ~told) != 0 || bits >> (p->self.size + 1) != UINT64_MAX >> (p->self.size + 1)) {
+    if ((bits & ~told) != 0 || bits >> (p->self.size + 1) != all) {
         give_up(p, "weft_comm_agree: %#llx of %#llx", (unsigned long long)bits,
                 (unsigned long long)told);
     }
-    return (bits & 1) != 0 ? WEFT_OK : status == WEFT_OK ? WEFT_ERR_STATE : status;
+    return (bits & 1) != 0;
+}
+
+static void fails(void *arg)
+{
+    player_t *p = arg;
+    if (!p->agreed && agree(p, false)) {
+        give_up(p, "weft_comm_agree: all are well, and this rank is not");
+    }
+    p->agreed = false;
 }
 
 /* Until the test says that it is enough, which goes with the numbers, so that all hear it at the same
@@ -160,10 +170,8 @@ static void play(player_t *p)
             return;
         }
         answer(p);
-        if (status != WEFT_OK || p->self.step % AGREE_EVERY == 0) {
-            status = agree(p, status);
-        }
-        fresh = status != WEFT_OK;
+        p->agreed = status == WEFT_OK && p->self.step % AGREE_EVERY == 0 && !agree(p, true);
+        fresh = status != WEFT_OK || p->agreed;
         if (fresh) {
             survivor_recover(&p->self);
         }
@@ -204,7 +212,8 @@ int soak_live(const soak_t *soak)
                            .step = soak->first ? 0 : SURVIVOR_NO_STEP,
                            .arg = &p,
                            .give_up = stop,
-                           .want = want},
+                           .want = want,
+                           .fails = fails},
                   .mixed = {.rank = soak->seat,
                             .size = soak->nranks,
                             .in = calloc(MOST, sizeof *p.mixed.in),

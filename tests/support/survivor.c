@@ -87,6 +87,9 @@ void survivor_recover(survivor_t *s)
     while (size != s->size || has_failed(s)) {
         weft_comm_t *fewer = NULL;
         if (has_failed(s)) {
+            if (s->fails != NULL) {
+                s->fails(s->arg);
+            }
             if (survivor_note(s, "weft_comm_shrink", weft_comm_shrink(s->comm, NULL, 0, &fewer)) !=
                 WEFT_OK) {
                 s->give_up(s->arg, "weft_comm_shrink");

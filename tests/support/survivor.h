@@ -22,6 +22,8 @@ typedef struct survivor {
     void (*give_up)(void *arg, const char *what);
     /* A newcomer for that seat has to be started; it joins with the ticket. */
     void (*want)(void *arg, uint32_t seat, const weft_ticket_t *ticket);
+    /* The communicator has failed and is about to be shrunk; NULL: nothing is to be done. */
+    void (*fails)(void *arg);
     /* A call of survivor_recover() has ended; NULL: nobody asks. */
     void (*ended)(void *arg, const char *call, weft_status_t status);
 } survivor_t;

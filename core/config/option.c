@@ -177,10 +177,17 @@ static void option_duration_text(double seconds, char *text, size_t bytes)
                        : magnitude >= 1e-6              ? "us"
                                                         : "ns";
     char number[40];
+    weft_value_t back = {.real = 0};
+    const char *rest;
     weft_number_format(
         seconds * option_unit_find(durations, sizeof durations / sizeof durations[0], unit)->per,
         number, sizeof number);
     snprintf(text, bytes, "%s%s", number, unit);
+    /* The product may be rounded. */
+    if (option_duration_read(NULL, text, &back, &rest) != WEFT_NUMBER_OK || back.real != seconds) {
+        weft_number_format(seconds, number, sizeof number);
+        snprintf(text, bytes, "%ss", number);
+    }
 }
 
 static void option_duration_print(const weft_option_t *option, const weft_value_t *value,

@@ -23,18 +23,25 @@ static const char *hwloc_synthetic_end(const char *at)
     return at;
 }
 
-/* How many of the level a word makes in each of the level above; 1 for memory in brackets. */
-static unsigned long hwloc_synthetic_count(const char *word, const char *end)
+/* How many of its last level a word makes in each of the level above; 1 for memory in brackets. Adds its levels: hwloc needs no blank
+ * between two levels: "package:2core:8" is 16. */
+static uint64_t hwloc_synthetic_count(const char *word, const char *end, uint32_t *levels)
 {
-    if (*word == '[' || *word == '(') {
-        return 1;
+    uint64_t count = 1;
+    uint32_t numbers = 0;
+    int depth = 0;
+    bool first = true;
+    for (const char *at = word; at < end && count <= HWLOC_SYNTHETIC_PUS_MAX; at++) {
+        depth += *at == '(' || *at == '[' ? 1 : *at == ')' || *at == ']' ? -1 : 0;
+        if (depth == 0 && (*at == ':' || (first && *at >= '0' && *at <= '9'))) {
+            const unsigned long number = strtoul(at + (*at == ':'), NULL, 0);
+            count *= number == 0 ? 1 : number <= HWLOC_SYNTHETIC_PUS_MAX ? number : UINT32_MAX;
+            numbers++;
+        }
+        first = false;
     }
-    const char *number = word;
-    for (const char *at = word; at < end && *at != '('; at++) {
-        number = *at == ':' ? at + 1 : number;
-    }
-    const unsigned long count = strtoul(number, NULL, 0);
-    return count > 0 ? count : 1;
+    *levels += numbers > 0 ? numbers : 1;
+    return count;
 }
 
 weft_status_t hwloc_synthetic_check(const weft_host_t *host, const char *text)
@@ -46,12 +53,11 @@ weft_status_t hwloc_synthetic_check(const weft_host_t *host, const char *text)
     }
     for (text += strspn(text, " \t\n"); *text != '\0'; text += strspn(text, " \t\n")) {
         const char *end = hwloc_synthetic_end(text);
-        const unsigned long count = hwloc_synthetic_count(text, end);
-        things = count > HWLOC_SYNTHETIC_PUS_MAX ? UINT32_MAX : things * count;
+        things *= hwloc_synthetic_count(text, end, &levels);
         if (things > HWLOC_SYNTHETIC_PUS_MAX) {
             return hwloc_synthetic_refuse(host, "PUs", HWLOC_SYNTHETIC_PUS_MAX);
         }
-        if (++levels > HWLOC_SYNTHETIC_LEVELS_MAX) {
+        if (levels > HWLOC_SYNTHETIC_LEVELS_MAX) {
             return hwloc_synthetic_refuse(host, "levels", HWLOC_SYNTHETIC_LEVELS_MAX);
         }
         text = end;

@@ -96,6 +96,7 @@ static void accepted_texts_have_one_shortest_form(void **state)
         {"d", "1us", "1us"},
         {"d", "100us", "100us"},
         {"d", "7ns", "7ns"},
+        {"d", "0.0000000000000000405002", "4.05002e-17s"}, /* not the nearest to any number of ns */
         {"d", "2min", "120s"},
         {"d", "1.5min", "90s"},
         {"d", "0", "0s"},

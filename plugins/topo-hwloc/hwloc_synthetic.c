@@ -13,12 +13,20 @@ static weft_status_t hwloc_synthetic_refuse(const weft_host_t *host, const char 
     return host->set_error(host, WEFT_ERR_CONFIG, 0, "synthetic: more than %u %s", most, what);
 }
 
+/* How many parentheses and brackets are open behind a character. One that closes none is nothing. */
+static int hwloc_synthetic_depth(int depth, char c)
+{
+    return c == '(' || c == '['                  ? depth + 1
+           : (c == ')' || c == ']') && depth > 0 ? depth - 1
+                                                 : depth;
+}
+
 /* The end of a word: what stands in parentheses and brackets belongs to it. */
 static const char *hwloc_synthetic_end(const char *at)
 {
     int depth = 0;
     for (; *at != '\0' && (depth > 0 || strchr(" \t\n", *at) == NULL); at++) {
-        depth += *at == '(' || *at == '[' ? 1 : *at == ')' || *at == ']' ? -1 : 0;
+        depth = hwloc_synthetic_depth(depth, *at);
     }
     return at;
 }
@@ -32,7 +40,7 @@ static uint64_t hwloc_synthetic_count(const char *word, const char *end, uint32_
     int depth = 0;
     bool first = true;
     for (const char *at = word; at < end && count <= HWLOC_SYNTHETIC_PUS_MAX; at++) {
-        depth += *at == '(' || *at == '[' ? 1 : *at == ')' || *at == ']' ? -1 : 0;
+        depth = hwloc_synthetic_depth(depth, *at);
         if (depth == 0 && (*at == ':' || (first && *at >= '0' && *at <= '9'))) {
             const unsigned long number = strtoul(at + (*at == ':'), NULL, 0);
             count *= number == 0 ? 1 : number <= HWLOC_SYNTHETIC_PUS_MAX ? number : UINT32_MAX;

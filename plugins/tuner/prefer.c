@@ -105,6 +105,14 @@ static weft_status_t prefer_line(const prefer_reader_t *r, const char *text)
     return WEFT_OK;
 }
 
+/* File and line, and the option. Of a long path the end. */
+static void prefer_set_origin(prefer_reader_t *r, const char *origin, size_t bytes)
+{
+    const size_t most = sizeof r->origin - sizeof ": prefer";
+    const size_t cut = bytes > most ? bytes - most : 0;
+    snprintf(r->origin, sizeof r->origin, "%.*s: prefer", (int)(bytes - cut), origin + cut);
+}
+
 /* A line is origin, tab, value. */
 weft_status_t tuner_prefer_parse(const weft_host_t *host, const char *text, tuner_prefer_t *prefer)
 {
@@ -120,7 +128,7 @@ weft_status_t tuner_prefer_parse(const weft_host_t *host, const char *text, tune
             return WEFT_ERR_RESOURCE;
         }
         if (tab != NULL) {
-            snprintf(reader.origin, sizeof reader.origin, "%.*s: prefer", (int)origin - 1, text);
+            prefer_set_origin(&reader, text, origin - 1);
         }
         memcpy(line, text + origin, length - origin);
         line[length - origin] = '\0';

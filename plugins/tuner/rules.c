@@ -296,7 +296,9 @@ static weft_status_t rules_read_line(const weft_host_t *host, char *line, rules_
                            .bytes = all,
                            .ranks = all,
                            .hosts = all};
-    snprintf(rule->origin, sizeof rule->origin, "%.140s%srule", origin, tab != NULL ? ": " : "");
+    const size_t bytes = strlen(origin),
+                 cut = bytes > 140 ? bytes - 140 : 0; /* the line stands last */
+    snprintf(rule->origin, sizeof rule->origin, "%s%srule", origin + cut, tab != NULL ? ": " : "");
     rules_reader_t reader = {.host = host, .origin = origin, .rule = rule};
     weft_status_t status = rules_read_rule(&reader, tab != NULL ? tab + 1 : line);
     if (tab != NULL) {

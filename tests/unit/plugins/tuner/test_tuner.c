@@ -309,6 +309,21 @@ static void what_rules_and_preferences_name_with_parameters_are_variants(void **
     assert_string_equal(text, "a.ini:2: prefer=algo-x:d=1,m=2;a.ini:3: rule=algo-x:d=2,m=1;");
 }
 
+/* Of a long path the begin is left out. */
+static void origins_keep_the_line_and_the_option(void **state)
+{
+    char prefer[400], rule[400], text[512], path[301];
+    const char *const settings[] = {prefer, rule, NULL};
+    (void)state;
+    memset(path, 'x', 300);
+    path[300] = '\0';
+    snprintf(prefer, sizeof prefer, "prefer=%s/a.ini:2\tall_reduce:algo-x:d=1\n", path);
+    snprintf(rule, sizeof rule, "rule=%s/a.ini:3\tany: algo-x:d=2\n", path);
+    variants(settings, text);
+    assert_non_null(strstr(text, "x/a.ini:2: prefer=algo-x:d=1;"));
+    assert_non_null(strstr(text, "x/a.ini:3: rule=algo-x:d=2;"));
+}
+
 static void only_who_asks_for_parameters_gets_them(void **state)
 {
     static const weft_tuner_candidate_t two[] = {
@@ -419,6 +434,7 @@ int main(void)
         cmocka_unit_test(an_unknown_collective_is_answered_with_all_that_exist),
         cmocka_unit_test(fewer_than_two_slots_are_refused),
         cmocka_unit_test(what_rules_and_preferences_name_with_parameters_are_variants),
+        cmocka_unit_test(origins_keep_the_line_and_the_option),
         cmocka_unit_test(only_who_asks_for_parameters_gets_them),
         cmocka_unit_test(a_rule_names_a_protocol),
         cmocka_unit_test(a_protocol_that_does_not_serve_is_passed_over_unless_forced),

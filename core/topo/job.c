@@ -133,7 +133,7 @@ static weft_status_t job_find_cores(weft_job_t *job, const uint32_t *machine, ui
 
 static weft_status_t job_check_ranks(const weft_job_t *job)
 {
-    for (uint32_t rank = 0; job->ranks != NULL && rank < job->nranks; rank++) {
+    for (uint32_t rank = 0; rank < job->nranks; rank++) {
         if (job->ranks[rank].cpus == 0) {
             return weft_fail(WEFT_ERR_PROTO, 0, "rank %u says that it may use 0 CPUs", rank);
         }
@@ -145,8 +145,8 @@ weft_status_t weft_job_init(weft_job_t *job, weft_job_rank_t *ranks, const uint3
                             uint32_t nranks, uint32_t nmachines)
 {
     *job = (weft_job_t){.nranks = nranks, .ranks = ranks};
-    weft_status_t status = job_check_ranks(job);
-    status = status == WEFT_OK ? job_find_hosts(job, machine, nmachines) : status;
+    weft_status_t status = job_find_hosts(job, machine, nmachines);
+    status = status == WEFT_OK ? job_check_ranks(job) : status;
     status = status == WEFT_OK ? job_find_cores(job, machine, nmachines) : status;
     if (status != WEFT_OK) {
         return status;

@@ -31,8 +31,8 @@ static const char *hwloc_synthetic_end(const char *at)
     return at;
 }
 
-/* How many of its last level a word makes in each of the level above; 1 for memory in brackets. Adds its levels: hwloc needs no blank
- * between two levels: "package:2core:8" is 16. */
+/* How many of its last level a word makes in each of the level above; 1 for memory in brackets. Adds the
+ * number of its levels to *levels. hwloc needs no blank between two: "package:2core:8" is 16. */
 static uint64_t hwloc_synthetic_count(const char *word, const char *end, uint32_t *levels)
 {
     uint64_t count = 1;

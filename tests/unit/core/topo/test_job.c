@@ -111,6 +111,10 @@ static void a_rank_without_cpus_is_refused(void **state)
     assert_int_equal(weft_job_init(&job, told, machine, 2, 1), WEFT_ERR_PROTO);
     assert_string_equal(weft_error_record()->text, "rank 1 says that it may use 0 CPUs");
     weft_job_fini(&job);
+    /* Where there is no memory for the machines, nobody has said anything. */
+    told = weft_os_alloc(2 * sizeof *told, 0);
+    assert_int_equal(weft_job_init(&job, told, NULL, 2, 1), WEFT_ERR_RESOURCE);
+    weft_job_fini(&job);
 }
 
 static void levels_are_hosts_and_the_nodes_of_their_ranks(void **state)

@@ -232,7 +232,7 @@ bool lanes_host_wait_reached(weft_lanes_queue_t *queue, uint64_t *number_p)
     if (__atomic_load_n(&wait->reached, __ATOMIC_ACQUIRE) == wait->passed) {
         return false;
     }
-    *number_p = wait->number;
+    *number_p = __atomic_load_n(&wait->number, __ATOMIC_RELAXED);
     return true;
 }
 
@@ -245,5 +245,5 @@ void lanes_host_wait_release(weft_lanes_queue_t *queue)
 
 void lanes_host_wait_cancel(weft_lanes_queue_t *queue)
 {
-    __atomic_store_n(&queue->host_wait->broken, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&queue->host_wait->broken, 1, __ATOMIC_RELEASE);
 }

@@ -12,7 +12,7 @@
 typedef struct lanes_host_wait {
     /* Written by the device. */
     uint64_t reached; /* host waits reached so far; stored last */
-    uint64_t number;  /* number of the last one */
+    uint64_t number;  /* number of the last one; changes at any time once all are released */
     uint64_t pad[14];
     /* Written by the host. */
     uint64_t passed; /* host waits released so far */
@@ -24,7 +24,7 @@ typedef struct lanes_host_wait {
 static WEFT_DEVICE void lanes_host_wait_run(lanes_host_wait_t *wait, uint64_t number)
 {
     const uint64_t turn = wait->reached + 1;
-    wait->number = number;
+    device_note64(&wait->number, number);
     device_publish_fence();
     device_publish64(&wait->reached, turn);
     for (uint32_t round = 0; device_acquire64(&wait->passed) < turn; round++) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The size of a synthetic description: words "type:count", with attributes in parentheses and
- * memory of its own in brackets. */
+ * The size of a synthetic description. */
 #include "hwloc_synthetic.h"
 
 #include <stdlib.h>
@@ -13,62 +12,51 @@ static weft_status_t hwloc_synthetic_refuse(const weft_host_t *host, const char 
     return host->set_error(host, WEFT_ERR_CONFIG, 0, "synthetic: more than %u %s", most, what);
 }
 
-/* How many parentheses and brackets are open behind a character. One that closes none is nothing. */
-static int hwloc_synthetic_depth(int depth, char c)
+/* What is behind the next `end`, or NULL: hwloc refuses a text without it. */
+static const char *hwloc_synthetic_behind(const char *at, char end)
 {
-    return c == '(' || c == '['                  ? depth + 1
-           : (c == ')' || c == ']') && depth > 0 ? depth - 1
-                                                 : depth;
+    at = strchr(at, end);
+    return at != NULL ? at + 1 : NULL;
 }
 
-/* The end of a word: what stands in parentheses and brackets belongs to it. */
-static const char *hwloc_synthetic_end(const char *at)
+/* Takes a level, as hwloc does: "type:count", with attributes in parentheses, or memory in brackets. No blank is
+ * needed between two, and what stands between the begin of a type and its colon is not looked at.
+ * Returns what is behind it, or NULL. */
+static const char *hwloc_synthetic_level(const char *at, uint64_t *count_p)
 {
-    int depth = 0;
-    for (; *at != '\0' && (depth > 0 || strchr(" \t\n", *at) == NULL); at++) {
-        depth = hwloc_synthetic_depth(depth, *at);
+    char *end = NULL;
+    *count_p = 1;
+    if (*at == '[') {
+        return hwloc_synthetic_behind(at, ']');
     }
-    return at;
-}
-
-/* How many of its last level a word makes in each of the level above; 1 for memory in brackets. Adds the
- * number of its levels to *levels. hwloc needs no blank between two: "package:2core:8" is 16. */
-static uint64_t hwloc_synthetic_count(const char *word, const char *end, uint32_t *levels)
-{
-    uint64_t count = 1;
-    uint32_t numbers = 0;
-    int depth = 0;
-    bool first = true;
-    for (const char *at = word; at < end && count <= HWLOC_SYNTHETIC_PUS_MAX; at++) {
-        depth = hwloc_synthetic_depth(depth, *at);
-        if (depth == 0 && (*at == ':' || (first && *at >= '0' && *at <= '9'))) {
-            const unsigned long number = strtoul(at + (*at == ':'), NULL, 0);
-            count *= number == 0 ? 1 : number <= HWLOC_SYNTHETIC_PUS_MAX ? number : UINT32_MAX;
-            numbers++;
-        }
-        first = false;
+    if (*at < '0' || *at > '9') {
+        at = hwloc_synthetic_behind(at, ':');
     }
-    *levels += numbers > 0 ? numbers : 1;
-    return count;
+    if (at == NULL) {
+        return NULL;
+    }
+    const unsigned long number = strtoul(at, &end, 0);
+    *count_p = number == 0 ? 1 : number <= HWLOC_SYNTHETIC_PUS_MAX ? number : UINT32_MAX;
+    return end == at ? NULL : *end == '(' ? hwloc_synthetic_behind(end, ')') : end;
 }
 
 weft_status_t hwloc_synthetic_check(const weft_host_t *host, const char *text)
 {
-    uint64_t things = 1;
+    uint64_t things = 1, count;
     uint32_t levels = 0;
     if (strlen(text) > HWLOC_SYNTHETIC_BYTES_MAX) {
         return hwloc_synthetic_refuse(host, "characters", HWLOC_SYNTHETIC_BYTES_MAX);
     }
-    for (text += strspn(text, " \t\n"); *text != '\0'; text += strspn(text, " \t\n")) {
-        const char *end = hwloc_synthetic_end(text);
-        things *= hwloc_synthetic_count(text, end, &levels);
+    text = *text == '(' ? hwloc_synthetic_behind(text, ')') : text; /* of the machine */
+    while (text != NULL && *(text += strspn(text, " \t\n")) != '\0') {
+        text = hwloc_synthetic_level(text, &count);
+        things *= count;
         if (things > HWLOC_SYNTHETIC_PUS_MAX) {
             return hwloc_synthetic_refuse(host, "PUs", HWLOC_SYNTHETIC_PUS_MAX);
         }
-        if (levels > HWLOC_SYNTHETIC_LEVELS_MAX) {
+        if (++levels > HWLOC_SYNTHETIC_LEVELS_MAX) {
             return hwloc_synthetic_refuse(host, "levels", HWLOC_SYNTHETIC_LEVELS_MAX);
         }
-        text = end;
     }
     return WEFT_OK;
 }

@@ -235,6 +235,7 @@ static void synthetic_descriptions_are_bounded(void **state)
     refused("synthetic=8193", "synthetic: more than 8192 PUs");
     refused("synthetic=pack:409l1:21 pu:9", "synthetic: more than 8192 PUs");
     refused("synthetic=pack):9999", "synthetic: more than 8192 PUs");
+    refused("synthetic=numa [x:9999 pu:9", "synthetic: more than 8192 PUs");
     refused("synthetic=nothing that it knows", "hwloc does not understand \"nothing that");
     for (int i = 0; i < 40; i++) {
         strcat(option, "group:1 ");

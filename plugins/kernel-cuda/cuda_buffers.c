@@ -12,9 +12,7 @@
 #include "cuda_device.h"
 #include "cuda_errors.h"
 #include "cuda_kept.h"
-
-/* The stream of the calling thread: nobody else's work is waited for. */
-#define BUFFERS_STREAM cudaStreamPerThread
+#include "cuda_side.h"
 
 struct cuda_buffer {
     cuda_buffer_t *next;
@@ -112,44 +110,52 @@ static weft_status_t cuda_buffers_no_memory(const weft_kernel_t *kernel, cudaErr
         (unsigned long long)all);
 }
 
+static weft_status_t buffers_clear(const weft_kernel_t *kernel, void *memory, uint64_t bytes)
+{
+    cuda_side_t *side = NULL;
+    cudaError_t error = cuda_side_take(kernel->device, &side);
+    error = error == cudaSuccess ? cudaMemsetAsync(memory, 0, bytes, side->stream) : error;
+    return cuda_side_settle(kernel, side, error, "clearing memory");
+}
+
+/* What is cleared late is nobody's until the kernel ends. */
 static weft_status_t buffers_alloc(weft_kernel_t *kernel, uint64_t bytes, void **memory_p)
 {
-    cuda_context_t saved;
+    cuda_guard_t guard;
     const uint64_t most = bytes > 0 ? bytes : 1;
-    cudaError_t error = cuda_context_enter(&kernel->contexts, kernel->device, &saved);
-    if (error != cudaSuccess) {
-        return cuda_failed(kernel, error, "making the device current");
+    weft_status_t status = cuda_guard_enter(kernel, &guard);
+    if (status != WEFT_OK) {
+        return status;
     }
     void *memory = cuda_buffers_buffer_reuse(kernel, most);
-    error = memory == NULL ? cuda_buffers_buffer_add(kernel, most, &memory) : cudaSuccess;
-    weft_status_t status =
-        error == cudaSuccess ? WEFT_OK : cuda_buffers_no_memory(kernel, error, bytes);
-    if (error == cudaSuccess) {
-        error = cudaMemsetAsync(memory, 0, most, BUFFERS_STREAM);
-        error = error == cudaSuccess ? cudaStreamSynchronize(BUFFERS_STREAM) : error;
-        if (error != cudaSuccess) {
+    if (memory == NULL) {
+        cudaError_t error = cuda_buffers_buffer_add(kernel, most, &memory);
+        status = error == cudaSuccess ? WEFT_OK : cuda_buffers_no_memory(kernel, error, bytes);
+    }
+    if (status == WEFT_OK) {
+        status = buffers_clear(kernel, memory, most);
+        if (status != WEFT_OK && status != WEFT_ERR_TIMEOUT) {
             buffers_free(kernel, memory);
-            status = cuda_failed(kernel, error, "clearing memory");
         }
     }
-    cuda_context_leave(&saved);
+    cuda_guard_leave(&guard);
     *memory_p = status == WEFT_OK ? memory : *memory_p;
     return status;
 }
 
 static weft_status_t buffers_copy(weft_kernel_t *kernel, void *dst, const void *src, uint64_t bytes)
 {
-    cuda_context_t saved;
-    cudaError_t error = cuda_context_enter(&kernel->contexts, kernel->device, &saved);
-    if (error != cudaSuccess) {
-        return cuda_failed(kernel, error, "making the device current");
+    cuda_guard_t guard;
+    cuda_side_t *side = NULL;
+    weft_status_t status = dst != src ? cuda_guard_enter(kernel, &guard) : WEFT_OK;
+    if (status != WEFT_OK || dst == src) {
+        return status;
     }
-    error = dst == src ? cudaSuccess
-                       : cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, BUFFERS_STREAM);
-    error = error == cudaSuccess ? cudaStreamSynchronize(BUFFERS_STREAM) : error;
-    weft_status_t status =
-        error == cudaSuccess ? WEFT_OK : cuda_failed(kernel, error, "copying memory");
-    cuda_context_leave(&saved);
+    cudaError_t error = cuda_side_take(kernel->device, &side);
+    error = error == cudaSuccess ? cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, side->stream)
+                                 : error;
+    status = cuda_side_settle(kernel, side, error, "copying memory");
+    cuda_guard_leave(&guard);
     return status;
 }
 

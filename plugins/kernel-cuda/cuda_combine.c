@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cuda_device.h"
+#include "cuda_side.h"
 #include "device/device_combine.h"
 #include "launch.h"
 
@@ -66,16 +67,17 @@ static cuda_places_t cuda_combine_places_of(const weft_combine_t *c)
     return places;
 }
 
-static cudaError_t combine_there(weft_dtype_t dtype, weft_op_t op, const weft_combine_t *c)
+static cudaError_t combine_there(weft_dtype_t dtype, weft_op_t op, const weft_combine_t *c,
+                                 cudaStream_t stream)
 {
     uint64_t blocks = c->count * cuda_element(dtype) / BLOCK_BYTES + 1;
     blocks = blocks < BLOCKS_MOST ? blocks : BLOCKS_MOST;
-    cudaError_t error = cuda_launch_combine(dtype, op, c, (uint32_t)blocks, cudaStreamPerThread);
-    return error == cudaSuccess ? cudaStreamSynchronize(cudaStreamPerThread) : error;
+    cudaError_t error = cuda_launch_combine(dtype, op, c, (uint32_t)blocks, stream);
+    return error == cudaSuccess ? cudaStreamSynchronize(stream) : error;
 }
 
 static cudaError_t combine_piece(weft_dtype_t dtype, weft_op_t op, const weft_combine_t *c,
-                                 uint64_t from, uint64_t count)
+                                 uint64_t from, uint64_t count, cudaStream_t stream)
 {
     _Alignas(16) uint8_t staged[WEFT_COMBINE_MAX][PIECE];
     const size_t elem = cuda_element(dtype), bytes = count * elem;
@@ -85,25 +87,27 @@ static cudaError_t combine_piece(weft_dtype_t dtype, weft_op_t op, const weft_co
     for (uint32_t s = 0; s < c->nsrc && error == cudaSuccess; s++) {
         piece.src[s] = staged[s];
         error = cudaMemcpyAsync(staged[s], (const char *)c->src[s] + from * elem, bytes,
-                                cudaMemcpyDefault, cudaStreamPerThread);
+                                cudaMemcpyDefault, stream);
     }
-    error = error == cudaSuccess ? cudaStreamSynchronize(cudaStreamPerThread) : error;
+    error = error == cudaSuccess ? cudaStreamSynchronize(stream) : error;
     piece.ndst = 1;
     piece.dst[0] = staged[0];
     cuda_combine(dtype, op, &piece, 0, 1);
     for (uint32_t d = 0; d < c->ndst && error == cudaSuccess; d++) {
         error = cudaMemcpyAsync((char *)c->dst[d] + from * elem, staged[0], bytes,
-                                cudaMemcpyDefault, cudaStreamPerThread);
+                                cudaMemcpyDefault, stream);
     }
-    return error == cudaSuccess ? cudaStreamSynchronize(cudaStreamPerThread) : error;
+    return error == cudaSuccess ? cudaStreamSynchronize(stream) : error;
 }
 
-static void combine_staged(weft_dtype_t dtype, weft_op_t op, const weft_combine_t *c)
+static void combine_staged(weft_dtype_t dtype, weft_op_t op, const weft_combine_t *c,
+                           cudaStream_t stream)
 {
     const uint64_t step = PIECE / cuda_element(dtype);
     cudaError_t error = cudaSuccess;
     for (uint64_t from = 0; from < c->count && error == cudaSuccess; from += step) {
-        error = combine_piece(dtype, op, c, from, c->count - from < step ? c->count - from : step);
+        error = combine_piece(dtype, op, c, from, c->count - from < step ? c->count - from : step,
+                              stream);
     }
 }
 
@@ -123,9 +127,13 @@ static void combine(weft_dtype_t dtype, weft_op_t op, const weft_combine_t *c)
     if (cuda_context_enter(&driver, places.device, &saved) != cudaSuccess) {
         return;
     }
-    if (!places.reaches || combine_there(dtype, op, c) != cudaSuccess) {
-        combine_staged(dtype, op, c);
+    cuda_side_t *side = NULL;
+    cudaError_t error = cuda_side_take(places.device, &side);
+    cudaStream_t stream = error == cudaSuccess ? side->stream : cudaStreamPerThread;
+    if (!places.reaches || combine_there(dtype, op, c, stream) != cudaSuccess) {
+        combine_staged(dtype, op, c, stream);
     }
+    cuda_side_put(side);
     cuda_context_leave(&saved);
 }
 

@@ -8,15 +8,7 @@
 #include "cuda_buffers.h"
 #include "cuda_errors.h"
 #include "cuda_kept.h"
-
-cudaError_t cuda_stream_urgent(cudaStream_t *stream)
-{
-    int least = 0, greatest = 0;
-    cudaError_t error = cudaDeviceGetStreamPriorityRange(&least, &greatest);
-    return error == cudaSuccess
-               ? cudaStreamCreateWithPriority(stream, cudaStreamNonBlocking, greatest)
-               : error;
-}
+#include "cuda_side.h"
 
 /* What is freed stays in the pool: to unmap memory and map it again takes longer than a message. */
 static cudaError_t cuda_pool_make(const weft_kernel_t *kernel, cudaMemPool_t *pool_p)

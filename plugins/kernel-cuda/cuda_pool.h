@@ -7,10 +7,6 @@
 
 #include "cuda_instance.h"
 
-/* Makes a stream of the highest priority for the plugin's own work: the device keeps it apart from
- * streams of the application, whose kernels may wait for what it does. */
-cudaError_t cuda_stream_urgent(cudaStream_t *stream);
-
 /* Allocates and frees memory of the device from a pool of the instance's own, in the order of a
  * stream which no kernel holds up; plain allocation may wait for every kernel of the process. Nothing
  * on the device uses memory that is freed. Where the driver has no pools, freed memory is kept for

@@ -10,6 +10,7 @@
 #include "cuda_errors.h"
 #include "cuda_memory.h"
 #include "cuda_pool.h"
+#include "cuda_side.h"
 #include "lanes_order.h"
 #include "launch.h"
 

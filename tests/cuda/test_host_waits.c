@@ -4,7 +4,12 @@
 #include <sched.h>
 #include <stdlib.h>
 
+#include <weft/plugin/memory.h>
+
 #include "tests/cuda/bench.h"
+
+/* Hardware queues at most: each has one of so many streams, and so has any other stream of that priority. */
+enum { ALL = 32 };
 
 static _Alignas(4096) uint8_t fifo[8 * 4096];
 static plan_t plan;
@@ -127,6 +132,75 @@ static void a_queue_may_be_closed_before_streams_come_to_its_gates(void **state)
     bench.lanes->queue_close(first);
 }
 
+static void make_all_wait(cudaStream_t *all, int priority)
+{
+    for (uint64_t i = 0; i < ALL; i++) {
+        assert_int_equal(cudaStreamCreateWithPriority(&all[i], cudaStreamNonBlocking, priority),
+                         cudaSuccess);
+        put(&all[i], i + 1);
+    }
+    assert_int_equal(wait_reached(), 1);
+}
+
+static void release_all(cudaStream_t *all)
+{
+    bench.lanes->host_wait_cancel(plan.queue);
+    for (int i = 0; i < ALL; i++) {
+        assert_int_equal(cudaStreamSynchronize(all[i]), cudaSuccess);
+        assert_int_equal(cudaStreamDestroy(all[i]), cudaSuccess);
+    }
+}
+
+/* What a host wait is for may be to copy and to add on the device. */
+static void the_host_works_on_the_device_while_streams_wait(void **state)
+{
+    const weft_kernel_memory_t *memory = bench.ops->get_extension(bench.kernel, WEFT_KERNEL_MEMORY);
+    cudaStream_t all[ALL];
+    weft_combine_fn_t sum = NULL;
+    float in[4] = {1, 2, 3, 4}, out[4] = {0};
+    void *at = NULL;
+    (void)state;
+    assert_int_equal(bench.ops->select(bench.kernel, WEFT_FP32, WEFT_SUM, &sum), WEFT_OK);
+    make_all_wait(all, 0);
+    assert_int_equal(memory->alloc(bench.kernel, sizeof in, &at), WEFT_OK);
+    assert_int_equal(memory->copy(bench.kernel, at, in, sizeof in), WEFT_OK);
+    weft_combine_t twice = {.src = {at, at}, .dst = {at}, .count = 4, .nsrc = 2, .ndst = 1};
+    sum(&twice);
+    assert_int_equal(memory->copy(bench.kernel, out, at, sizeof out), WEFT_OK);
+    assert_true(out[0] == 2 && out[3] == 8);
+    memory->free(bench.kernel, at);
+    release_all(all);
+}
+
+/* Each look at the clock takes two seconds. */
+static uint64_t slow_clock(const weft_host_t *host)
+{
+    static uint64_t now;
+    (void)host;
+    return now += UINT64_C(2000000000);
+}
+
+static void a_copy_behind_a_stream_that_waits_has_a_deadline(void **state)
+{
+    const weft_kernel_memory_t *memory = bench.ops->get_extension(bench.kernel, WEFT_KERNEL_MEMORY);
+    cudaStream_t all[ALL];
+    void *at = NULL, *other = NULL;
+    int least, greatest;
+    (void)state;
+    assert_int_equal(memory->alloc(bench.kernel, 64, &at), WEFT_OK);
+    assert_int_equal(memory->alloc(bench.kernel, 64, &other), WEFT_OK);
+    assert_int_equal(cudaDeviceGetStreamPriorityRange(&least, &greatest), cudaSuccess);
+    make_all_wait(all, greatest);
+    bench.fake.host.clock_ns = slow_clock;
+    assert_int_equal(memory->copy(bench.kernel, other, at, 64), WEFT_ERR_TIMEOUT);
+    bench_said("copying memory on CUDA device 0 is not done after 10 s: a kernel that waits may be "
+               "in front of it in its hardware queue; set CUDA_DEVICE_MAX_CONNECTIONS=32");
+    release_all(all);
+    assert_int_equal(memory->copy(bench.kernel, other, at, 64), WEFT_OK);
+    memory->free(bench.kernel, at);
+    memory->free(bench.kernel, other);
+}
+
 static void a_gate_that_cannot_be_put_is_an_error(void **state)
 {
     bool recorded = false;
@@ -169,6 +243,8 @@ int main(void)
         CASE(gates_of_a_queue_are_reached_one_after_another),
         CASE(a_broken_queue_holds_nothing_up),
         CASE(a_queue_may_be_closed_before_streams_come_to_its_gates),
+        CASE(the_host_works_on_the_device_while_streams_wait),
+        CASE(a_copy_behind_a_stream_that_waits_has_a_deadline),
         CASE(a_gate_that_cannot_be_put_is_an_error),
         CASE(a_launch_that_waits_for_its_kernel_is_refused),
     };

@@ -12,6 +12,7 @@
 #endif
 
 #include "core/os/os.h"
+#include "device.h"
 #include "soak.h"
 #include "tests/support/mixed_calls.h"
 
@@ -101,13 +102,15 @@ static weft_status_t ping(player_t *p)
 static weft_status_t work(player_t *p)
 {
     mixed_t *m = &p->mixed;
-    uint32_t call = p->self.step % (MIXED_CALLS + 1);
+    uint32_t call = p->self.step % (MIXED_CALLS + 1 + device_calls);
     m->comm = p->self.comm;
     m->step = p->self.step;
     /* Sizes from 8 B to 1 MiB, each power of two as often as any other. */
     uint64_t mixed = (p->self.step + p->soak->seed) * UINT64_C(0x9e3779b97f4a7c15);
     uint64_t count = 1 + (mixed >> 40) % ((MOST - SURVIVOR_MOST) >> (mixed >> 20) % 16);
-    return call == 0 ? ping(p) : mixed_call(m, call - 1, count);
+    return call == 0             ? ping(p)
+           : call <= MIXED_CALLS ? mixed_call(m, call - 1, count)
+                                 : device_call(m, call - MIXED_CALLS - 1, count);
 }
 
 /* -------------------------------------------------------------------------------------------------- */
@@ -148,6 +151,12 @@ static void fails(void *arg)
     p->agreed = false;
 }
 
+static bool is_well(weft_comm_t *comm)
+{
+    weft_error_t error = {.size = sizeof error};
+    return weft_comm_error(comm, &error) == WEFT_OK && error.status == WEFT_OK;
+}
+
 /* Until the test says that it is enough, which goes with the numbers, so that all hear it at the same
  * step. */
 static void play(player_t *p)
@@ -158,6 +167,10 @@ static void play(player_t *p)
         uint32_t stop = atomic_load(&p->board->stop), all = 0;
         weft_status_t status = fresh ? survivor_meet(&p->self) : WEFT_OK;
         status = status == WEFT_OK ? work(p) : status;
+        if (status != WEFT_OK && is_well(p->self.comm)) {
+            give_up(p, "a call failed (%s), and its communicator did not",
+                    weft_status_name(status));
+        }
         if (status == WEFT_OK && fresh) {
             atomic_store(&seat->recovered, weft_os_clock_ns());
         }
@@ -181,9 +194,12 @@ static void play(player_t *p)
 static weft_status_t come(player_t *p)
 {
     const soak_t *soak = p->soak;
-    const char *settings[] = {soak->net, "boot.init_timeout=60", "core.log=error"};
-    weft_comm_options_t options = {
-        .size = sizeof options, .config = "/dev/null", .settings = settings, .settings_count = 3};
+    const char *settings[] = {soak->net, "boot.init_timeout=60", "core.log=error", device_kernel,
+                              device_kernel_path};
+    weft_comm_options_t options = {.size = sizeof options,
+                                   .config = "/dev/null",
+                                   .settings = settings,
+                                   .settings_count = device_calls > 0 ? 5 : 3};
     if (soak->first && p->self.seat == 0) {
         if (weft_unique_id_create(&p->board->id, &options) != WEFT_OK) {
             give_up(p, "weft_unique_id_create");
@@ -218,12 +234,13 @@ int soak_live(const soak_t *soak)
                             .size = soak->nranks,
                             .in = calloc(MOST, sizeof *p.mixed.in),
                             .out = calloc(MOST, sizeof *p.mixed.out),
+                            .on_device = device_calls > 0,
                             .arg = &p,
                             .wrong = wrong}};
     for (uint32_t r = 0; r < soak->nranks; r++) {
         p.mixed.seat[r] = r;
     }
-    if (p.mixed.in == NULL || p.mixed.out == NULL) {
+    if (p.mixed.in == NULL || p.mixed.out == NULL || !device_open(MOST)) {
         give_up(&p, "no memory");
     }
     if (come(&p) != WEFT_OK) {
@@ -234,6 +251,7 @@ int soak_live(const soak_t *soak)
     }
     play(&p);
     survivor_take(&p.self, NULL);
+    device_close();
     free(p.mixed.in);
     free(p.mixed.out);
     return 0;

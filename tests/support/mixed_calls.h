@@ -17,6 +17,7 @@ typedef struct mixed {
     uint32_t seat[MIXED_RANKS]; /* who rank r of the communicator is in the job */
     uint32_t step;
     bool nobody_dies;
+    bool on_device;     /* the kernel computes on a device, and takes no operator of the host */
     bool arena;         /* weft_mem_alloc() was called: its segment stays with the process */
     uint64_t *in, *out; /* of mixed_elements(most, MIXED_RANKS) each */
     void *arg;

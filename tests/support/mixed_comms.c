@@ -93,6 +93,9 @@ weft_status_t mixed_do_operator(mixed_t *m, uint64_t count)
     weft_op_t op = WEFT_SUM;
     mixed_fill(m, count);
     weft_status_t status = weft_op_create(m->comm, add, NULL, &op);
+    if (m->on_device && status == WEFT_ERR_UNSUPPORTED) {
+        return mixed_all_reduce(m, count, WEFT_SUM, m->comm, NULL);
+    }
     if (status != WEFT_OK) {
         return status;
     }

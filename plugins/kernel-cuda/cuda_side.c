@@ -12,7 +12,7 @@
 static struct {
     pthread_mutex_t lock; /* never held while the driver is called */
     cuda_side_t *idle;
-    uint32_t instances;
+    uint32_t instances, made;
 } sides = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 cudaError_t cuda_stream_urgent(cudaStream_t *stream)
@@ -36,6 +36,9 @@ static void cuda_side_free(cuda_side_t *side)
     cudaError_t error = cudaStreamDestroy(side->stream);
     (void)error;
     free(side);
+    pthread_mutex_lock(&sides.lock);
+    sides.made--;
+    pthread_mutex_unlock(&sides.lock);
 }
 
 void cuda_side_close(void)
@@ -69,12 +72,8 @@ static cuda_side_t *cuda_side_idle(int device)
     return idle;
 }
 
-cudaError_t cuda_side_take(int device, cuda_side_t **side_p)
+static cudaError_t cuda_side_make(int device, cuda_side_t **side_p)
 {
-    *side_p = cuda_side_idle(device);
-    if (*side_p != NULL) {
-        return cudaSuccess;
-    }
     cuda_side_t *made = malloc(sizeof *made); /* it may outlive the instance and its host */
     if (made == NULL) {
         return cudaErrorMemoryAllocation;
@@ -85,8 +84,28 @@ cudaError_t cuda_side_take(int device, cuda_side_t **side_p)
         free(made);
         return error;
     }
+    pthread_mutex_lock(&sides.lock);
+    sides.made++;
+    pthread_mutex_unlock(&sides.lock);
     *side_p = made;
     return cudaSuccess;
+}
+
+cudaError_t cuda_side_prepare(int device)
+{
+    cuda_side_t *side = NULL;
+    pthread_mutex_lock(&sides.lock);
+    const bool enough = sides.made >= sides.instances;
+    pthread_mutex_unlock(&sides.lock);
+    cudaError_t error = enough ? cudaSuccess : cuda_side_make(device, &side);
+    cuda_side_put(side);
+    return error;
+}
+
+cudaError_t cuda_side_take(int device, cuda_side_t **side_p)
+{
+    *side_p = cuda_side_idle(device);
+    return *side_p != NULL ? cudaSuccess : cuda_side_make(device, side_p);
 }
 
 void cuda_side_put(cuda_side_t *side)

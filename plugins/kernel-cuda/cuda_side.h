@@ -23,6 +23,10 @@ typedef struct cuda_side {
     cudaStream_t stream;
 } cuda_side_t;
 
+/* Makes one for the device, which is current, unless each instance has one: while a stream waits the driver may not
+ * make streams. */
+cudaError_t cuda_side_prepare(int device);
+
 /* Takes a side stream of the device, which is current, or makes one. */
 cudaError_t cuda_side_take(int device, cuda_side_t **side_p);
 
@@ -30,8 +34,9 @@ cudaError_t cuda_side_take(int device, cuda_side_t **side_p);
 void cuda_side_put(cuda_side_t *side);
 
 /* Waits for a side stream, at most CUDA_SIDE_LATE_NS, and gives it back: in front of it in its hardware queue may be
- * a kernel that waits. The work of one that is late goes on. `side` may be NULL if there is an error; `what` says what is waited for, and
- * `error` is that of putting it there. Under cuda_guard_enter(). Errors: ERR_TIMEOUT, those of cuda_failed(). */
+ * a kernel that waits. The work of one that is late goes on. `error` is that of putting the work there, after which
+ * `side` may be NULL, and `what` says what it is. Under cuda_guard_enter(). Errors: ERR_TIMEOUT, those of
+ * cuda_failed(). */
 #define CUDA_SIDE_LATE_NS UINT64_C(10000000000)
 weft_status_t cuda_side_settle(const weft_kernel_t *kernel, cuda_side_t *side, cudaError_t error,
                                const char *what);

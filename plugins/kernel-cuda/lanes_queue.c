@@ -22,6 +22,7 @@ static weft_status_t queue_fill(weft_lanes_queue_t *queue)
     const uint64_t bytes = sizeof *queue->arrived;
     void *arrived = NULL;
     cudaError_t error = cuda_stream_urgent(&queue->own);
+    error = error == cudaSuccess ? cuda_side_prepare(kernel->device) : error;
     if (error == cudaSuccess) {
         error = cudaEventCreateWithFlags(&queue->live.event, cudaEventDisableTiming);
     }

@@ -143,7 +143,7 @@ static weft_status_t launch(const mixed_t *m, cudaGraph_t graph)
     return status;
 }
 
-/* The graph is launched though a call could not be captured: what it has then is launched by nobody else. */
+/* Where the call is refused, because the communicator has failed, the graph is launched without it. */
 static weft_status_t replays(mixed_t *m, uint64_t count)
 {
     cudaGraph_t graph = NULL;

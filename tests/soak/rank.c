@@ -151,12 +151,6 @@ static void fails(void *arg)
     p->agreed = false;
 }
 
-static bool is_well(weft_comm_t *comm)
-{
-    weft_error_t error = {.size = sizeof error};
-    return weft_comm_error(comm, &error) == WEFT_OK && error.status == WEFT_OK;
-}
-
 /* Until the test says that it is enough, which goes with the numbers, so that all hear it at the same
  * step. */
 static void play(player_t *p)
@@ -167,7 +161,7 @@ static void play(player_t *p)
         uint32_t stop = atomic_load(&p->board->stop), all = 0;
         weft_status_t status = fresh ? survivor_meet(&p->self) : WEFT_OK;
         status = status == WEFT_OK ? work(p) : status;
-        if (status != WEFT_OK && is_well(p->self.comm)) {
+        if (status != WEFT_OK && !survivor_has_failed(&p->self)) {
             give_up(p, "a call failed (%s), and its communicator did not",
                     weft_status_name(status));
         }

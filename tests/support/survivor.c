@@ -3,8 +3,6 @@
  * See survivor.h. */
 #include "tests/support/survivor.h"
 
-#include <stdbool.h>
-
 weft_status_t survivor_meet(survivor_t *s)
 {
     uint32_t rank = 0, least = SURVIVOR_NO_STEP;
@@ -33,7 +31,7 @@ void survivor_take(survivor_t *s, weft_comm_t *by)
     s->comm = by;
 }
 
-static bool has_failed(const survivor_t *s)
+bool survivor_has_failed(const survivor_t *s)
 {
     weft_error_t error = {.size = sizeof error};
     return weft_comm_error(s->comm, &error) != WEFT_OK || error.status != WEFT_OK;
@@ -84,9 +82,9 @@ static void grow(survivor_t *s)
 void survivor_recover(survivor_t *s)
 {
     uint32_t size = 0;
-    while (size != s->size || has_failed(s)) {
+    while (size != s->size || survivor_has_failed(s)) {
         weft_comm_t *fewer = NULL;
-        if (has_failed(s)) {
+        if (survivor_has_failed(s)) {
             if (s->fails != NULL) {
                 s->fails(s->arg);
             }

@@ -5,6 +5,8 @@
 #ifndef WEFT_TEST_SURVIVOR_H
 #define WEFT_TEST_SURVIVOR_H
 
+#include <stdbool.h>
+
 #include <weft/weft.h>
 
 enum { SURVIVOR_MOST = 16 }; /* ranks of a job */
@@ -28,6 +30,8 @@ typedef struct survivor {
     void (*ended)(void *arg, const char *call, weft_status_t status);
 } survivor_t;
 
+/* Whether its communicator has failed. */
+bool survivor_has_failed(const survivor_t *s);
 /* In a new communicator of all: finds where the slowest of the old ones is. */
 weft_status_t survivor_meet(survivor_t *s);
 /* Destroys the communicator and takes that one, or NULL. */

@@ -4,6 +4,7 @@
  * the secret passes: records of any content in any pieces, and then what the streams of several rails
  * say to each other, or do not say while time passes. */
 #include <endian.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -148,7 +149,11 @@ static int client_open(uint8_t label_of)
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     FUZZ_NEED(fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset) == 0);
     FUZZ_NEED(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int)) == 0);
-    if (connect(fd, (const struct sockaddr *)&s.address, sizeof s.address) != 0) {
+    int refused;
+    do { /* libFuzzer's alarm comes once a second */
+        refused = connect(fd, (const struct sockaddr *)&s.address, sizeof s.address);
+    } while (refused != 0 && errno == EINTR);
+    if (refused != 0) {
         perror("connect");
         abort();
     }

@@ -16,6 +16,18 @@ cudaError_t fake_told(cudaError_t error);
 /* The device that is current in this thread; makes a context if there is none. */
 int fake_device(void);
 
+/* Addresses of devices' memory (fake_addresses.c), under the lock of fake_memory.c -------------------- */
+
+enum { FAKE_GRANULE = 1 << 16, FAKE_GRANULES = 1 << 20 };
+
+/* As many as bytes, and a granule behind them that is nobody else's; NULL: no room. */
+void *fake_addresses_take(size_t bytes);
+void fake_addresses_give_back(const void *at, size_t bytes);
+/* The number of the granule that has the address; FAKE_GRANULES: none has. */
+uint32_t fake_addresses_granule(uintptr_t address);
+/* No granule from there on was ever taken. */
+uint32_t fake_addresses_top(void);
+
 /* Memory of devices (fake_memory.c) ------------------------------------------------------------------ */
 
 /* The part of a file that is the allocation of cudaMalloc() that begins at `at`; false: none does. */
@@ -49,6 +61,7 @@ fake_allocation_t *fake_memory_allocation(const void *at);
 /* Addresses without memory, NULL: no room; maps an allocation there, for no device, with its bytes at
  * `real`, which are reserved. */
 void *fake_memory_reserve(uint64_t bytes);
+void fake_memory_unreserve(void *at, uint64_t bytes);
 bool fake_memory_map_allocation(void *at, uint8_t *real, fake_allocation_t *a);
 /* A handle of a file for other processes (fake_fabric.c), of the type of CUmemAllocationHandleType: a descriptor,
  * or what any process finds it by. False: such handles are not given. Takes a handle; returns a descriptor of
@@ -63,6 +76,8 @@ cudaMemPool_t fake_memory_pool(const void *at);
 void fake_memory_pool_grant(cudaMemPool_t pool, int device);
 /* One use of a pool less (fake_pools.c). */
 void fake_pool_drop(cudaMemPool_t pool);
+/* What the runtime says of an address, without a failure. */
+enum cudaMemoryType fake_memory_type(const void *at);
 /* Lets a device access the memory; whether it may. */
 void fake_memory_grant(const void *at, int device);
 bool fake_memory_granted(const void *at, int device);

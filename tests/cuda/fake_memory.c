@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Memory that the runtime knows, and copies between all sorts of it. A device's memory has two addresses: the
- * one that everybody is given is only reserved, so a host that follows it crashes; the other one is for
- * what runs on the device. */
+ * Memory that the runtime knows. A device's memory has two addresses: the one that everybody is given is only
+ * reserved, so a host that follows it crashes; the other one is for what runs on the device. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,17 +25,10 @@ typedef struct area {
     uint8_t *astray;               /* where kernels of other devices get that lose their way */
 } area_t;
 
-enum { GRANULE = 1 << 16, GRANULES = 1 << 20 };
-
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static area_t *areas; /* of the host */
 
-/* The addresses of all devices' memory. None is given twice, so use after free crashes too. */
-static struct {
-    uint8_t *begin;
-    uint32_t given;         /* granules */
-    area_t *area[GRANULES]; /* that has the granule now */
-} window;
+static area_t *area_of[FAKE_GRANULES]; /* of devices: what has the granule now */
 
 /* Areas -------------------------------------------------------------------------------------------- */
 
@@ -53,8 +45,8 @@ static area_t *area_in(uintptr_t begin, uintptr_t end)
 /* Under the lock: the one of a device with the address, or NULL. */
 static area_t *area_apart(uintptr_t address)
 {
-    const uintptr_t granule = (address - (uintptr_t)window.begin) / GRANULE;
-    area_t *area = granule < GRANULES ? window.area[granule] : NULL;
+    const uint32_t granule = fake_addresses_granule(address);
+    area_t *area = granule < FAKE_GRANULES ? area_of[granule] : NULL;
     return area != NULL && address < area->end ? area : NULL;
 }
 
@@ -72,27 +64,12 @@ static void area_add(void *at, size_t bytes, bool registered)
     areas = area;
 }
 
-/* Addresses for so many granules, or NULL. Under the lock. */
-static uint8_t *window_take(size_t granules)
-{
-    if (window.begin == NULL) {
-        void *begin = mmap(NULL, (size_t)GRANULES * GRANULE, PROT_NONE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        window.begin = begin != MAP_FAILED ? begin : NULL;
-    }
-    if (window.begin == NULL || granules > GRANULES - window.given) {
-        return NULL;
-    }
-    window.given += (uint32_t)granules;
-    return window.begin + (size_t)(window.given - granules) * GRANULE;
-}
-
 /* The area has the granules from the one of `at` on. */
-static void window_set(const uint8_t *at, size_t bytes, area_t *area)
+static void area_set(const void *at, size_t bytes, area_t *area)
 {
-    const size_t first = (size_t)(at - window.begin) / GRANULE;
-    for (size_t i = 0; i <= bytes / GRANULE; i++) {
-        window.area[first + i] = area;
+    const uint32_t first = fake_addresses_granule((uintptr_t)at);
+    for (size_t i = 0; i <= bytes / FAKE_GRANULE; i++) {
+        area_of[first + i] = area;
     }
 }
 
@@ -100,7 +77,7 @@ void *fake_memory_apart(void *real, size_t bytes, int device, int fd)
 {
     area_t *area = malloc(sizeof *area);
     pthread_mutex_lock(&lock);
-    uint8_t *at = window_take(bytes / GRANULE + 1);
+    void *at = fake_addresses_take(bytes);
     if (at != NULL) {
         *area = (area_t){.begin = (uintptr_t)at,
                          .end = (uintptr_t)at + bytes,
@@ -109,7 +86,7 @@ void *fake_memory_apart(void *real, size_t bytes, int device, int fd)
                          .device = device,
                          .access = fd >= 0 ? UINT32_MAX : 1u << device, /* of pools: its own */
                          .fd = fd};
-        window_set(at, bytes, area);
+        area_set(at, bytes, area);
     }
     pthread_mutex_unlock(&lock);
     if (at == NULL) {
@@ -203,8 +180,8 @@ void fake_memory_aim(void *words, size_t bytes)
 static int device_of(uintptr_t real)
 {
     int device = -1;
-    for (uint32_t g = 0; g < window.given && device < 0; g++) {
-        const area_t *area = window.area[g];
+    for (uint32_t g = 0; g < fake_addresses_top() && device < 0; g++) {
+        const area_t *area = area_of[g];
         if (area != NULL && real - (uintptr_t)area->real < area->end - area->begin) {
             device = area->device;
         }
@@ -267,6 +244,13 @@ static void place_of(struct cudaPointerAttributes *at, const void *pointer)
         at->devicePointer = (void *)(uintptr_t)pointer;
         at->hostPointer = at->type == cudaMemoryTypeDevice ? NULL : at->devicePointer;
     }
+}
+
+enum cudaMemoryType fake_memory_type(const void *at)
+{
+    struct cudaPointerAttributes where;
+    place_of(&where, at);
+    return where.type;
 }
 
 cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *at, const void *pointer)
@@ -414,9 +398,16 @@ fake_allocation_t *fake_memory_allocation(const void *at)
 void *fake_memory_reserve(uint64_t bytes)
 {
     pthread_mutex_lock(&lock);
-    void *at = window_take(bytes / GRANULE + 1);
+    void *at = fake_addresses_take(bytes);
     pthread_mutex_unlock(&lock);
     return at;
+}
+
+void fake_memory_unreserve(void *at, uint64_t bytes)
+{
+    pthread_mutex_lock(&lock);
+    fake_addresses_give_back(at, bytes);
+    pthread_mutex_unlock(&lock);
 }
 
 /* The granule at the end is left: the next mapping may begin there. */
@@ -435,7 +426,7 @@ bool fake_memory_map_allocation(void *at, uint8_t *real, fake_allocation_t *a)
                          .device = a->device,
                          .allocation = fake_allocation_share(a),
                          .fd = -1};
-        window_set(at, a->bytes - 1, area);
+        area_set(at, a->bytes - 1, area);
     }
     pthread_mutex_unlock(&lock);
     if (!maps) {
@@ -465,9 +456,9 @@ cudaMemPool_t fake_memory_pool(const void *at)
 void fake_memory_pool_grant(cudaMemPool_t pool, int device)
 {
     pthread_mutex_lock(&lock);
-    for (uint32_t g = 0; g < window.given; g++) {
-        if (window.area[g] != NULL && window.area[g]->pool == pool) {
-            window.area[g]->access |= 1u << device;
+    for (uint32_t g = 0; g < fake_addresses_top(); g++) {
+        if (area_of[g] != NULL && area_of[g]->pool == pool) {
+            area_of[g]->access |= 1u << device;
         }
     }
     pthread_mutex_unlock(&lock);
@@ -499,7 +490,10 @@ bool fake_memory_unmap(void *at)
     const bool found =
         area != NULL && area->type == cudaMemoryTypeDevice && area->begin == (uintptr_t)at;
     if (found) {
-        window_set(at, area->end - area->begin - (area->allocation != NULL), NULL);
+        area_set(at, area->end - area->begin - (area->allocation != NULL), NULL);
+    }
+    if (found && area->allocation == NULL) {
+        fake_addresses_give_back(at, area->end - area->begin);
     }
     pthread_mutex_unlock(&lock);
     if (found) {
@@ -522,7 +516,7 @@ cudaError_t cudaMalloc(void **at, size_t bytes)
         return error == cudaSuccess ? cudaErrorMemoryAllocation : error;
     }
     /* Nobody may count on zeros; slots are mostly never used, and would take time. */
-    memset(fake_memory_real(*at), 0xd5, bytes < GRANULE ? bytes : GRANULE);
+    memset(fake_memory_real(*at), 0xd5, bytes < FAKE_GRANULE ? bytes : FAKE_GRANULE);
     atomic_fetch_add(&fake_cuda.allocated, 1);
     return cudaSuccess;
 }
@@ -550,82 +544,4 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *most)
     *free_bytes = fake_cuda.free_bytes;
     *most = fake_cuda.all_bytes;
     return fake_answer(__func__);
-}
-
-/* Copies ------------------------------------------------------------------------------------------- */
-
-typedef struct copy {
-    void *to;
-    const void *from; /* NULL: the bytes follow */
-    size_t bytes;
-    uint8_t taken[];
-} copy_t;
-
-static void copy_work(const void *arg)
-{
-    const copy_t *copy = arg;
-    memmove(copy->to, copy->from != NULL ? copy->from : copy->taken, copy->bytes);
-}
-
-static bool pageable(const void *at)
-{
-    struct cudaPointerAttributes where;
-    place_of(&where, at);
-    return where.type == cudaMemoryTypeUnregistered;
-}
-
-/* Bytes of pageable memory are taken at once, and have come there on return; not in a capture, whose
- * replays read and write what is there then. */
-cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
-                            cudaStream_t stream)
-{
-    const bool now = !fake_stream_captured(stream), take = now && pageable(from);
-    cudaError_t error = fake_answer(__func__);
-    copy_t *copy = malloc(sizeof *copy + (take ? bytes : 0));
-    (void)kind;
-    *copy = (copy_t){
-        .to = fake_memory_real(to), .from = take ? NULL : fake_memory_real(from), .bytes = bytes};
-    if (take) {
-        memcpy(copy->taken, from, bytes);
-    }
-    if (error == cudaSuccess) {
-        error = fake_put(stream, copy_work, copy, sizeof *copy + (take ? bytes : 0));
-    }
-    free(copy);
-    if (error == cudaSuccess && now && pageable(to)) {
-        error = fake_stream_settle(stream);
-    }
-    return error;
-}
-
-cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)
-{
-    cudaError_t error = cudaMemcpyAsync(to, from, bytes, kind, cudaStreamLegacy);
-    return error == cudaSuccess ? fake_stream_settle(cudaStreamLegacy) : error;
-}
-
-typedef struct fill {
-    void *to;
-    int value;
-    size_t bytes;
-} fill_t;
-
-static void fill_block(const void *arg, uint32_t number)
-{
-    const fill_t *fill = arg;
-    (void)number;
-    memset(fill->to, fill->value, fill->bytes);
-}
-
-/* A kernel, as CUDA has it. */
-static void fill_work(const void *arg)
-{
-    fake_blocks(fill_block, arg, 1);
-}
-
-cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream)
-{
-    const fill_t fill = {.to = fake_memory_real(to), .value = value, .bytes = bytes};
-    cudaError_t error = fake_answer(__func__);
-    return error == cudaSuccess ? fake_put(stream, fill_work, &fill, sizeof fill) : error;
 }

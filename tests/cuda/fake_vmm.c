@@ -173,6 +173,7 @@ static CUresult vmm_unreserve(CUdeviceptr at, size_t bytes)
     if (r == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
+    fake_memory_unreserve((void *)(uintptr_t)at, bytes);
     munmap(r->real, r->bytes);
     free(r);
     atomic_fetch_sub(&fake_cuda.reserved, 1);

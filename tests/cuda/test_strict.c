@@ -293,6 +293,25 @@ static void launches_block(void **state)
     play(HANGS "CUDA_LAUNCH_BLOCKING=1", "blocking", "which its launch waits for");
 }
 
+/* More than the runtime has addresses for, one after the other beside one that stays. */
+static void addresses_are_given_again_as_late_as_possible(void **state)
+{
+    enum { GIB = 1 << 30, TIMES = 200 };
+    uint8_t *kept, *last, *at;
+    (void)state;
+    assert_int_equal(cudaMalloc((void **)&kept, GIB), cudaSuccess);
+    assert_int_equal(cudaMalloc((void **)&last, GIB), cudaSuccess);
+    assert_int_equal(cudaFree(last), cudaSuccess);
+    for (int i = 0; i < TIMES; i++) {
+        assert_int_equal(cudaMalloc((void **)&at, GIB), cudaSuccess);
+        assert_true(at + GIB <= last || last + GIB <= at);
+        assert_true(at + GIB <= kept || kept + GIB <= at);
+        assert_int_equal(cudaFree(at), cudaSuccess);
+        last = at;
+    }
+    assert_int_equal(cudaFree(kept), cudaSuccess);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1) {
@@ -305,6 +324,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(nobody_launches_while_a_call_waits_for_the_context),
         cmocka_unit_test(blocks_without_room_wait),
         cmocka_unit_test(launches_block),
+        cmocka_unit_test(addresses_are_given_again_as_late_as_possible),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

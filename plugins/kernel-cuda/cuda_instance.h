@@ -83,6 +83,12 @@ typedef struct cuda_seeks {
     uint64_t count;
 } cuda_seeks_t;
 
+/* An instance, for the side streams of its device (cuda_side.c). */
+typedef struct cuda_side_user {
+    struct cuda_side_user *next;
+    int device;
+} cuda_side_user_t;
+
 struct weft_kernel {
     const weft_host_t *host;
     cuda_context_driver_t contexts;
@@ -109,6 +115,7 @@ struct weft_kernel {
     cuda_paths_t paths;
     cuda_counts_t counts;
     cuda_seeks_t seeks;
+    cuda_side_user_t side;
 };
 
 #endif

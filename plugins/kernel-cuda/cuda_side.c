@@ -11,8 +11,8 @@
 /* Of the process: combinations do not know their instance. */
 static struct {
     pthread_mutex_t lock; /* never held while the driver is called */
-    cuda_side_t *idle;
-    uint32_t instances, made;
+    cuda_side_t *all;
+    cuda_side_user_t *users;
 } sides = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 cudaError_t cuda_stream_urgent(cudaStream_t *stream)
@@ -24,68 +24,112 @@ cudaError_t cuda_stream_urgent(cudaStream_t *stream)
                : error;
 }
 
-void cuda_side_open(void)
+void cuda_side_open(cuda_side_user_t *user, int device)
 {
     pthread_mutex_lock(&sides.lock);
-    sides.instances++;
+    *user = (cuda_side_user_t){.next = sides.users, .device = device};
+    sides.users = user;
     pthread_mutex_unlock(&sides.lock);
 }
 
-static void cuda_side_free(cuda_side_t *side)
+/* How many instances the device has, and how many side streams. Under the lock. */
+static uint32_t side_users(int device)
+{
+    uint32_t count = 0;
+    for (const cuda_side_user_t *user = sides.users; user != NULL; user = user->next) {
+        count += user->device == device;
+    }
+    return count;
+}
+
+static uint32_t side_streams(int device)
+{
+    uint32_t count = 0;
+    for (const cuda_side_t *side = sides.all; side != NULL; side = side->next) {
+        count += side->device == device;
+    }
+    return count;
+}
+
+static void side_unlink(const cuda_side_t *side)
+{
+    cuda_side_t **at = &sides.all;
+    while (*at != side) {
+        at = &(*at)->next;
+    }
+    *at = side->next;
+}
+
+/* Nobody has the lock, or the stream. */
+static void side_end(cuda_side_t *side)
 {
     cudaError_t error = cudaStreamDestroy(side->stream);
     (void)error;
     free(side);
-    pthread_mutex_lock(&sides.lock);
-    sides.made--;
-    pthread_mutex_unlock(&sides.lock);
 }
 
-void cuda_side_close(void)
+/* An idle one of a device that no instance uses, out of the list, or NULL. */
+static cuda_side_t *side_without_users(int device)
 {
-    cuda_side_t *left = NULL;
+    cuda_side_t *side = NULL;
     pthread_mutex_lock(&sides.lock);
-    if (--sides.instances == 0) {
-        left = sides.idle;
-        sides.idle = NULL;
+    if (side_users(device) == 0) {
+        side = sides.all;
+        while (side != NULL && (side->device != device || side->taken)) {
+            side = side->next;
+        }
+    }
+    if (side != NULL) {
+        side_unlink(side);
     }
     pthread_mutex_unlock(&sides.lock);
-    while (left != NULL) {
-        cuda_side_t *gone = left;
-        left = gone->next;
-        cuda_side_free(gone);
-    }
+    return side;
 }
 
-static cuda_side_t *cuda_side_idle(int device)
+void cuda_side_close(cuda_side_user_t *user)
 {
+    cuda_side_user_t **at = &sides.users;
+    cuda_side_t *left;
     pthread_mutex_lock(&sides.lock);
-    cuda_side_t **at = &sides.idle;
-    while (*at != NULL && (*at)->device != device) {
+    while (*at != user) {
         at = &(*at)->next;
     }
-    cuda_side_t *idle = *at;
-    if (idle != NULL) {
-        *at = idle->next;
-    }
+    *at = user->next;
     pthread_mutex_unlock(&sides.lock);
-    return idle;
+    while ((left = side_without_users(user->device)) != NULL) {
+        side_end(left);
+    }
 }
 
-static cudaError_t cuda_side_make(int device, cuda_side_t **side_p)
+static cuda_side_t *side_take_idle(int device)
+{
+    pthread_mutex_lock(&sides.lock);
+    cuda_side_t *side = sides.all;
+    while (side != NULL && (side->device != device || side->taken)) {
+        side = side->next;
+    }
+    if (side != NULL) {
+        side->taken = true;
+    }
+    pthread_mutex_unlock(&sides.lock);
+    return side;
+}
+
+static cudaError_t side_make(int device, cuda_side_t **side_p)
 {
     cuda_side_t *made = malloc(sizeof *made); /* it may outlive the instance and its host */
     if (made == NULL) {
         return cudaErrorMemoryAllocation;
     }
-    *made = (cuda_side_t){.device = device};
+    *made = (cuda_side_t){.device = device, .taken = true};
     cudaError_t error = cuda_stream_urgent(&made->stream);
     if (error != cudaSuccess) {
         free(made);
         return error;
     }
     pthread_mutex_lock(&sides.lock);
-    sides.made++;
+    made->next = sides.all;
+    sides.all = made;
     pthread_mutex_unlock(&sides.lock);
     *side_p = made;
     return cudaSuccess;
@@ -95,27 +139,35 @@ cudaError_t cuda_side_prepare(int device)
 {
     cuda_side_t *side = NULL;
     pthread_mutex_lock(&sides.lock);
-    const bool enough = sides.made >= sides.instances;
+    const bool enough = side_streams(device) >= side_users(device);
     pthread_mutex_unlock(&sides.lock);
-    cudaError_t error = enough ? cudaSuccess : cuda_side_make(device, &side);
+    cudaError_t error = enough ? cudaSuccess : side_make(device, &side);
     cuda_side_put(side);
     return error;
 }
 
 cudaError_t cuda_side_take(int device, cuda_side_t **side_p)
 {
-    *side_p = cuda_side_idle(device);
-    return *side_p != NULL ? cudaSuccess : cuda_side_make(device, side_p);
+    *side_p = side_take_idle(device);
+    return *side_p != NULL ? cudaSuccess : side_make(device, side_p);
 }
 
 void cuda_side_put(cuda_side_t *side)
 {
     if (side != NULL) {
         pthread_mutex_lock(&sides.lock);
-        side->next = sides.idle;
-        sides.idle = side;
+        side->taken = false;
         pthread_mutex_unlock(&sides.lock);
     }
+}
+
+/* The driver ends its work first. */
+static void side_give_up(cuda_side_t *side)
+{
+    pthread_mutex_lock(&sides.lock);
+    side_unlink(side);
+    pthread_mutex_unlock(&sides.lock);
+    side_end(side);
 }
 
 weft_status_t cuda_side_settle(const weft_kernel_t *kernel, cuda_side_t *side, cudaError_t error,
@@ -129,7 +181,7 @@ weft_status_t cuda_side_settle(const weft_kernel_t *kernel, cuda_side_t *side, c
         error = cudaStreamQuery(side->stream);
     }
     if (error == cudaErrorNotReady) {
-        cuda_side_free(side); /* the driver ends its work first */
+        side_give_up(side);
         return host->set_error(
             host, WEFT_ERR_TIMEOUT, 0,
             "%s on CUDA device %d is not done after %u s: a kernel that waits may be in front of "

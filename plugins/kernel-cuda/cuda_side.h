@@ -7,24 +7,27 @@
 #ifndef KERNEL_CUDA_CUDA_SIDE_H
 #define KERNEL_CUDA_CUDA_SIDE_H
 
+#include <stdbool.h>
+
 #include "cuda_instance.h"
 
 /* Makes a stream of the highest priority for the plugin's own work: the device keeps it apart from
  * streams of the application, whose kernels may wait for what it does. */
 cudaError_t cuda_stream_urgent(cudaStream_t *stream);
 
-/* Around the life of an instance. Side streams are destroyed with the last one of the process. */
-void cuda_side_open(void);
-void cuda_side_close(void);
+/* Around the life of an instance. Side streams are destroyed with the last one of their device. */
+void cuda_side_open(cuda_side_user_t *user, int device);
+void cuda_side_close(cuda_side_user_t *user);
 
 typedef struct cuda_side {
-    struct cuda_side *next; /* of those that are idle */
+    struct cuda_side *next; /* of all */
     int device;
+    bool taken;
     cudaStream_t stream;
 } cuda_side_t;
 
-/* Makes one for the device, which is current, unless each instance has one: while a stream waits the driver may not
- * make streams. */
+/* Makes one for the device, which is current, unless it has as many as instances: while a stream waits the driver may
+ * not make streams. */
 cudaError_t cuda_side_prepare(int device);
 
 /* Takes a side stream of the device, which is current, or makes one. */

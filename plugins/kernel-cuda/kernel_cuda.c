@@ -111,7 +111,7 @@ static weft_status_t cuda_create(const weft_host_t *host, const void *config,
     pthread_mutex_init(&kernel->lock, NULL);
     pthread_mutex_init(&kernel->order, NULL);
     pthread_mutex_init(&kernel->seeks.lock, NULL);
-    cuda_side_open();
+    cuda_side_open(&kernel->side, kernel->device);
     host->log(host, WEFT_LOG_DEBUG, "CUDA device %d, compute capability %d.%d, %d processors",
               kernel->device, kernel->facts.major, kernel->facts.minor, kernel->facts.processors);
     *kernel_p = kernel;
@@ -139,7 +139,7 @@ static void cuda_destroy(weft_kernel_t *kernel)
     cuda_buffers_close(kernel);
     cuda_ipc_close(kernel);
     cuda_kept_end(kernel);
-    cuda_side_close();
+    cuda_side_close(&kernel->side);
     cuda_device_close(kernel);
     pthread_mutex_destroy(&kernel->seeks.lock);
     pthread_mutex_destroy(&kernel->order);

@@ -172,6 +172,35 @@ static void the_host_works_on_the_device_while_streams_wait(void **state)
     release_all(all);
 }
 
+/* How many streams the device gets with a queue. */
+static int queue_streams(weft_lanes_queue_t **queue_p)
+{
+    const int before = atomic_load(&fake_cuda.streams);
+    assert_int_equal(bench.lanes->queue_open(bench.kernel, queue_p), WEFT_OK);
+    return atomic_load(&fake_cuda.streams) - before;
+}
+
+static void each_device_has_a_stream_for_the_host_before_a_stream_waits(void **state)
+{
+    weft_kernel_t *first = bench.kernel;
+    weft_lanes_queue_t *queue[3];
+    (void)state;
+    assert_int_equal(bench_create("device=1"), WEFT_OK);
+    weft_kernel_t *second = bench.kernel;
+    bench.kernel = first;
+    assert_int_equal(queue_streams(&queue[0]), 1); /* the plan's queue has made one */
+    bench.kernel = second;
+    assert_int_equal(queue_streams(&queue[1]), 3); /* one for the pool, too */
+    assert_int_equal(queue_streams(&queue[2]), 1);
+    bench.lanes->queue_close(queue[2]);
+    bench.lanes->queue_close(queue[1]);
+    const int before = atomic_load(&fake_cuda.streams);
+    bench.ops->destroy(second);
+    assert_int_equal(atomic_load(&fake_cuda.streams), before - 2);
+    bench.kernel = first;
+    bench.lanes->queue_close(queue[0]);
+}
+
 /* Each look at the clock takes two seconds. */
 static uint64_t slow_clock(const weft_host_t *host)
 {
@@ -244,6 +273,7 @@ int main(void)
         CASE(a_broken_queue_holds_nothing_up),
         CASE(a_queue_may_be_closed_before_streams_come_to_its_gates),
         CASE(the_host_works_on_the_device_while_streams_wait),
+        CASE(each_device_has_a_stream_for_the_host_before_a_stream_waits),
         CASE(a_copy_behind_a_stream_that_waits_has_a_deadline),
         CASE(a_gate_that_cannot_be_put_is_an_error),
         CASE(a_launch_that_waits_for_its_kernel_is_refused),

@@ -94,6 +94,13 @@ static weft_status_t kernel_select(weft_kernel_t *kernel, weft_dtype_t dtype, we
     return WEFT_OK;
 }
 
+static weft_status_t kernel_combine_status(weft_kernel_t *kernel)
+{
+    weft_check_t *check = weft_check_table_find(kernel);
+    weft_check_call_t call = weft_check_enter(check, "combine_status");
+    return weft_check_end(&call, check->own.kernel->combine_status(kernel), WEFT_CHECK_FAILURES);
+}
+
 static const void *kernel_get_extension(weft_kernel_t *kernel, const char *name)
 {
     weft_check_t *check = weft_check_table_find(kernel);
@@ -115,6 +122,9 @@ void weft_check_kernel(weft_check_t *check, const weft_kernel_ops_t *own)
         .get_extension =
             WEFT_HAS(own, weft_kernel_ops_t, get_extension) ? kernel_get_extension : NULL,
         .arithmetic = WEFT_HAS(own, weft_kernel_ops_t, arithmetic) ? own->arithmetic : NULL,
+        .presume = WEFT_HAS(own, weft_kernel_ops_t, presume) ? own->presume : NULL,
+        .combine_status =
+            WEFT_HAS(own, weft_kernel_ops_t, combine_status) ? kernel_combine_status : NULL,
     };
     check->plugin.ops = &check->table.kernel;
 }

@@ -32,25 +32,26 @@ static weft_status_t engine_run_alone(weft_comm_state_t *state, const weft_reque
     const uint8_t *send = (const uint8_t *)args->send + (v != NULL ? v->in_displs[0] * elem : 0);
     uint8_t *recv = (uint8_t *)args->recv + (v != NULL ? v->out_displs[0] * elem : 0);
     uint64_t count = v != NULL ? v->in_counts[0] : args->count;
-    weft_combine_fn_t combine;
+    weft_combiner_t combiner;
     bool scales = args->op == WEFT_PREMULSUM && weft_coll_reduces(args->coll);
     if (count == 0 || (send == recv && !scales)) {
         return WEFT_OK;
     }
     /* One rank has nothing to reduce, so any operator of the kernel does. */
     weft_op_t op = (int)args->op < WEFT_OP_COUNT ? args->op : WEFT_SUM;
-    weft_status_t status = state->self.family->kernel.ops->select(
-        state->self.family->kernel.instance, args->dtype, op, &combine);
+    weft_status_t status =
+        weft_combiner_select(state->self.family->kernel.ops, state->self.family->kernel.instance,
+                             args->dtype, op, &combiner);
     if (status == WEFT_OK) {
-        combine(&(weft_combine_t){.src = {send},
-                                  .dst = {recv},
-                                  .count = count,
-                                  .nsrc = 1,
-                                  .ndst = 1,
-                                  .pre_mask = scales,
-                                  .flags = WEFT_COMBINE_FINAL,
-                                  .nranks = 1,
-                                  .scalar = request->scalar});
+        status = weft_combiner_run(&combiner, &(weft_combine_t){.src = {send},
+                                                                .dst = {recv},
+                                                                .count = count,
+                                                                .nsrc = 1,
+                                                                .ndst = 1,
+                                                                .pre_mask = scales,
+                                                                .flags = WEFT_COMBINE_FINAL,
+                                                                .nranks = 1,
+                                                                .scalar = request->scalar});
     }
     return status;
 }

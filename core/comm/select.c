@@ -273,8 +273,9 @@ static weft_status_t select_prepare(weft_comm_state_t *state, const weft_args_t 
         /* A user's operator replaces the sums of the kernel, which still copies. */
         weft_op_t op = (int)args->op < WEFT_OP_COUNT ? args->op : WEFT_SUM;
         prepared->program.op = op;
-        status = state->self.family->kernel.ops->select(
-            state->self.family->kernel.instance, args->dtype, op, &prepared->program.combine);
+        status = weft_combiner_select(state->self.family->kernel.ops,
+                                      state->self.family->kernel.instance, args->dtype, op,
+                                      &prepared->program.combiner);
     }
     if (status == WEFT_OK) {
         const weft_segmentation_t *g = &prepared->program.segmentation;

@@ -12,24 +12,25 @@
 #define WEFT_SMALL_COPY 512u
 
 /* Combines c->count elements, from sources to destinations. The caller has set these, with pre_mask
- * and nt_mask. `copies`: one source, no arithmetic. */
-static inline void weft_combination_run(const weft_interpreter_t *run, const weft_plan_move_t *move,
-                                        weft_combine_t *c, bool copies)
+ * and nt_mask. `copies`: one source, no arithmetic. Errors: those of weft_combiner_run(). */
+static inline weft_status_t weft_combination_run(const weft_interpreter_t *run,
+                                                 const weft_plan_move_t *move, weft_combine_t *c,
+                                                 bool copies)
 {
     const weft_program_t *program = run->program;
     size_t bytes = c->count * program->elem;
     if (copies && c->ndst == 1 && program->memory.on_host && bytes <= WEFT_SMALL_COPY) {
         memcpy(c->dst[0], c->src[0], bytes);
-        return;
+        return WEFT_OK;
     }
     c->flags = (move->flags & WEFT_MOVE_FINAL) != 0 ? program->flags : 0;
     c->nranks = program->plan->nranks;
     c->scalar = run->scalar;
     if (program->user.fn != NULL && c->nsrc > 1) {
         weft_user_combine(&program->user, program->dtype, c);
-    } else {
-        program->combine(c);
+        return WEFT_OK;
     }
+    return weft_combiner_run(&program->combiner, c);
 }
 
 #endif

@@ -391,17 +391,15 @@ static void member_combine_destinations(const weft_interpreter_t *run, const wef
     }
 }
 
-static void member_combine(const weft_interpreter_t *run, const weft_member_t *m, uint64_t count)
+static weft_status_t member_combine(const weft_interpreter_t *run, const weft_member_t *m,
+                                    uint64_t count)
 {
     weft_combine_t c;
     c.count = count;
     c.pre_mask = m->shape.pre_mask;
     member_combine_sources(run, m, &c);
     member_combine_destinations(run, m, &c);
-    if (c.ndst == 0) {
-        return;
-    }
-    weft_combination_run(run, m->move, &c, m->shape.copies);
+    return c.ndst > 0 ? weft_combination_run(run, m->move, &c, m->shape.copies) : WEFT_OK;
 }
 
 /* Returns whether a peer has taken back memory that the slice was read from. */
@@ -470,10 +468,13 @@ static weft_status_t member_combine_slice(weft_interpreter_t *run, weft_member_t
         return status;
     }
     if (count > 0) {
-        member_combine(run, m, count);
+        status = member_combine(run, m, count);
     }
     if (m->lands) {
         member_end_landings(m);
+    }
+    if (status != WEFT_OK) {
+        return status;
     }
     if (m->reads_there && member_is_withdrawn(run, m)) {
         member_abandon(m);

@@ -51,9 +51,9 @@ static void *packed_at(const weft_interpreter_t *run, const weft_lane_run_t *lan
     return (void *)(weft_measure_address(run, o, chunk, lane) + p->offset);
 }
 
-static void packed_combine_piece(const weft_interpreter_t *run, const weft_lane_run_t *lane,
-                                 const weft_member_t *m, const packed_t *p, uint32_t j,
-                                 uint64_t count)
+static weft_status_t packed_combine_piece(const weft_interpreter_t *run,
+                                          const weft_lane_run_t *lane, const weft_member_t *m,
+                                          const packed_t *p, uint32_t j, uint64_t count)
 {
     bool copies = m->shape.packs == WEFT_PACKS_COPIES;
     weft_combine_t c = {
@@ -67,9 +67,7 @@ static void packed_combine_piece(const weft_interpreter_t *run, const weft_lane_
             c.dst[c.ndst++] = to;
         }
     }
-    if (c.ndst > 0) {
-        weft_combination_run(run, m->move, &c, copies);
-    }
+    return c.ndst > 0 ? weft_combination_run(run, m->move, &c, copies) : WEFT_OK;
 }
 
 weft_status_t weft_packed_combine(weft_interpreter_t *run, const weft_lane_run_t *lane,
@@ -85,8 +83,8 @@ weft_status_t weft_packed_combine(weft_interpreter_t *run, const weft_lane_run_t
     }
     m->sends_there = false; /* the messages are in several places here, so they go through slots */
     packed_find_messages(m, &p);
-    for (uint32_t j = 0; count > 0 && j < pieces; j++) {
-        packed_combine_piece(run, lane, m, &p, j, count);
+    for (uint32_t j = 0; status == WEFT_OK && count > 0 && j < pieces; j++) {
+        status = packed_combine_piece(run, lane, m, &p, j, count);
     }
-    return WEFT_OK;
+    return status;
 }

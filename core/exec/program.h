@@ -12,6 +12,7 @@
 
 #include "core/exec/aim.h"
 #include "core/exec/segmentation.h"
+#include "core/exec/combiner.h"
 #include "core/exec/links.h"
 #include "core/plan/plan_cache.h"
 #include "core/plan/stable.h"
@@ -50,7 +51,7 @@ typedef struct weft_program {
     const weft_plan_t *plan;
     weft_segmentation_t segmentation;
     weft_signature_t signature; /* sequence 0 */
-    weft_combine_fn_t combine;
+    weft_combiner_t combiner;
     weft_offload_t offload;
     weft_user_op_t user; /* combines instead, if set */
     weft_dtype_t dtype;

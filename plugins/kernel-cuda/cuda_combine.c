@@ -19,7 +19,11 @@
 typedef struct cuda_places {
     int device; /* that has an operand, or −1 */
     bool reaches;
+    cudaError_t error; /* of asking for it */
 } cuda_places_t;
+
+/* The first failure of this thread that nobody has asked for. */
+static _Thread_local cudaError_t failure;
 
 static int cuda_combine_device_attribute(int device, enum cudaDeviceAttr which)
 {
@@ -30,11 +34,9 @@ static int cuda_combine_device_attribute(int device, enum cudaDeviceAttr which)
 static void cuda_combine_place_of(const void *pointer, cuda_places_t *places)
 {
     struct cudaPointerAttributes at;
-    if (cudaPointerGetAttributes(&at, pointer) != cudaSuccess) {
-        places->reaches = false;
-        return;
-    }
-    if (at.type == cudaMemoryTypeDevice || at.type == cudaMemoryTypeManaged) {
+    places->error = cudaPointerGetAttributes(&at, pointer);
+    if (places->error == cudaSuccess &&
+        (at.type == cudaMemoryTypeDevice || at.type == cudaMemoryTypeManaged)) {
         places->reaches = places->reaches && (places->device < 0 || places->device == at.device);
         places->device = at.device;
     }
@@ -58,7 +60,7 @@ static void cuda_combine_reach_of(const void *pointer, cuda_places_t *places)
 static cuda_places_t cuda_combine_places_of(const weft_combine_t *c)
 {
     cuda_places_t places = {.device = -1, .reaches = true};
-    for (uint32_t i = 0; i < c->nsrc + c->ndst; i++) {
+    for (uint32_t i = 0; places.error == cudaSuccess && i < c->nsrc + c->ndst; i++) {
         cuda_combine_place_of(i < c->nsrc ? c->src[i] : c->dst[i - c->nsrc], &places);
     }
     for (uint32_t i = 0; places.device >= 0 && i < c->nsrc + c->ndst; i++) {
@@ -68,16 +70,16 @@ static cuda_places_t cuda_combine_places_of(const weft_combine_t *c)
 }
 
 static cudaError_t combine_there(weft_dtype_t dtype, weft_op_t op, const weft_combine_t *c,
-                                 cudaStream_t stream)
+                                 cuda_side_t *side)
 {
     uint64_t blocks = c->count * cuda_element(dtype) / BLOCK_BYTES + 1;
     blocks = blocks < BLOCKS_MOST ? blocks : BLOCKS_MOST;
-    cudaError_t error = cuda_launch_combine(dtype, op, c, (uint32_t)blocks, stream);
-    return error == cudaSuccess ? cudaStreamSynchronize(stream) : error;
+    cudaError_t error = cuda_launch_combine(dtype, op, c, (uint32_t)blocks, side->stream);
+    return error == cudaSuccess ? cuda_side_wait(side, NULL) : error;
 }
 
 static cudaError_t combine_piece(weft_dtype_t dtype, weft_op_t op, const weft_combine_t *c,
-                                 uint64_t from, uint64_t count, cudaStream_t stream)
+                                 uint64_t from, uint64_t count, cuda_side_t *side)
 {
     _Alignas(16) uint8_t staged[WEFT_COMBINE_MAX][PIECE];
     const size_t elem = cuda_element(dtype), bytes = count * elem;
@@ -87,28 +89,50 @@ static cudaError_t combine_piece(weft_dtype_t dtype, weft_op_t op, const weft_co
     for (uint32_t s = 0; s < c->nsrc && error == cudaSuccess; s++) {
         piece.src[s] = staged[s];
         error = cudaMemcpyAsync(staged[s], (const char *)c->src[s] + from * elem, bytes,
-                                cudaMemcpyDefault, stream);
+                                cudaMemcpyDefault, side->stream);
     }
-    error = error == cudaSuccess ? cudaStreamSynchronize(stream) : error;
+    error = error == cudaSuccess ? cuda_side_wait(side, NULL) : error;
     piece.ndst = 1;
     piece.dst[0] = staged[0];
-    cuda_combine(dtype, op, &piece, 0, 1);
+    if (error == cudaSuccess) {
+        cuda_combine(dtype, op, &piece, 0, 1);
+    }
     for (uint32_t d = 0; d < c->ndst && error == cudaSuccess; d++) {
         error = cudaMemcpyAsync((char *)c->dst[d] + from * elem, staged[0], bytes,
-                                cudaMemcpyDefault, stream);
+                                cudaMemcpyDefault, side->stream);
     }
-    return error == cudaSuccess ? cudaStreamSynchronize(stream) : error;
+    return error == cudaSuccess ? cuda_side_wait(side, NULL) : error;
 }
 
-static void combine_staged(weft_dtype_t dtype, weft_op_t op, const weft_combine_t *c,
-                           cudaStream_t stream)
+static cudaError_t combine_staged(weft_dtype_t dtype, weft_op_t op, const weft_combine_t *c,
+                                  cuda_side_t *side)
 {
     const uint64_t step = PIECE / cuda_element(dtype);
     cudaError_t error = cudaSuccess;
     for (uint64_t from = 0; from < c->count && error == cudaSuccess; from += step) {
         error = combine_piece(dtype, op, c, from, c->count - from < step ? c->count - from : step,
-                              stream);
+                              side);
     }
+    return error;
+}
+
+/* What the device does not do is tried piece by piece, unless it is late and may still do it. */
+static cudaError_t combine_beside(const cuda_places_t *places, weft_dtype_t dtype, weft_op_t op,
+                                  const weft_combine_t *c)
+{
+    cuda_side_t *side = NULL;
+    cudaError_t error = cuda_side_take(places->device, &side);
+    if (error != cudaSuccess) {
+        return error;
+    }
+    bool there = places->reaches;
+    if (there) {
+        error = combine_there(dtype, op, c, side);
+        there = error == cudaSuccess || error == cudaErrorNotReady;
+    }
+    error = there ? error : combine_staged(dtype, op, c, side);
+    cuda_side_end(side, error);
+    return error;
 }
 
 static void combine(weft_dtype_t dtype, weft_op_t op, const weft_combine_t *c)
@@ -119,22 +143,31 @@ static void combine(weft_dtype_t dtype, weft_op_t op, const weft_combine_t *c)
         return;
     }
     const cuda_places_t places = cuda_combine_places_of(c);
-    if (places.device < 0) {
+    cudaError_t error = places.error;
+    if (error == cudaSuccess && places.device < 0) {
         cuda_combine(dtype, op, c, 0, 1);
         return;
     }
     cuda_context_find_driver(&driver);
-    if (cuda_context_enter(&driver, places.device, &saved) != cudaSuccess) {
-        return;
+    error = error == cudaSuccess ? cuda_context_enter(&driver, places.device, &saved) : error;
+    if (error == cudaSuccess) {
+        error = combine_beside(&places, dtype, op, c);
+        cuda_context_leave(&saved);
     }
-    cuda_side_t *side = NULL;
-    cudaError_t error = cuda_side_take(places.device, &side);
-    cudaStream_t stream = error == cudaSuccess ? side->stream : cudaStreamPerThread;
-    if (!places.reaches || combine_there(dtype, op, c, stream) != cudaSuccess) {
-        combine_staged(dtype, op, c, stream);
+    failure = failure == cudaSuccess ? error : failure;
+}
+
+weft_status_t cuda_combine_status(weft_kernel_t *kernel)
+{
+    cuda_guard_t guard;
+    const cudaError_t error = failure;
+    failure = cudaSuccess;
+    weft_status_t status = error != cudaSuccess ? cuda_guard_enter(kernel, &guard) : WEFT_OK;
+    if (status == WEFT_OK && error != cudaSuccess) {
+        status = cuda_side_failed(kernel, error, "combining");
+        cuda_guard_leave(&guard);
     }
-    cuda_side_put(side);
-    cuda_context_leave(&saved);
+    return status;
 }
 
 /* One function for each type and operator. Floats have none for their bits. */

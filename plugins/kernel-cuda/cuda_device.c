@@ -194,7 +194,7 @@ static uint32_t cuda_device_sharers(const weft_kernel_t *kernel)
 {
     uint32_t ranks =
         kernel->device < CUDA_DEVICES_COUNTED ? atomic_load(&sharers[kernel->device]) : 1;
-    ranks = ranks > kernel->job_ranks ? ranks : kernel->job_ranks;
+    ranks = ranks > kernel->channels.ranks ? ranks : kernel->channels.ranks;
     return ranks > 0 ? ranks : 1;
 }
 
@@ -221,22 +221,22 @@ static uint32_t cuda_device_least(uint32_t a, uint32_t b)
 static void cuda_device_channels_choose(weft_kernel_t *kernel)
 {
     const uint32_t room = cuda_device_room(kernel);
-    const uint32_t most = kernel->job_ranks > 1
+    const uint32_t most = kernel->channels.ranks > 1
                               ? CUDA_TOGETHER_MOST
                               : cuda_device_least(room / CUDA_ALONE_PART, CUDA_ALONE_MOST);
     const uint32_t part = cuda_device_least(room / cuda_device_sharers(kernel), most);
-    kernel->channels = part > 0 ? part : 1;
+    kernel->channels.count = part > 0 ? part : 1;
 }
 
 /* The user's number, but for what has no room. */
 static void cuda_device_channels_lower(weft_kernel_t *kernel)
 {
     const weft_host_t *host = kernel->host;
-    const uint32_t part = cuda_device_room(kernel) / kernel->job_ranks;
-    kernel->channels = cuda_device_least(kernel->asked, part);
-    if (kernel->channels < kernel->asked) {
+    const uint32_t part = cuda_device_room(kernel) / kernel->channels.ranks;
+    kernel->channels.count = cuda_device_least(kernel->channels.asked, part);
+    if (kernel->channels.count < kernel->channels.asked) {
         host->log(host, WEFT_LOG_INFO, "%u channels in place of %u: %u ranks share CUDA device %d",
-                  part, kernel->asked, kernel->job_ranks, kernel->device);
+                  part, kernel->channels.asked, kernel->channels.ranks, kernel->device);
     }
 }
 
@@ -252,8 +252,8 @@ weft_status_t cuda_device_share(weft_kernel_t *kernel, uint32_t ranks)
             "fit on it together; use more devices, lower kernel-cuda.threads, " ELSE_CPU,
             ranks, kernel->device, kernel->threads, room);
     }
-    kernel->job_ranks = ranks;
-    if (kernel->asked == 0) {
+    kernel->channels.ranks = ranks;
+    if (kernel->channels.asked == 0) {
         cuda_device_channels_choose(kernel);
     } else if (ranks > 0) {
         cuda_device_channels_lower(kernel);
@@ -276,8 +276,8 @@ weft_status_t cuda_device_open(weft_kernel_t *kernel, const cuda_config_t *confi
     if (kernel->device < CUDA_DEVICES_COUNTED) {
         atomic_fetch_add(&sharers[kernel->device], 1);
     }
-    kernel->channels = kernel->asked = (uint32_t)config->channels;
-    if (kernel->asked == 0) {
+    kernel->channels.count = kernel->channels.asked = (uint32_t)config->channels;
+    if (kernel->channels.asked == 0) {
         cuda_device_channels_choose(kernel);
     }
     return WEFT_OK;

@@ -83,6 +83,13 @@ typedef struct cuda_seeks {
     uint64_t count;
 } cuda_seeks_t;
 
+/* How many a collective may have here (cuda_device.c). */
+typedef struct cuda_channels {
+    uint32_t count;
+    uint32_t asked; /* that the option names; 0: none */
+    uint32_t ranks; /* of the job, on this device; 0: not told */
+} cuda_channels_t;
+
 /* An instance, for the side streams of its device (cuda_side.c). */
 typedef struct cuda_side_user {
     struct cuda_side_user *next;
@@ -95,10 +102,8 @@ struct weft_kernel {
     int device;
     cuda_facts_t facts;
     uint32_t threads;
-    uint32_t channels;
-    uint32_t asked;     /* channels that the option names; 0: none */
-    uint32_t job_ranks; /* of the job, on this device; 0: not told */
-    bool blocking;      /* launches return when their kernels have ended */
+    cuda_channels_t channels;
+    bool blocking; /* launches return when their kernels have ended */
     cuda_travel_t travel;
     _Atomic bool told_turns;  /* that processes share the device without MPS */
     pthread_mutex_t lock;     /* of the lists below: communicators of a family share the instance */

@@ -5,6 +5,7 @@
 
 #include <sched.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "cuda_errors.h"
 
@@ -61,7 +62,7 @@ static void side_unlink(const cuda_side_t *side)
 }
 
 /* Nobody has the lock, or the stream. */
-static void side_end(cuda_side_t *side)
+static void side_free(cuda_side_t *side)
 {
     cudaError_t error = cudaStreamDestroy(side->stream);
     (void)error;
@@ -69,15 +70,12 @@ static void side_end(cuda_side_t *side)
 }
 
 /* An idle one of a device that no instance uses, out of the list, or NULL. */
-static cuda_side_t *side_without_users(int device)
+static cuda_side_t *side_without_users(void)
 {
-    cuda_side_t *side = NULL;
     pthread_mutex_lock(&sides.lock);
-    if (side_users(device) == 0) {
-        side = sides.all;
-        while (side != NULL && (side->device != device || side->taken)) {
-            side = side->next;
-        }
+    cuda_side_t *side = sides.all;
+    while (side != NULL && (side->taken || side_users(side->device) > 0)) {
+        side = side->next;
     }
     if (side != NULL) {
         side_unlink(side);
@@ -96,8 +94,8 @@ void cuda_side_close(cuda_side_user_t *user)
     }
     *at = user->next;
     pthread_mutex_unlock(&sides.lock);
-    while ((left = side_without_users(user->device)) != NULL) {
-        side_end(left);
+    while ((left = side_without_users()) != NULL) {
+        side_free(left);
     }
 }
 
@@ -167,27 +165,55 @@ static void side_give_up(cuda_side_t *side)
     pthread_mutex_lock(&sides.lock);
     side_unlink(side);
     pthread_mutex_unlock(&sides.lock);
-    side_end(side);
+    side_free(side);
+}
+
+static uint64_t side_clock_ns(const weft_host_t *host)
+{
+    struct timespec now;
+    if (host != NULL) {
+        return host->clock_ns(host);
+    }
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+cudaError_t cuda_side_wait(cuda_side_t *side, const weft_host_t *host)
+{
+    const uint64_t begin = side_clock_ns(host);
+    cudaError_t error = cudaStreamQuery(side->stream);
+    while (error == cudaErrorNotReady && side_clock_ns(host) - begin < CUDA_SIDE_LATE_NS) {
+        sched_yield();
+        error = cudaStreamQuery(side->stream);
+    }
+    return error;
+}
+
+void cuda_side_end(cuda_side_t *side, cudaError_t error)
+{
+    if (error == cudaErrorNotReady) {
+        side_give_up(side);
+    } else {
+        cuda_side_put(side);
+    }
+}
+
+weft_status_t cuda_side_failed(const weft_kernel_t *kernel, cudaError_t error, const char *what)
+{
+    if (error != cudaErrorNotReady) {
+        return cuda_failed(kernel, error, what);
+    }
+    return kernel->host->set_error(
+        kernel->host, WEFT_ERR_TIMEOUT, 0,
+        "%s on CUDA device %d is not done after %u s: a kernel that waits may be in front of "
+        "it in its hardware queue; set CUDA_DEVICE_MAX_CONNECTIONS=32 before CUDA starts",
+        what, kernel->device, (unsigned)(CUDA_SIDE_LATE_NS / 1000000000));
 }
 
 weft_status_t cuda_side_settle(const weft_kernel_t *kernel, cuda_side_t *side, cudaError_t error,
                                const char *what)
 {
-    const weft_host_t *host = kernel->host;
-    const uint64_t begin = host->clock_ns(host);
-    error = error == cudaSuccess ? cudaStreamQuery(side->stream) : error;
-    while (error == cudaErrorNotReady && host->clock_ns(host) - begin < CUDA_SIDE_LATE_NS) {
-        sched_yield();
-        error = cudaStreamQuery(side->stream);
-    }
-    if (error == cudaErrorNotReady) {
-        side_give_up(side);
-        return host->set_error(
-            host, WEFT_ERR_TIMEOUT, 0,
-            "%s on CUDA device %d is not done after %u s: a kernel that waits may be in front of "
-            "it in its hardware queue; set CUDA_DEVICE_MAX_CONNECTIONS=32 before CUDA starts",
-            what, kernel->device, (unsigned)(CUDA_SIDE_LATE_NS / 1000000000));
-    }
-    cuda_side_put(side);
-    return error == cudaSuccess ? WEFT_OK : cuda_failed(kernel, error, what);
+    error = error == cudaSuccess ? cuda_side_wait(side, kernel->host) : error;
+    cuda_side_end(side, error);
+    return error == cudaSuccess ? WEFT_OK : cuda_side_failed(kernel, error, what);
 }

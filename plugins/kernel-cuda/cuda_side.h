@@ -15,7 +15,7 @@
  * streams of the application, whose kernels may wait for what it does. */
 cudaError_t cuda_stream_urgent(cudaStream_t *stream);
 
-/* Around the life of an instance. Side streams are destroyed with the last one of their device. */
+/* Around the life of an instance. Side streams of a device without instances are destroyed when one ends. */
 void cuda_side_open(cuda_side_user_t *user, int device);
 void cuda_side_close(cuda_side_user_t *user);
 
@@ -36,11 +36,21 @@ cudaError_t cuda_side_take(int device, cuda_side_t **side_p);
 /* Gives it back; all its work has ended. NULL is allowed. */
 void cuda_side_put(cuda_side_t *side);
 
-/* Waits for a side stream, at most CUDA_SIDE_LATE_NS, and gives it back: in front of it in its hardware queue may be
- * a kernel that waits. The work of one that is late goes on. `error` is that of putting the work there, after which
- * `side` may be NULL, and `what` says what it is. Under cuda_guard_enter(). Errors: ERR_TIMEOUT, those of
- * cuda_failed(). */
 #define CUDA_SIDE_LATE_NS UINT64_C(10000000000)
+
+/* Waits for its work, at most CUDA_SIDE_LATE_NS of the host's clock, NULL: the machine's. Returns
+ * cudaErrorNotReady if it is late: in front of it in its hardware queue may be a kernel that waits. */
+cudaError_t cuda_side_wait(cuda_side_t *side, const weft_host_t *host);
+
+/* Gives it back after its work ended with `error`, which cuda_side_wait() returned, or what put the work there. The work
+ * of one that is late goes on, without anybody. NULL is allowed, unless it is late. */
+void cuda_side_end(cuda_side_t *side, cudaError_t error);
+
+/* Records that error; `what` says what the work was. Under cuda_guard_enter(). Returns ERR_TIMEOUT if it is late, else as
+ * cuda_failed(). */
+weft_status_t cuda_side_failed(const weft_kernel_t *kernel, cudaError_t error, const char *what);
+
+/* Waits and ends, after work was put there with `error`. Returns as cuda_side_failed(), or OK. */
 weft_status_t cuda_side_settle(const weft_kernel_t *kernel, cuda_side_t *side, cudaError_t error,
                                const char *what);
 

@@ -153,7 +153,7 @@ static weft_status_t cuda_props(weft_kernel_t *kernel, weft_kernel_props_t *prop
         .size = props->size,
         .memory_kind = WEFT_MEMORY_CUDA,
         .bandwidth = CUDA_BANDWIDTH,
-        .channels = kernel->channels,
+        .channels = kernel->channels.count,
     };
     cuda_edges_fill(&kernel->travel, kernel->facts.memory_bandwidth, &mine);
     snprintf(mine.variant, sizeof mine.variant, "sm_%d%d", kernel->facts.major,
@@ -222,6 +222,7 @@ static const weft_kernel_ops_t cuda_ops = {
     .get_extension = cuda_extension,
     .arithmetic = WEFT_ARITHMETIC,
     .presume = cuda_presume,
+    .combine_status = cuda_combine_status,
 };
 
 const weft_plugin_t *weft_plugin_entry(void)

@@ -346,7 +346,7 @@ FIELD(weft_kernel_props_t, launch_ns, 192);
 FIELD(weft_kernel_props_t, protocol, 200);
 FIELD(weft_kernel_props_t, range, 712);
 
-SIZE(weft_kernel_ops_t, 64);
+SIZE(weft_kernel_ops_t, 72);
 FIELD(weft_kernel_ops_t, size, 0);
 FIELD(weft_kernel_ops_t, create, 8);
 FIELD(weft_kernel_ops_t, destroy, 16);
@@ -355,6 +355,7 @@ FIELD(weft_kernel_ops_t, select, 32);
 FIELD(weft_kernel_ops_t, get_extension, 40);
 FIELD(weft_kernel_ops_t, arithmetic, 48);
 FIELD(weft_kernel_ops_t, presume, 56);
+FIELD(weft_kernel_ops_t, combine_status, 64);
 
 SIZE(weft_kernel_device_t, 264);
 FIELD(weft_kernel_device_t, numa, 16);

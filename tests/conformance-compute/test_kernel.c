@@ -148,6 +148,18 @@ static void scaling_by_one_changes_no_number(void **state)
     }
 }
 
+static void what_goes_well_is_no_failure(void **state)
+{
+    instance_t *instance = *state;
+    uint8_t in = 3, out = 0;
+    const weft_combine_t c = {.src = {&in}, .dst = {&out}, .count = 1, .nsrc = 1, .ndst = 1};
+    selected(instance, WEFT_UINT8, WEFT_SUM)(&c);
+    assert_int_equal(out, 3);
+    if (WEFT_HAS(instance->ops, weft_kernel_ops_t, combine_status)) {
+        assert_int_equal(instance->ops->combine_status(instance->kernel), WEFT_OK);
+    }
+}
+
 static void properties_name_the_variant_and_a_bandwidth(void **state)
 {
     instance_t *instance = *state;
@@ -223,6 +235,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(unknown_types_and_operators_are_refused_with_words),
     cmocka_unit_test(a_failed_allocation_is_reported_and_leaks_nothing),
     cmocka_unit_test(scaling_by_one_changes_no_number),
+    cmocka_unit_test(what_goes_well_is_no_failure),
     cmocka_unit_test(combinations_of_0_to_257_elements_match_the_reference),
     cmocka_unit_test(large_combinations_match_the_reference),
     cmocka_unit_test(every_pattern_of_small_floats_combines_as_the_reference_says),

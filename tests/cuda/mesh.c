@@ -234,8 +234,8 @@ static void open_program(mesh_t *mesh, uint32_t rank, const weft_plan_t *plan)
                                                 .root = call->root,
                                                 .count = call->count,
                                                 .plan = 77}};
-    assert_int_equal(mesh->kernels->ops[1]->select(mesh->kernels->kernel[1], call->dtype, call->op,
-                                                   &r->program.combine),
+    assert_int_equal(weft_combiner_select(mesh->kernels->ops[1], mesh->kernels->kernel[1],
+                                          call->dtype, call->op, &r->program.combiner),
                      WEFT_OK);
     cut_message(mesh, rank, plan, &r->program);
     assert_int_equal(weft_program_allocate(&r->program), WEFT_OK);

@@ -318,6 +318,33 @@ static void a_mismatch_fails_the_communicator_and_not_the_stream(void **state)
     run(2, disagree);
 }
 
+/* What the host combines for the device goes piece by piece here, and the first piece fails. */
+static int fail_to_combine(desk_t *desk)
+{
+    int32_t in[COUNT] = {1}, out[COUNT];
+    uint32_t rank = desk->rank;
+    weft_error_t error = {.size = sizeof error};
+    int wrong = 0;
+    fake_cuda.not_pageable = true;
+    NEED(weft_all_reduce(in, desk->out, COUNT, WEFT_INT32, WEFT_SUM, desk->comm, NULL) == WEFT_OK);
+    NEED(weft_mem_copy(desk->comm, out, desk->out, BYTES) == WEFT_OK && out[0] == 1);
+    in[0] = 2;
+    fake_cuda.error = cudaErrorLaunchFailure;
+    fake_cuda.fails = "cudaMemcpyAsync";
+    NEED(weft_all_reduce(in, desk->out, COUNT, WEFT_INT32, WEFT_SUM, desk->comm, NULL) ==
+         WEFT_ERR_SYSTEM);
+    weft_last_error(&error);
+    NEED(strstr(error.text, "combining on CUDA device 0") != NULL);
+    fake_cuda.not_pageable = false;
+    return wrong;
+}
+
+static void a_combination_that_fails_is_an_error_of_the_call(void **state)
+{
+    (void)state;
+    run(1, fail_to_combine);
+}
+
 static int wait_in_vain(desk_t *desk)
 {
     uint32_t rank = desk->rank;
@@ -447,6 +474,7 @@ int main(void)
         cmocka_unit_test(messages_pass_in_streams),
         cmocka_unit_test(a_graph_is_replayed_with_new_data),
         cmocka_unit_test(a_mismatch_fails_the_communicator_and_not_the_stream),
+        cmocka_unit_test(a_combination_that_fails_is_an_error_of_the_call),
         cmocka_unit_test(a_deadline_ends_a_launch),
         cmocka_unit_test(a_rank_that_left_ends_a_launch),
         cmocka_unit_test(an_abort_lets_the_stream_go_on),

@@ -209,23 +209,33 @@ static uint64_t slow_clock(const weft_host_t *host)
     return now += UINT64_C(2000000000);
 }
 
-static void a_copy_behind_a_stream_that_waits_has_a_deadline(void **state)
+static void what_is_behind_a_stream_that_waits_has_a_deadline(void **state)
 {
+    weft_combine_fn_t sum = NULL;
     const weft_kernel_memory_t *memory = bench.ops->get_extension(bench.kernel, WEFT_KERNEL_MEMORY);
     cudaStream_t all[ALL];
     void *at = NULL, *other = NULL;
     int least, greatest;
     (void)state;
+    assert_int_equal(bench.ops->select(bench.kernel, WEFT_FP32, WEFT_SUM, &sum), WEFT_OK);
     assert_int_equal(memory->alloc(bench.kernel, 64, &at), WEFT_OK);
     assert_int_equal(memory->alloc(bench.kernel, 64, &other), WEFT_OK);
     assert_int_equal(cudaDeviceGetStreamPriorityRange(&least, &greatest), cudaSuccess);
     make_all_wait(all, greatest);
+    uint64_t (*clock)(const weft_host_t *) = bench.fake.host.clock_ns;
     bench.fake.host.clock_ns = slow_clock;
     assert_int_equal(memory->copy(bench.kernel, other, at, 64), WEFT_ERR_TIMEOUT);
     bench_said("copying memory on CUDA device 0 is not done after 10 s: a kernel that waits may be "
                "in front of it in its hardware queue; set CUDA_DEVICE_MAX_CONNECTIONS=32");
+    bench.fake.host.clock_ns = clock;
+    weft_combine_t twice = {.src = {at, at}, .dst = {other}, .count = 4, .nsrc = 2, .ndst = 1};
+    sum(&twice); /* by the clock of the machine: it takes ten seconds */
+    assert_int_equal(bench.ops->combine_status(bench.kernel), WEFT_ERR_TIMEOUT);
+    bench_said("combining on CUDA device 0 is not done after 10 s");
     release_all(all);
     assert_int_equal(memory->copy(bench.kernel, other, at, 64), WEFT_OK);
+    sum(&twice);
+    assert_int_equal(bench.ops->combine_status(bench.kernel), WEFT_OK);
     memory->free(bench.kernel, at);
     memory->free(bench.kernel, other);
 }
@@ -274,7 +284,7 @@ int main(void)
         CASE(a_queue_may_be_closed_before_streams_come_to_its_gates),
         CASE(the_host_works_on_the_device_while_streams_wait),
         CASE(each_device_has_a_stream_for_the_host_before_a_stream_waits),
-        CASE(a_copy_behind_a_stream_that_waits_has_a_deadline),
+        CASE(what_is_behind_a_stream_that_waits_has_a_deadline),
         CASE(a_gate_that_cannot_be_put_is_an_error),
         CASE(a_launch_that_waits_for_its_kernel_is_refused),
     };

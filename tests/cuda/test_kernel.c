@@ -112,6 +112,38 @@ static void what_no_device_reaches_alone_goes_through_the_host(void **state)
     assert_int_equal(atomic_load(&fake_cuda.combines), before);
 }
 
+/* What the functions cannot return. */
+static void a_combination_that_fails_is_told_once(void **state)
+{
+    weft_combine_fn_t sum = NULL;
+    const weft_combine_t c = {
+        .src = {source[0], source[1]}, .dst = {result}, .count = ELEMENTS, .nsrc = 2, .ndst = 1};
+    static const char *const calls[] = {"cudaPointerGetAttributes", "cudaMemcpyAsync"};
+    (void)state;
+    assert_int_equal(bench.ops->select(bench.kernel, WEFT_FP32, WEFT_SUM, &sum), WEFT_OK);
+    bench_place(0, source, sizeof source, cudaMemoryTypeDevice, 0);
+    bench_place(1, result, sizeof result, cudaMemoryTypeDevice, 1);
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+        fake_cuda.fails = calls[i];
+        fake_cuda.error = cudaErrorLaunchFailure;
+        sum(&c);
+        add(); /* and nothing that goes well hides it */
+        assert_int_equal(bench.ops->combine_status(bench.kernel), WEFT_ERR_SYSTEM);
+        bench_said("combining on CUDA device 0");
+        assert_int_equal(bench.ops->combine_status(bench.kernel), WEFT_OK);
+    }
+}
+
+static void what_the_device_does_not_combine_the_host_does(void **state)
+{
+    (void)state;
+    bench_place(0, source, sizeof source, cudaMemoryTypeDevice, 0);
+    fake_cuda.fails = "cuda_launch_combine";
+    fake_cuda.error = cudaErrorLaunchOutOfResources;
+    add();
+    assert_int_equal(bench.ops->combine_status(bench.kernel), WEFT_OK);
+}
+
 /* Plans -------------------------------------------------------------------------------------------- */
 
 static void a_plan_runs_and_leaves_its_message_in_the_slot(void **state)
@@ -497,6 +529,8 @@ int main(void)
         BENCH(every_type_and_operator_has_its_function),
         BENCH(combinations_run_where_their_operands_lie),
         BENCH(what_no_device_reaches_alone_goes_through_the_host),
+        BENCH(a_combination_that_fails_is_told_once),
+        BENCH(what_the_device_does_not_combine_the_host_does),
         BENCH(a_plan_runs_and_leaves_its_message_in_the_slot),
         BENCH(a_run_that_waits_for_ever_ends_when_it_is_told_to),
         BENCH(an_abort_without_a_run_stops_nothing),

@@ -69,6 +69,12 @@ class Links(unittest.TestCase):
         self.assertGreater(len(pages(ROOT)), 100)
         self.assertEqual(found, [], "\n" + "\n".join(found))
 
+    def test_each_decision_is_in_the_list(self):
+        folder = ROOT / "docs" / "decisions"
+        listed = set(LINK.findall((folder / "README.md").read_text(encoding="utf-8")))
+        records = {page.name for page in folder.glob("[0-9]*.md")}
+        self.assertEqual(sorted(records - listed), [])
+
     def test_dead_links_are_found(self):
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder).resolve()

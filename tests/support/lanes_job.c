@@ -71,7 +71,7 @@ void lanes_job_init(lanes_job_t *job, lanes_emit_t emit, uint32_t nranks, uint64
         assert_int_equal(weft_plan_emit(&ops, NULL, &call, &view, NULL, &r->plan), WEFT_OK);
         r->program = (weft_program_t){.plan = r->plan,
                                       .channels = channels,
-                                      .combine = sum_int32,
+                                      .combiner.fn = sum_int32,
                                       .elem = 4,
                                       .memory.near_bytes = WEFT_SLOT_INLINE,
                                       .in_chunks = r->plan->k,

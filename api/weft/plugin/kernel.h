@@ -133,6 +133,14 @@ typedef struct weft_kernel_ops {
      * where none is at hand, for tools that price plans of other machines. `config` as in create().
      * Blocking: no. Thread: [any]. */
     void (*presume)(const void *config, weft_kernel_props_t *props);
+
+    /* Optional, since ABI 1.5: returns how the combinations went that this thread has made since it
+     * last called this. A kernel has it if its functions can fail, which themselves return nothing.
+     * The core calls it after each of them. After an error the destinations hold anything, and a
+     * combination that is late may still write there.
+     * Errors, after host->set_error: ERR_SYSTEM, ERR_RESOURCE, ERR_TIMEOUT.
+     * Blocking: no. Thread: [any]. */
+    weft_status_t (*combine_status)(weft_kernel_t *kernel);
 } weft_kernel_ops_t;
 
 #ifdef __cplusplus

@@ -91,7 +91,7 @@ static int setup(void **state)
     }
     job.program = (weft_program_t){.plan = job.plan,
                                    .channels = 1,
-                                   .combine = copy_int32,
+                                   .combiner.fn = copy_int32,
                                    .offload.ops = &recording_lanes,
                                    .offload.queue = (weft_lanes_queue_t *)&recording,
                                    .dtype = WEFT_INT32,

@@ -298,6 +298,50 @@ static void a_slice_of_another_operation_is_a_mismatch(void **state)
     lanes_job_fini(&job);
 }
 
+static uint32_t combinations_left; /* until one fails */
+
+static weft_status_t fail_in_time(weft_kernel_t *kernel)
+{
+    (void)kernel;
+    return combinations_left-- > 0 ? WEFT_OK : WEFT_ERR_SYSTEM;
+}
+
+/* Rank 1 fails at a combination, after `well` that went well. */
+static void sum_until_one_fails(lanes_emit_t emit, uint32_t well)
+{
+    lanes_job_t job;
+    weft_status_t status[2] = {WEFT_IN_PROGRESS, WEFT_IN_PROGRESS};
+    bool moved = true;
+    combinations_left = well;
+    lanes_job_init(&job, emit, 2, 300, 2, 1);
+    job.rank[1].program.combiner.status = fail_in_time;
+    for (uint32_t i = 0; i < 2; i++) {
+        lanes_rank_t *r = &job.rank[i];
+        weft_interpreter_start(&r->run,
+                               &(weft_binding_t){.in = r->in, .out = r->out, .sequence = 1});
+    }
+    while (moved && status[1] == WEFT_IN_PROGRESS) {
+        moved = false;
+        for (uint32_t i = 0; i < 2; i++) {
+            status[i] = weft_interpreter_step(&job.rank[i].run, &moved);
+        }
+    }
+    assert_int_equal(status[1], WEFT_ERR_SYSTEM);
+    assert_int_equal(status[0], WEFT_IN_PROGRESS);
+    lanes_job_fini(&job);
+}
+
+/* Nothing of it is sent: the peer waits, and never takes it for right. */
+static void a_combination_that_fails_ends_the_run(void **state)
+{
+    (void)state;
+    for (uint32_t well = 0; well < 3; well++) {
+        packed = 1;
+        sum_until_one_fails(lanes_emit_ring, well);
+        sum_until_one_fails(emit_packed, well);
+    }
+}
+
 /* Rank 0 sums what two peers sent. */
 static weft_status_t emit_gather(weft_algo_t *algo, const weft_algo_call_t *call,
                                  const weft_algo_topo_t *view, weft_plan_builder_t *b)
@@ -436,6 +480,7 @@ int main(void)
         cmocka_unit_test(lanes_meet_different_lanes_at_different_barriers),
         cmocka_unit_test(a_barrier_in_a_loop_waits_for_its_own_lanes),
         cmocka_unit_test(a_slice_of_another_operation_is_a_mismatch),
+        cmocka_unit_test(a_combination_that_fails_ends_the_run),
         cmocka_unit_test(a_link_that_breaks_at_the_last_moment_leaves_the_other_ports_in_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -456,7 +456,7 @@ static void job_init(job_t *job, weft_plan_t *const *plans)
         r->plan = plans[i];
         r->program = (weft_program_t){.plan = r->plan,
                                       .channels = job->channels,
-                                      .combine = combine,
+                                      .combiner.fn = combine,
                                       .elem = job->elem,
                                       .pre = job->pre,
                                       .in_place = job->in_place,

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The kernel's function for one data type and one operator, and how a call of it went. */
+#ifndef WEFT_EXEC_COMBINER_H
+#define WEFT_EXEC_COMBINER_H
+
+#include <weft/plugin/kernel.h>
+
+typedef struct weft_combiner {
+    weft_combine_fn_t fn;
+    weft_status_t (*status)(weft_kernel_t *kernel); /* NULL: fn cannot fail */
+    weft_kernel_t *kernel;
+} weft_combiner_t;
+
+/* Errors: those of the kernel's select(). */
+weft_status_t weft_combiner_select(const weft_kernel_ops_t *ops, weft_kernel_t *kernel,
+                                   weft_dtype_t dtype, weft_op_t op, weft_combiner_t *combiner);
+
+/* Errors: those of the kernel's combine_status(). */
+static inline weft_status_t weft_combiner_run(const weft_combiner_t *combiner,
+                                              const weft_combine_t *c)
+{
+    combiner->fn(c);
+    return combiner->status == NULL ? WEFT_OK : combiner->status(combiner->kernel);
+}
+
+#endif

@@ -11,9 +11,9 @@
 #include <weft/weft.h>
 
 #include "core/exec/aim.h"
-#include "core/exec/segmentation.h"
 #include "core/exec/combiner.h"
 #include "core/exec/links.h"
+#include "core/exec/segmentation.h"
 #include "core/plan/plan_cache.h"
 #include "core/plan/stable.h"
 

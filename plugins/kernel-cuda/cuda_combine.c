@@ -69,13 +69,12 @@ static cuda_places_t cuda_combine_places_of(const weft_combine_t *c)
     return places;
 }
 
-static cudaError_t combine_there(weft_dtype_t dtype, weft_op_t op, const weft_combine_t *c,
-                                 cuda_side_t *side)
+static cudaError_t combine_launch(weft_dtype_t dtype, weft_op_t op, const weft_combine_t *c,
+                                  cudaStream_t stream)
 {
     uint64_t blocks = c->count * cuda_element(dtype) / BLOCK_BYTES + 1;
     blocks = blocks < BLOCKS_MOST ? blocks : BLOCKS_MOST;
-    cudaError_t error = cuda_launch_combine(dtype, op, c, (uint32_t)blocks, side->stream);
-    return error == cudaSuccess ? cuda_side_wait(side, NULL) : error;
+    return cuda_launch_combine(dtype, op, c, (uint32_t)blocks, stream);
 }
 
 static cudaError_t combine_piece(weft_dtype_t dtype, weft_op_t op, const weft_combine_t *c,
@@ -116,7 +115,8 @@ static cudaError_t combine_staged(weft_dtype_t dtype, weft_op_t op, const weft_c
     return error;
 }
 
-/* What the device does not do is tried piece by piece, unless it is late and may still do it. */
+/* What the device does not take is done piece by piece. What it has begun is not: a destination may be a source,
+ * and have the sum already. */
 static cudaError_t combine_beside(const cuda_places_t *places, weft_dtype_t dtype, weft_op_t op,
                                   const weft_combine_t *c)
 {
@@ -125,12 +125,8 @@ static cudaError_t combine_beside(const cuda_places_t *places, weft_dtype_t dtyp
     if (error != cudaSuccess) {
         return error;
     }
-    bool there = places->reaches;
-    if (there) {
-        error = combine_there(dtype, op, c, side);
-        there = error == cudaSuccess || error == cudaErrorNotReady;
-    }
-    error = there ? error : combine_staged(dtype, op, c, side);
+    bool begun = places->reaches && combine_launch(dtype, op, c, side->stream) == cudaSuccess;
+    error = begun ? cuda_side_wait(side, NULL) : combine_staged(dtype, op, c, side);
     cuda_side_end(side, error);
     return error;
 }

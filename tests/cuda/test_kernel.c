@@ -134,6 +134,27 @@ static void a_combination_that_fails_is_told_once(void **state)
     }
 }
 
+static void what_a_device_has_begun_is_not_done_again(void **state)
+{
+    weft_combine_fn_t sum = NULL;
+    const weft_combine_t c = {
+        .src = {result, source[0]}, .dst = {result}, .count = ELEMENTS, .nsrc = 2, .ndst = 1};
+    (void)state;
+    assert_int_equal(bench.ops->select(bench.kernel, WEFT_FP32, WEFT_SUM, &sum), WEFT_OK);
+    bench_place(0, source, sizeof source, cudaMemoryTypeDevice, 0);
+    bench_place(1, result, sizeof result, cudaMemoryTypeDevice, 0);
+    for (uint32_t i = 0; i < ELEMENTS; i++) {
+        source[0][i] = result[i] = 1;
+    }
+    fake_cuda.fails = "cudaStreamQuery";
+    fake_cuda.error = cudaErrorLaunchFailure;
+    sum(&c);
+    assert_int_equal(cudaDeviceSynchronize(), cudaSuccess);
+    assert_true(result[0] == 2 && result[ELEMENTS - 1] == 2);
+    assert_int_equal(bench.ops->combine_status(bench.kernel), WEFT_ERR_SYSTEM);
+    bench_take_error();
+}
+
 static void what_the_device_does_not_combine_the_host_does(void **state)
 {
     (void)state;
@@ -530,6 +551,7 @@ int main(void)
         BENCH(combinations_run_where_their_operands_lie),
         BENCH(what_no_device_reaches_alone_goes_through_the_host),
         BENCH(a_combination_that_fails_is_told_once),
+        BENCH(what_a_device_has_begun_is_not_done_again),
         BENCH(what_the_device_does_not_combine_the_host_does),
         BENCH(a_plan_runs_and_leaves_its_message_in_the_slot),
         BENCH(a_run_that_waits_for_ever_ends_when_it_is_told_to),

@@ -113,10 +113,25 @@ static void control_frame_again(weft_health_t *health, weft_neighbour_t *neighbo
     weft_disseminate_all_to(health, neighbour);
 }
 
+/* Whether it counts what the neighbour says of deaths and failures. One that was declared dead because it was silent
+ * may live on the other side of a cut, and take us for dead: when the network is whole again, what it found out there
+ * must not end those that have gone on. What a rank said before it died is true. */
+static bool control_frame_is_believed(const weft_health_t *health,
+                                      const weft_neighbour_t *neighbour)
+{
+    return health->membership.states[neighbour->rank] != WEFT_MEMBER_DEAD ||
+           weft_event_log_death(&health->log, neighbour->rank) != WEFT_ERR_PEER_UNRESPONSIVE;
+}
+
 static weft_status_t control_frame_serve(weft_health_t *health, weft_neighbour_t *neighbour,
                                          const weft_frame_t *frame, const uint8_t *payload,
                                          const char **why)
 {
+    bool tells = frame->type == WEFT_FRAME_FAIL || frame->type == WEFT_FRAME_MISSING ||
+                 frame->type == WEFT_FRAME_DEATH;
+    if (tells && !control_frame_is_believed(health, neighbour)) {
+        return WEFT_OK;
+    }
     switch (frame->type) {
     case WEFT_FRAME_BEAT:
         return WEFT_OK;

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a neighbour says after it was declared dead: one that was silent may live on the other side of a cut, and take
+ * those for dead who live here. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <cmocka.h>
+
+#include "core/base/error.h"
+#include "core/boot/boot.h"
+#include "core/boot/control_frames.h"
+#include "core/boot/failure_detector.h"
+#include "core/boot/health_state.h"
+#include "core/boot/reconnect.h"
+#include "core/boot/wire.h"
+
+enum { RANKS = 4, ME = 0, SPEAKER = 2, OTHER = 1 };
+
+#define FAMILY UINT64_C(7)
+#define COMM UINT64_C(8)
+
+/* The health of one rank, without a thread. */
+typedef struct stage {
+    weft_boot_t boot;
+    weft_boot_peer_t peers[RANKS];
+    weft_join_request_t requests[RANKS];
+    weft_health_t health;
+    int speaker; /* the other end of the connection to SPEAKER */
+    uint32_t died[RANKS], failures;
+} stage_t;
+
+static void note_death(void *arg, uint64_t comm_id, const weft_error_t *error)
+{
+    stage_t *s = arg;
+    (void)comm_id;
+    s->died[error->peer]++;
+}
+
+static void note_failure(void *arg, uint64_t comm_id, const weft_error_t *error,
+                         const weft_missing_t *missing)
+{
+    stage_t *s = arg;
+    (void)comm_id, (void)error, (void)missing;
+    s->failures++;
+}
+
+static void stage_begin(stage_t *s)
+{
+    int ends[2];
+    memset(s, 0, sizeof *s);
+    s->boot.rank = ME;
+    s->boot.nranks = RANKS;
+    s->boot.comm_id = FAMILY;
+    s->boot.peers = s->peers;
+    s->boot.requests = s->requests;
+    s->health.boot = &s->boot;
+    s->health.callbacks = (weft_health_callbacks_t){.died = note_death, .failed = note_failure};
+    s->health.arg = s;
+    weft_health_own(&s->health);
+    weft_detector_init(&s->health);
+    assert_int_equal(weft_membership_init(&s->health.membership, ME, RANKS), WEFT_OK);
+    assert_int_equal(weft_event_log_init(&s->health.log, RANKS), WEFT_OK);
+    assert_int_equal(weft_neighbours_init(&s->health.neighbours, &s->boot), WEFT_OK);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+    assert_int_equal(weft_neighbours_add(&s->health.neighbours, ends[0], SPEAKER), WEFT_OK);
+    s->speaker = ends[1];
+}
+
+static void stage_end(stage_t *s)
+{
+    weft_reconnect_end(&s->health);
+    weft_neighbours_fini(&s->health.neighbours);
+    weft_event_log_fini(&s->health.log);
+    weft_membership_fini(&s->health.membership);
+    weft_os_close(s->speaker);
+}
+
+static void declare_dead(stage_t *s, weft_status_t status)
+{
+    weft_fail(status, 0, "by the test");
+    weft_detector_declare_dead(&s->health, SPEAKER);
+    assert_int_equal(s->health.membership.states[SPEAKER], WEFT_MEMBER_DEAD);
+}
+
+/* SPEAKER says that communicator `comm_id` failed, or, without one, that `rank` is dead. */
+static void say(stage_t *s, uint64_t comm_id, uint32_t rank)
+{
+    uint8_t bytes[WEFT_WIRE_HEADER + WEFT_WIRE_ERROR];
+    weft_error_t error = {.status = WEFT_ERR_PEER_UNRESPONSIVE, .peer = (int32_t)rank};
+    weft_frame_t frame = {.type = comm_id != 0 ? WEFT_FRAME_FAIL : WEFT_FRAME_DEATH,
+                          .bytes = WEFT_WIRE_ERROR,
+                          .from = SPEAKER,
+                          .number = comm_id,
+                          .comm_id = FAMILY};
+    weft_frame_encode(&frame, bytes);
+    weft_error_encode(&error, bytes + WEFT_WIRE_HEADER);
+    assert_int_equal(send(s->speaker, bytes, sizeof bytes, 0), sizeof bytes);
+    weft_control_frames_read(&s->health, weft_neighbours_find(&s->health.neighbours, SPEAKER));
+}
+
+static void who_was_silent_declares_nobody_dead(void **unused)
+{
+    (void)unused;
+    stage_t s;
+    stage_begin(&s);
+    declare_dead(&s, WEFT_ERR_PEER_UNRESPONSIVE);
+    say(&s, 0, ME);
+    say(&s, 0, OTHER);
+    say(&s, COMM, OTHER);
+    assert_int_equal(s.health.membership.states[ME], WEFT_MEMBER_LIVE);
+    assert_int_equal(s.health.membership.states[OTHER], WEFT_MEMBER_LIVE);
+    assert_int_equal(s.died[ME] + s.died[OTHER] + s.failures, 0);
+    assert_int_equal(s.died[SPEAKER], 1);
+    assert_false(s.health.detection_ended);
+    assert_non_null(weft_neighbours_find(&s.health.neighbours, SPEAKER)); /* it hears us */
+    stage_end(&s);
+}
+
+/* What it found out before it died is true, and nobody else may know it. */
+static void the_last_words_of_who_died_count(void **unused)
+{
+    (void)unused;
+    stage_t s;
+    stage_begin(&s);
+    declare_dead(&s, WEFT_ERR_PEER_DEAD);
+    say(&s, 0, OTHER);
+    say(&s, COMM, OTHER);
+    assert_int_equal(s.health.membership.states[OTHER], WEFT_MEMBER_DEAD);
+    assert_int_equal(s.died[OTHER], 1);
+    assert_int_equal(s.failures, 1);
+    stage_end(&s);
+}
+
+static void who_lives_is_believed(void **unused)
+{
+    (void)unused;
+    stage_t s;
+    stage_begin(&s);
+    say(&s, COMM, OTHER);
+    say(&s, 0, ME);
+    assert_int_equal(s.failures, 1);
+    assert_int_equal(s.health.membership.states[ME], WEFT_MEMBER_DEAD);
+    assert_true(s.health.detection_ended);
+    stage_end(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_was_silent_declares_nobody_dead),
+        cmocka_unit_test(the_last_words_of_who_died_count),
+        cmocka_unit_test(who_lives_is_believed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

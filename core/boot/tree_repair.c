@@ -8,6 +8,14 @@
 
 #define REPAIR_CONNECT_NS (2 * WEFT_NS_PER_S)
 
+/* Who cannot be reached is given up before whoever waits for us gives us up: behind a cut one rank after the other is
+ * tried. */
+static uint64_t tree_repair_patience(const weft_health_t *health)
+{
+    uint64_t half = health->detector.unresponsive / 2;
+    return half > 0 && half < REPAIR_CONNECT_NS ? half : REPAIR_CONNECT_NS;
+}
+
 static void tree_repair_begin(const weft_health_t *health, weft_reconnect_t *reconnect,
                               uint32_t rank)
 {
@@ -16,7 +24,8 @@ static void tree_repair_begin(const weft_health_t *health, weft_reconnect_t *rec
     const weft_join_request_t *request = &boot->requests[rank];
     weft_auth_label_make(label, WEFT_PURPOSE_TREE, boot->rank);
     weft_connector_begin(&reconnect->connector, boot->tree_key, label, request->addrs,
-                         weft_join_request_addrs(request), weft_os_clock_ns() + REPAIR_CONNECT_NS);
+                         weft_join_request_addrs(request),
+                         weft_os_clock_ns() + tree_repair_patience(health));
     reconnect->active = true;
     reconnect->rank = rank;
 }

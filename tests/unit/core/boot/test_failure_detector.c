@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A connection that is reset before a word came over it, while some rank has left: a rank that lives is
- * asked, and connected to again, not declared dead. */
+ * asked, and connected to again, not declared dead. Who cannot be reached, and who hears nobody. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,6 +16,7 @@
 #include "core/boot/failure_detector.h"
 #include "core/boot/health_state.h"
 #include "core/boot/reconnect.h"
+#include "core/boot/tree_repair.h"
 
 enum { RANKS = 4 }; /* rank 3 has left */
 
@@ -120,12 +121,27 @@ static void a_parent_that_knocks_is_connected_to(void **unused)
     stage_end(&s);
 }
 
+/* Behind a cut the next ancestor may be one of those that cannot be reached, too, and whoever is to become the parent
+ * waits for as long as boot.unresponsive. */
+static void a_parent_that_cannot_be_reached_is_given_up_in_time(void **unused)
+{
+    (void)unused;
+    stage_t s;
+    stage_begin(&s, 1);
+    s.health.detector.unresponsive = WEFT_NS_PER_S;
+    weft_tree_repair(&s.health);
+    assert_true(s.health.reconnect.active);
+    assert_true(s.health.reconnect.connector.until <= weft_os_deadline(0.5));
+    stage_end(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_child_that_is_suspected_is_knocked_at),
         cmocka_unit_test(a_parent_that_is_suspected_is_connected_to),
         cmocka_unit_test(a_parent_that_knocks_is_connected_to),
+        cmocka_unit_test(a_parent_that_cannot_be_reached_is_given_up_in_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,11 +13,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../support/resets.h"
+#include "tests/support/resets.h"
 #include "core/os/os.h"
 #include "core/os/os_socket.h"
 #include "port_strangers.h"
-#include "sandbox.h"
+#include "tests/support/sandbox.h"
 #include "trial.h"
 
 enum { RATE = 1000, DAY_S = 86400 };
@@ -165,7 +165,7 @@ void strike(trial_t *trial)
         kill(victim_of(trial), SIGSTOP);
         break;
     case PARTITION:
-        hosts_divide();
+        hosts_divide(true);
         break;
     case ONE_WAY:
         host_deafen(trial->victim);

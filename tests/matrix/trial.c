@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "core/os/os.h"
-#include "sandbox.h"
+#include "tests/support/sandbox.h"
 
 enum { SETTLE_MS = 30, WATCHDOG_S = 100 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Sandboxes. */
-#include "sandbox.h"
+#include "tests/support/sandbox.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -129,7 +129,25 @@ void host_deafen(uint32_t host)
                host, host);
 }
 
-void hosts_divide(void)
+void host_mute(pid_t pid)
 {
-    (void)!run("ip link set cable down");
+    (void)!run("nsenter -n -t %d tc qdisc replace dev eth0 root blackhole 2>/dev/null || "
+               "nsenter -n -t %d tc qdisc replace dev eth0 root tbf rate 8bit burst 1 limit 1",
+               (int)pid, (int)pid);
+}
+
+void host_heal(uint32_t host, pid_t pid)
+{
+    (void)!run("tc qdisc del dev h%u root 2>/dev/null", host);
+    (void)!run("nsenter -n -t %d tc qdisc del dev eth0 root 2>/dev/null", (int)pid);
+}
+
+void host_move(uint32_t host, bool behind)
+{
+    (void)!run("ip link set h%u master %s", host, behind ? "east" : "west");
+}
+
+void hosts_divide(bool apart)
+{
+    (void)!run("ip link set cable %s", apart ? "down" : "up");
 }

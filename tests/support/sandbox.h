@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A sandbox for a cell: namespaces of its own for users, mounts and networks, so that a fault hits
+ * A sandbox for faults: namespaces of its own for users, mounts and networks, so that a fault hits
  * nobody else and no rights are needed. Hosts in it are network namespaces on two bridges, with a cable
  * between these. */
-#ifndef TESTS_MATRIX_SANDBOX_H
-#define TESTS_MATRIX_SANDBOX_H
+#ifndef WEFT_TEST_SANDBOX_H
+#define WEFT_TEST_SANDBOX_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,7 +30,13 @@ bool hosts_begin(void);
 void host_plug(uint32_t host, bool in);
 /* Nothing reaches the host any more; what it sends arrives. */
 void host_deafen(uint32_t host);
-/* The cable between the bridges. */
-void hosts_divide(void);
+/* Nothing arrives any more that the host sends in whose network process `pid` is. */
+void host_mute(pid_t pid);
+/* Ends host_deafen() and host_mute(). */
+void host_heal(uint32_t host, pid_t pid);
+/* The host is put behind the cable, or before it. */
+void host_move(uint32_t host, bool behind);
+/* The cable between the bridges is pulled, or plugged in again. */
+void hosts_divide(bool apart);
 
 #endif

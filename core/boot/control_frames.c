@@ -197,6 +197,7 @@ void weft_control_frames_read(weft_health_t *health, weft_neighbour_t *neighbour
             weft_detector_stream_ended(health, neighbour, cause);
             return;
         }
+        weft_detector_heard(health);
         if (!control_frames_serve(health, neighbour)) {
             return;
         }

@@ -56,6 +56,68 @@ uint64_t weft_detector_look(weft_health_t *health)
     return now;
 }
 
+/* Tells if a rank is left that could say something, besides this one and the silent one. */
+static bool detector_has_others(const weft_health_t *health, uint32_t silent)
+{
+    const weft_membership_t *membership = &health->membership;
+    uint32_t r = 0;
+    while (r < membership->nranks &&
+           (r == membership->rank || r == silent || membership->states[r] == WEFT_MEMBER_DEAD ||
+            membership->states[r] == WEFT_MEMBER_LEFT)) {
+        r++;
+    }
+    return r < membership->nranks;
+}
+
+/* Until this time of a silence that began at `since` nothing that is heard says that this rank is not cut off. */
+static uint64_t detector_doubt_until(const weft_health_t *health, uint64_t since)
+{
+    return since + health->detector.unresponsive / 4;
+}
+
+/* Somebody is silent since then. Others are asked for a sign of life: if they are silent as well, it may be this rank
+ * that hears nobody. */
+static void detector_ask_others(weft_health_t *health, uint64_t since, uint64_t now)
+{
+    const weft_signature_t nothing = {.sequence = 0};
+    uint8_t payload[WEFT_WIRE_SIGNATURE];
+    uint64_t until = detector_doubt_until(health, since);
+    if (health->detector.unresponsive == 0 || now < until || health->detector.heard >= until) {
+        return;
+    }
+    weft_signature_encode(&nothing, payload);
+    for (uint32_t i = 0; i < health->neighbours.count; i++) {
+        weft_neighbour_t *neighbour = &health->neighbours.list[i];
+        weft_frame_t frame = {.type = WEFT_FRAME_ASK,
+                              .bytes = sizeof payload,
+                              .from = health->boot->rank,
+                              .sequence = neighbour->rank};
+        if (neighbour->asked == 0 &&
+            health->membership.states[neighbour->rank] == WEFT_MEMBER_LIVE) {
+            weft_neighbour_send(&health->neighbours, neighbour, &frame, payload);
+        }
+    }
+}
+
+static void detector_speak(weft_health_t *health)
+{
+    health->neighbours.quiet = false;
+    for (uint32_t i = 0; i < health->neighbours.count; i++) {
+        if (health->neighbours.list[i].fd >= 0) {
+            weft_disseminate_all_to(health, &health->neighbours.list[i]);
+        }
+    }
+}
+
+void weft_detector_heard(weft_health_t *health)
+{
+    weft_health_assert_owner(health);
+    health->detector.heard = health->detector.last_look;
+    if (health->neighbours.quiet) {
+        detector_speak(health);
+    }
+}
+
 void weft_detector_declare_dead(weft_health_t *health, uint32_t rank)
 {
     weft_health_assert_owner(health);
@@ -79,6 +141,17 @@ void weft_detector_trust(weft_health_t *health, uint32_t rank)
     if (health->membership.states[rank] == WEFT_MEMBER_SUSPECT) {
         health->membership.states[rank] = WEFT_MEMBER_LIVE;
     }
+}
+
+/* Declares a rank dead that has been silent since then, with the calling thread's error record. A rank that hears
+ * nobody keeps that to itself: it would declare one after the other dead, and those that hear it would believe it. */
+static void detector_declare_silent(weft_health_t *health, uint32_t rank, uint64_t since)
+{
+    if (health->detector.heard < detector_doubt_until(health, since) &&
+        detector_has_others(health, rank)) {
+        health->neighbours.quiet = true;
+    }
+    weft_detector_declare_dead(health, rank);
 }
 
 static bool detector_has_leavers(const weft_membership_t *membership)
@@ -189,7 +262,9 @@ static void detector_judge_silent(weft_health_t *health, uint64_t now)
             weft_fail(WEFT_ERR_PEER_UNRESPONSIVE, 0,
                       "%s is connected but has not answered for %.1f s (option boot.unresponsive)",
                       who, (double)limit / 1e9);
-            weft_detector_declare_dead(health, rank);
+            detector_declare_silent(health, rank, neighbour->asked);
+        } else if (neighbour->fd >= 0 && neighbour->asked != 0) {
+            detector_ask_others(health, neighbour->asked, now);
         }
     }
 }
@@ -216,6 +291,8 @@ static void detector_declare_absent(weft_health_t *health, uint32_t rank, const 
                   health->membership.breaks[rank] != WEFT_BREAK_NONE
                       ? "its control connection broke"
                       : "its parent in the tree left");
+        detector_declare_silent(health, rank, health->membership.since[rank]);
+        return;
     }
     weft_detector_declare_dead(health, rank);
 }
@@ -271,6 +348,8 @@ static void detector_judge_absent(weft_health_t *health, uint64_t now)
             } else {
                 detector_declare_absent(health, rank, &absence);
             }
+        } else if (ns > 0) {
+            detector_ask_others(health, membership->since[rank], now);
         }
         i += i < membership->ndoubts && membership->doubts[i] == rank;
     }
@@ -284,4 +363,7 @@ void weft_detector_step(weft_health_t *health, uint64_t now)
     weft_health_assert_owner(health);
     detector_judge_silent(health, now);
     detector_judge_absent(health, now);
+    if (health->neighbours.quiet && !detector_has_others(health, health->boot->rank)) {
+        detector_speak(health); /* whoever was stopped, and goes on, shall hear it */
+    }
 }

@@ -2,7 +2,8 @@
  *
  * The failure detector. It tells a dead neighbour (the end of its stream or process) from a silent
  * one (option boot.unresponsive), suspects ranks that do not answer where they should be,
- * and declares dead. A rank that left in order is never suspected.
+ * and declares dead. A rank that left in order is never suspected. A rank that finds others silent
+ * and hears nobody else may be cut off itself: it tells nobody of deaths until it hears somebody.
  *
  * Thread: the health thread's. */
 #ifndef WEFT_BOOT_FAILURE_DETECTOR_H
@@ -21,8 +22,12 @@ void weft_detector_step(weft_health_t *health, uint64_t now);
 /* Returns when to step again at the latest; NEVER while nobody is doubtful. */
 uint64_t weft_detector_next(const weft_health_t *health);
 
+/* Something came from a neighbour, so this rank is not cut off: what it has kept to itself is told
+ * to all neighbours. */
+void weft_detector_heard(weft_health_t *health);
 /* Gives the neighbour a sign of life, because it asked, or got a new connection. Anything else that
- * it hears from us is as good. An idle family sends nothing. */
+ * it hears from us is as good, but a question: who asks may hear nobody. An idle family sends
+ * nothing. */
 void weft_detector_beat(weft_health_t *health, weft_neighbour_t *neighbour);
 
 /* The stream of a neighbour has ended, or its process has (`cause` 0): closes it, and declares the

@@ -26,6 +26,7 @@ typedef struct weft_detector {
     uint64_t heartbeat;    /* between two looks while somebody is doubtful */
     uint64_t unresponsive; /* silence after which a rank is declared dead; 0: never */
     uint64_t last_look;    /* when this thread looked at the clock */
+    uint64_t heard;        /* when something last came from any neighbour */
     uint64_t ask_again;    /* when to ask again whether absent ranks listen */
 } weft_detector_t;
 

@@ -284,7 +284,8 @@ void weft_neighbour_send_bytes(weft_neighbour_t *neighbour, const uint8_t *data,
 void weft_neighbours_flood(weft_neighbours_t *neighbours, const weft_neighbour_t *except,
                            const weft_frame_t *frame, const uint8_t *payload)
 {
-    for (uint32_t i = 0; i < neighbours->count && !neighbours->muted; i++) {
+    bool silent = neighbours->muted || neighbours->quiet;
+    for (uint32_t i = 0; i < neighbours->count && !silent; i++) {
         if (&neighbours->list[i] != except) {
             weft_neighbour_send(neighbours, &neighbours->list[i], frame, payload);
         }
@@ -306,7 +307,6 @@ weft_status_t weft_neighbour_receive(weft_neighbour_t *neighbour, int *errno_p)
         *errno_p = got == 0 ? neighbour->broken_by : *errno_p;
         return WEFT_ERR_LINK;
     }
-    neighbour->asked = 0;
     neighbour->fresh = false;
     neighbour->in_bytes += (uint32_t)got;
     return WEFT_OK;
@@ -335,5 +335,7 @@ weft_status_t weft_neighbour_next_frame(const weft_neighbours_t *neighbours,
     }
     *payload_p = at + WEFT_WIRE_HEADER;
     neighbour->in_served += WEFT_WIRE_HEADER + frame->bytes;
+    /* Who asks may hear nobody. */
+    neighbour->asked = frame->type == WEFT_FRAME_ASK ? neighbour->asked : 0;
     return WEFT_OK;
 }

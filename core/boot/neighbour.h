@@ -30,6 +30,7 @@ typedef struct weft_neighbour {
 typedef struct weft_neighbours {
     const weft_boot_t *boot;
     bool muted; /* this rank was declared dead: the others go round it, so it floods nothing */
+    bool quiet; /* it may be cut off itself: it floods nothing until it hears somebody */
     uint32_t count, room;
     weft_neighbour_t *list; /* may move when a neighbour is added or removed */
     struct pollfd *entries; /* WEFT_NEIGHBOURS_RESERVED, then two for each neighbour */
@@ -61,8 +62,8 @@ uint32_t weft_neighbours_prepare(weft_neighbours_t *neighbours);
 /* Sends to all neighbours but one, which may be NULL. */
 void weft_neighbours_flood(weft_neighbours_t *neighbours, const weft_neighbour_t *except,
                            const weft_frame_t *frame, const uint8_t *payload);
-/* Sends to one. Who gets an ASK owes a sign of life from then on. A frame that is repeated anyway
- * (BEAT, ASK, ANSWER) is dropped while many bytes wait. */
+/* Sends to one. Who gets an ASK owes a sign of life from then on: any frame but an ASK of its own.
+ * A frame that is repeated anyway (BEAT, ASK, ANSWER) is dropped while many bytes wait. */
 void weft_neighbour_send(const weft_neighbours_t *neighbours, weft_neighbour_t *neighbour,
                          const weft_frame_t *frame, const uint8_t *payload);
 /* Sends bytes of frames to one, as they are. */

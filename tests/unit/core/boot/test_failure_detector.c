@@ -13,20 +13,31 @@
 
 #include "core/boot/auth.h"
 #include "core/boot/boot.h"
+#include "core/boot/control_frames.h"
 #include "core/boot/failure_detector.h"
 #include "core/boot/health_state.h"
 #include "core/boot/reconnect.h"
 #include "core/boot/tree_repair.h"
+#include "core/boot/wire.h"
 
 enum { RANKS = 4 }; /* rank 3 has left */
+
+#define FAMILY UINT64_C(7)
 
 /* The health of one rank, without a thread, and a listener that stands for all others. */
 typedef struct stage {
     weft_boot_t boot;
+    weft_boot_peer_t peers[RANKS];
     weft_join_request_t requests[RANKS];
     weft_health_t health;
     int listener;
+    int ends[RANKS]; /* the other ends of connections that meet() made */
 } stage_t;
+
+static void ignore_death(void *arg, uint64_t comm_id, const weft_error_t *error)
+{
+    (void)arg, (void)comm_id, (void)error;
+}
 
 static void stage_begin(stage_t *s, uint32_t rank)
 {
@@ -35,6 +46,8 @@ static void stage_begin(stage_t *s, uint32_t rank)
     assert_int_equal(weft_os_listen(4, &s->listener, &port), WEFT_OK);
     s->boot.rank = rank;
     s->boot.nranks = RANKS;
+    s->boot.comm_id = FAMILY;
+    s->boot.peers = s->peers;
     s->boot.requests = s->requests;
     for (uint32_t r = 0; r < RANKS; r++) {
         s->requests[r].rank = r;
@@ -42,9 +55,11 @@ static void stage_begin(stage_t *s, uint32_t rank)
             (weft_os_addr_t){.family = 4, .bytes = {127, 0, 0, 1}, .port = port};
     }
     s->health.boot = &s->boot;
+    s->health.callbacks.died = ignore_death;
     weft_health_own(&s->health);
     weft_detector_init(&s->health);
     assert_int_equal(weft_membership_init(&s->health.membership, rank, RANKS), WEFT_OK);
+    assert_int_equal(weft_event_log_init(&s->health.log, RANKS), WEFT_OK);
     assert_int_equal(weft_neighbours_init(&s->health.neighbours, &s->boot), WEFT_OK);
     s->health.membership.states[3] = WEFT_MEMBER_LEFT;
 }
@@ -53,8 +68,12 @@ static void stage_end(stage_t *s)
 {
     weft_reconnect_end(&s->health);
     weft_neighbours_fini(&s->health.neighbours);
+    weft_event_log_fini(&s->health.log);
     weft_membership_fini(&s->health.membership);
     weft_os_close(s->listener);
+    for (uint32_t r = 0; r < RANKS; r++) {
+        weft_os_close(s->ends[r] != 0 ? s->ends[r] : -1);
+    }
 }
 
 /* A new connection to `peer` ends by a reset before anything came. */
@@ -135,6 +154,129 @@ static void a_parent_that_cannot_be_reached_is_given_up_in_time(void **unused)
     stage_end(&s);
 }
 
+/* Silence ------------------------------------------------------------------------------------------- */
+
+#define LIMIT 2.0 /* boot.unresponsive */
+
+static weft_neighbour_t *meet(stage_t *s, uint32_t peer)
+{
+    int ends[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+    assert_int_equal(weft_neighbours_add(&s->health.neighbours, ends[0], peer), WEFT_OK);
+    s->ends[peer] = ends[1];
+    return weft_neighbours_find(&s->health.neighbours, peer);
+}
+
+static void say(stage_t *s, uint32_t peer, uint32_t type)
+{
+    uint8_t bytes[WEFT_WIRE_HEADER + WEFT_WIRE_SIGNATURE] = {0};
+    weft_signature_t nothing = {.sequence = 0};
+    weft_frame_t frame = {.type = type,
+                          .bytes = type == WEFT_FRAME_ASK ? WEFT_WIRE_SIGNATURE : 0,
+                          .from = peer,
+                          .sequence = 3,
+                          .comm_id = FAMILY};
+    weft_frame_encode(&frame, bytes);
+    weft_signature_encode(&nothing, bytes + WEFT_WIRE_HEADER);
+    size_t length = WEFT_WIRE_HEADER + frame.bytes;
+    assert_int_equal(send(s->ends[peer], bytes, length, 0), length);
+    weft_control_frames_read(&s->health, weft_neighbours_find(&s->health.neighbours, peer));
+}
+
+/* How many frames of that type came to `peer` since it was asked last. */
+static uint32_t heard_by(stage_t *s, uint32_t peer, uint32_t type)
+{
+    static uint8_t bytes[1 << 16];
+    weft_frame_t frame;
+    const char *why;
+    uint32_t count = 0;
+    weft_neighbours_flush(&s->health.neighbours);
+    ssize_t got = recv(s->ends[peer], bytes, sizeof bytes, 0);
+    for (ssize_t at = 0; at < got; at += WEFT_WIRE_HEADER + (ssize_t)frame.bytes) {
+        assert_int_equal(weft_frame_decode(bytes + at, RANKS, FAMILY, &frame, &why), WEFT_OK);
+        count += frame.type == type;
+    }
+    return count;
+}
+
+/* Rank 0 and its children 1 and 2, of which 1 was asked for a sign of life `seconds` ago. */
+static void silence_begin(stage_t *s, double seconds)
+{
+    stage_begin(s, 0);
+    s->health.detector.unresponsive = (uint64_t)(LIMIT * (double)WEFT_NS_PER_S);
+    meet(s, 1)->asked = weft_os_clock_ns() - (uint64_t)(seconds * (double)WEFT_NS_PER_S);
+    meet(s, 2);
+}
+
+static void who_asks_has_not_answered(void **unused)
+{
+    (void)unused;
+    stage_t s;
+    silence_begin(&s, LIMIT / 2);
+    say(&s, 1, WEFT_FRAME_ASK);
+    assert_true(weft_neighbours_find(&s.health.neighbours, 1)->asked != 0);
+    say(&s, 1, WEFT_FRAME_BEAT);
+    assert_true(weft_neighbours_find(&s.health.neighbours, 1)->asked == 0);
+    stage_end(&s);
+}
+
+static void others_are_asked_when_somebody_is_silent(void **unused)
+{
+    (void)unused;
+    stage_t s;
+    silence_begin(&s, LIMIT / 8);
+    look_later(&s, 0);
+    assert_int_equal(heard_by(&s, 2, WEFT_FRAME_ASK), 0);
+    look_later(&s, LIMIT / 4);
+    look_later(&s, LIMIT / 2);
+    assert_int_equal(heard_by(&s, 2, WEFT_FRAME_ASK), 1);
+    stage_end(&s);
+}
+
+static void who_hears_others_tells_them_of_the_silent(void **unused)
+{
+    (void)unused;
+    stage_t s;
+    silence_begin(&s, LIMIT);
+    weft_detector_look(&s.health);
+    say(&s, 2, WEFT_FRAME_BEAT);
+    look_later(&s, 0.1);
+    assert_int_equal(s.health.membership.states[1], WEFT_MEMBER_DEAD);
+    assert_int_equal(heard_by(&s, 2, WEFT_FRAME_DEATH), 1);
+    stage_end(&s);
+}
+
+static void who_hears_nobody_tells_nobody(void **unused)
+{
+    (void)unused;
+    stage_t s;
+    silence_begin(&s, LIMIT);
+    look_later(&s, 0.1);
+    assert_int_equal(s.health.membership.states[1], WEFT_MEMBER_DEAD);
+    assert_int_equal(s.health.membership.states[2], WEFT_MEMBER_LIVE);
+    assert_int_equal(heard_by(&s, 1, WEFT_FRAME_DEATH), 0);
+    assert_int_equal(heard_by(&s, 2, WEFT_FRAME_DEATH), 0);
+    say(&s, 2, WEFT_FRAME_BEAT); /* so it was the other end after all */
+    assert_int_equal(heard_by(&s, 1, WEFT_FRAME_DEATH), 1);
+    assert_int_equal(heard_by(&s, 2, WEFT_FRAME_DEATH), 1);
+    stage_end(&s);
+}
+
+/* One that was stopped and goes on hears it. */
+static void who_is_alone_tells_the_silent(void **unused)
+{
+    (void)unused;
+    stage_t s;
+    silence_begin(&s, LIMIT);
+    weft_neighbours_find(&s.health.neighbours, 2)->asked =
+        weft_neighbours_find(&s.health.neighbours, 1)->asked;
+    look_later(&s, 0.1);
+    assert_int_equal(s.health.membership.states[2], WEFT_MEMBER_DEAD);
+    assert_int_equal(heard_by(&s, 1, WEFT_FRAME_DEATH), 2);
+    assert_int_equal(heard_by(&s, 2, WEFT_FRAME_DEATH), 2);
+    stage_end(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -142,6 +284,11 @@ int main(void)
         cmocka_unit_test(a_parent_that_is_suspected_is_connected_to),
         cmocka_unit_test(a_parent_that_knocks_is_connected_to),
         cmocka_unit_test(a_parent_that_cannot_be_reached_is_given_up_in_time),
+        cmocka_unit_test(who_asks_has_not_answered),
+        cmocka_unit_test(others_are_asked_when_somebody_is_silent),
+        cmocka_unit_test(who_hears_others_tells_them_of_the_silent),
+        cmocka_unit_test(who_hears_nobody_tells_nobody),
+        cmocka_unit_test(who_is_alone_tells_the_silent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -84,13 +84,17 @@ static bool hwloc_xml_number(xml_reader_t *reader, const char *type, const char 
 static void hwloc_xml_set(xml_reader_t *reader, const char *type, const char *name,
                           const char *text)
 {
-    const char *at = strncmp(text, "0xf...f", 7) == 0 ? text + 7 : text;
+    const char *at = text;
     size_t words = 0;
-    for (at += *at == ',' ? 1 : 0; *at != '\0'; at += *at == ',' ? 1 : 0) {
+    if (strncmp(text, "0xf...f", 7) == 0) {
+        at += text[7] == ',' ? 8 : 7;
+    }
+    for (; *at != '\0'; at += *at == ',' ? 1 : 0) {
         const char *word = strncmp(at, "0x", 2) == 0 ? at + 2 : at;
         const size_t digits = strspn(word, "0123456789abcdefABCDEF");
-        /* A word without digits is 0: ",0x1" is bit 32. */
-        if ((word != at && digits == 0) || digits > 8 ||
+        /* A word without digits is 0: "0x1,,0x1" is bits 64 and 0. hwloc 2.9 does not count one that is the first, and
+         * ends the process. */
+        if (((word != at || words == 0) && digits == 0) || digits > 8 ||
             (word[digits] != '\0' && word[digits] != ',')) {
             hwloc_xml_refuse(reader, "<object type=\"%s\">: %s \"%.60s\" is no set, as 0x0000ffff",
                              type, name, text);

@@ -37,10 +37,9 @@ typedef struct job {
     uint32_t seat[MEMBERS_MOST];
     uint64_t started_at[MEMBERS_MOST];
     bool killed[MEMBERS_MOST];
-    uint32_t served[HOSTS_MOST]; /* wishes */
-    uint32_t cuts, lost, kills, stops, jobs;
+    uint32_t served[HOSTS_MOST];             /* wishes */
+    uint32_t cuts, lost, kills, stops, jobs; /* so far */
     uint32_t alone; /* jobs that ended because one host was cut off, and nothing else happened */
-    /* so far */
     uint64_t healed_longest, step_longest; /* ns */
 } job_t;
 
@@ -292,10 +291,9 @@ static void end_job(job_t *job)
 
 static int print_end(const job_t *job)
 {
-    printf("%u cuts, %u killed, %u stopped; %u members gave up, %u were replaced; %u jobs ended, "
-           "%u of "
-           "them by a cut of one host alone; %llu steps, each number right; whole again at the "
-           "latest %.1f s after a cut; longest step %.1f s\n",
+    printf("%u cuts, %u killed, %u stopped; %u members gave up, %u were replaced; "
+           "%u jobs ended, %u of them by a cut of one host alone; %llu steps, each number right; "
+           "whole again at the latest %.1f s after a cut; longest step %.1f s\n",
            job->cuts, job->kills, job->stops, job->lost, job->nmembers - job->jobs * job->nranks,
            job->jobs - 1, job->alone, (unsigned long long)atomic_load(&job->board->steps),
            (double)job->healed_longest / 1e9, (double)job->step_longest / 1e9);

@@ -51,6 +51,7 @@ uint64_t weft_detector_look(weft_health_t *health)
             neighbour->asked = neighbour->asked != 0 ? now : 0;
         }
         weft_membership_restart_clocks(&health->membership, now);
+        health->reconnect.since = health->reconnect.since != 0 ? now : 0;
     }
     detector->last_look = now;
     return now;
@@ -130,7 +131,17 @@ void weft_detector_suspect(weft_health_t *health, uint32_t rank)
 {
     weft_health_assert_owner(health);
     if (health->membership.states[rank] == WEFT_MEMBER_LIVE) {
-        weft_membership_suspect(&health->membership, rank);
+        weft_membership_suspect(&health->membership, rank, weft_os_clock_ns());
+        weft_tree_repair(health);
+    }
+}
+
+void weft_detector_unreached(weft_health_t *health, uint32_t rank, uint64_t since)
+{
+    weft_health_assert_owner(health);
+    if (health->membership.states[rank] == WEFT_MEMBER_LIVE) {
+        health->membership.breaks[rank] = WEFT_BREAK_FAR;
+        weft_membership_suspect(&health->membership, rank, since);
         weft_tree_repair(health);
     }
 }
@@ -140,6 +151,9 @@ void weft_detector_trust(weft_health_t *health, uint32_t rank)
     weft_health_assert_owner(health);
     if (health->membership.states[rank] == WEFT_MEMBER_SUSPECT) {
         health->membership.states[rank] = WEFT_MEMBER_LIVE;
+        if (health->reconnect.rank == rank) {
+            health->reconnect.since = 0;
+        }
     }
 }
 
@@ -178,13 +192,19 @@ static void detector_declare_died(weft_health_t *health, uint32_t rank, int caus
     weft_detector_declare_dead(health, rank);
 }
 
-/* The network may have done it. A process that died has no listener either. */
-static void detector_look_again(weft_health_t *health, uint32_t rank, int cause)
+/* The network may have done it. A process that died has no listener either. Its silence began before the
+ * connection broke, if it had not answered a question. */
+static void detector_look_again(weft_health_t *health, uint32_t rank, uint64_t since, int cause)
 {
+    weft_membership_t *membership = &health->membership;
     weft_log(WEFT_LOG_INFO, "health", "rank %u: the control connection to rank %u broke: %s",
              health->boot->rank, rank, strerror(cause));
-    health->membership.breaks[rank] = WEFT_BREAK_NEW;
+    membership->breaks[rank] = WEFT_BREAK_NEW;
+    if (weft_membership_parent(membership, membership->rank) == rank) {
+        weft_tree_repair_seek(health, rank, since);
+    }
     weft_tree_repair(health);
+    membership->since[rank] = membership->since[rank] != 0 ? since : 0;
 }
 
 void weft_detector_stream_ended(weft_health_t *health, weft_neighbour_t *neighbour, int cause)
@@ -199,12 +219,13 @@ void weft_detector_stream_ended(weft_health_t *health, weft_neighbour_t *neighbo
     bool orderly = state == WEFT_MEMBER_LEFT || state == WEFT_MEMBER_DEAD ||
                    health->detection_ended || (health->leaving && !broken);
     bool fresh = neighbour->fresh;
+    uint64_t since = neighbour->asked != 0 ? neighbour->asked : weft_os_clock_ns();
     weft_neighbour_close(neighbour);
     if (orderly) {
         return;
     }
     if (broken) {
-        detector_look_again(health, rank, cause);
+        detector_look_again(health, rank, since, cause);
     } else if (fresh) {
         weft_detector_suspect(health, rank);
     } else {
@@ -272,6 +293,7 @@ static void detector_judge_silent(weft_health_t *health, uint64_t now)
 /* What is known of a rank that is absent. */
 typedef struct absence {
     bool suspect; /* it does not answer where it should be */
+    bool far;     /* nothing comes back from there */
     bool ended;   /* its process, while nobody is known to leave */
     bool closed;  /* its listener, likewise */
 } absence_t;
@@ -284,13 +306,14 @@ static void detector_declare_absent(weft_health_t *health, uint32_t rank, const 
         weft_fail(WEFT_ERR_PEER_DEAD, 0, "%s%s", who, detector_died);
     } else if (absence->closed) {
         weft_fail(WEFT_ERR_PEER_DEAD, 0, "%s gave up: it does not listen any more", who);
-    } else if (absence->suspect) {
+    } else if (absence->suspect && !absence->far) {
         weft_fail(WEFT_ERR_PEER_DEAD, 0, "%s died: nobody listens at its address", who);
     } else {
-        weft_fail(WEFT_ERR_PEER_UNRESPONSIVE, 0, "%s did not connect again after %s", who,
-                  health->membership.breaks[rank] != WEFT_BREAK_NONE
-                      ? "its control connection broke"
-                      : "its parent in the tree left");
+        weft_fail(WEFT_ERR_PEER_UNRESPONSIVE, 0, "%s %s", who,
+                  absence->far ? "cannot be reached (option boot.unresponsive)"
+                  : health->membership.breaks[rank] != WEFT_BREAK_NONE
+                      ? "did not connect again after its control connection broke"
+                      : "did not connect again after its parent in the tree left");
         detector_declare_silent(health, rank, health->membership.since[rank]);
         return;
     }
@@ -302,8 +325,10 @@ static void detector_declare_absent(weft_health_t *health, uint32_t rank, const 
 static absence_t detector_look_at_absent(const weft_health_t *health, uint32_t rank, uint64_t ns,
                                          bool asks)
 {
-    absence_t absence = {.suspect = health->membership.states[rank] == WEFT_MEMBER_SUSPECT};
-    if (ns >= DETECTOR_ENDED_NS && !detector_has_leavers(&health->membership)) {
+    const weft_membership_t *membership = &health->membership;
+    absence_t absence = {.suspect = membership->states[rank] == WEFT_MEMBER_SUSPECT,
+                         .far = weft_membership_is_far(membership, rank)};
+    if (ns >= DETECTOR_ENDED_NS && !detector_has_leavers(membership)) {
         absence.ended = detector_has_ended(health, rank);
         absence.closed = !absence.ended && asks && !weft_neighbour_listens(health->boot, rank);
     }
@@ -313,9 +338,9 @@ static absence_t detector_look_at_absent(const weft_health_t *health, uint32_t r
 /* How long a rank that is absent has to be heard of; 0: for ever. */
 static uint64_t detector_absence_limit(const weft_health_t *health, const absence_t *absence)
 {
-    return absence->ended || absence->closed ? DETECTOR_ENDED_NS
-           : absence->suspect                ? DETECTOR_SUSPECT_NS
-                                             : health->detector.unresponsive;
+    return absence->ended || absence->closed   ? DETECTOR_ENDED_NS
+           : absence->suspect && !absence->far ? DETECTOR_SUSPECT_NS
+                                               : health->detector.unresponsive;
 }
 
 /* A suspect of which nothing was heard may have lost its connection before it said a word on it, and wait

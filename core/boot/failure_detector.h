@@ -39,6 +39,9 @@ void weft_detector_stream_ended(weft_health_t *health, weft_neighbour_t *neighbo
 void weft_detector_refused(weft_health_t *health, uint32_t rank);
 /* `rank` does not answer where it should be. It has left, or it is declared dead after a while. */
 void weft_detector_suspect(weft_health_t *health, uint32_t rank);
+/* Nothing comes back from the address of `rank`, of which nothing was heard since then: a suspect
+ * that is looked for until boot.unresponsive is over. */
+void weft_detector_unreached(weft_health_t *health, uint32_t rank, uint64_t since);
 /* `rank` is alive after all, unless it was declared dead, which is final. */
 void weft_detector_trust(weft_health_t *health, uint32_t rank);
 /* Declares `rank` dead with the calling thread's error record, which gets the culprit. */

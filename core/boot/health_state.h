@@ -18,6 +18,7 @@
 typedef struct weft_reconnect {
     bool active;
     uint32_t rank;
+    uint64_t since; /* of the parent: last heard, or first sought; 0: it is connected */
     weft_connector_t connector;
 } weft_reconnect_t;
 
@@ -48,7 +49,7 @@ struct weft_health {
     weft_membership_t membership;
     weft_event_log_t log;
     weft_reconnect_t reconnect; /* to the parent */
-    weft_reconnect_t knock;     /* to a rank that should connect to us again (reconnect.h) */
+    weft_reconnect_t knock;     /* at ranks that we miss (reconnect.h) */
     weft_detector_t detector;
     weft_health_held_t held;
     weft_call_watch_t calls; /* of plugins, that this process is in */

@@ -79,18 +79,24 @@ static bool membership_is_awaited(const weft_membership_t *membership,
            weft_neighbours_find(neighbours, rank) == NULL;
 }
 
-static void membership_doubt(weft_membership_t *membership, uint32_t rank)
+static void membership_doubt(weft_membership_t *membership, uint32_t rank, uint64_t since)
 {
     if (membership->since[rank] == 0) {
-        membership->since[rank] = weft_os_clock_ns();
+        membership->since[rank] = since;
         membership->doubts[membership->ndoubts++] = rank;
     }
 }
 
-void weft_membership_suspect(weft_membership_t *membership, uint32_t rank)
+void weft_membership_suspect(weft_membership_t *membership, uint32_t rank, uint64_t since)
 {
     membership->states[rank] = WEFT_MEMBER_SUSPECT;
-    membership_doubt(membership, rank);
+    membership_doubt(membership, rank, since);
+}
+
+bool weft_membership_is_far(const weft_membership_t *membership, uint32_t rank)
+{
+    return membership->states[rank] == WEFT_MEMBER_SUSPECT &&
+           membership->breaks[rank] == WEFT_BREAK_FAR;
 }
 
 /* Ranks below `rank` that have no live ancestor below it. */
@@ -103,7 +109,7 @@ static void membership_await_below(weft_membership_t *membership,
         if (membership->states[at] != WEFT_MEMBER_LIVE) {
             membership_await_below(membership, neighbours, at);
         } else if (at != membership->rank && weft_neighbours_find(neighbours, at) == NULL) {
-            membership_doubt(membership, at);
+            membership_doubt(membership, at, weft_os_clock_ns());
         }
     }
 }

@@ -20,11 +20,13 @@ typedef enum weft_member_state {
     WEFT_MEMBER_DEAD,
 } weft_member_state_t;
 
-/* The connection of a live rank to us broke, by an error of the network: it may be well. */
+/* The connection of a rank to us broke, by an error of the network, or cannot be made: it may be
+ * well. */
 typedef enum weft_member_break {
     WEFT_BREAK_NONE = 0, /* or there is a new connection */
     WEFT_BREAK_NEW,      /* nobody has looked yet whether it listens */
-    WEFT_BREAK_SEEN,     /* it listened afterwards */
+    WEFT_BREAK_SEEN,     /* somebody has looked */
+    WEFT_BREAK_FAR,      /* nothing comes back from its address: it is looked for until the limit */
 } weft_member_break_t;
 
 typedef struct weft_membership {
@@ -50,8 +52,10 @@ uint32_t weft_membership_parent(const weft_membership_t *membership, uint32_t ra
 /* The rank to which a frame for `target` goes next; our own rank when there is no way. */
 uint32_t weft_membership_next_hop(const weft_membership_t *membership, uint32_t target);
 
-/* A live rank becomes a suspect; weft_membership_update() is due. */
-void weft_membership_suspect(weft_membership_t *membership, uint32_t rank);
+/* A live rank becomes a suspect, which it has been since then; weft_membership_update() is due. */
+void weft_membership_suspect(weft_membership_t *membership, uint32_t rank, uint64_t since);
+/* Whether it is a suspect from whose address nothing comes back. */
+bool weft_membership_is_far(const weft_membership_t *membership, uint32_t rank);
 /* Finds out anew who is awaited, after a state or a neighbour has changed. Looks at the ranks that
  * were awaited or suspect, and at those below the gaps that this rank closes; not at all. */
 void weft_membership_update(weft_membership_t *membership, const weft_neighbours_t *neighbours);

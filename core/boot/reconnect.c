@@ -80,16 +80,46 @@ static void reconnect_step_parent(weft_health_t *health)
         }
         reconnect->active = false;
         if (status == WEFT_OK) {
+            reconnect->since = 0;
             reconnect_attach(health, reconnect->connector.fd, reconnect->rank);
         } else if (status == WEFT_ERR_LINK) {
             weft_detector_refused(health, reconnect->rank);
+        } else if (status == WEFT_ERR_TIMEOUT) {
+            weft_detector_unreached(health, reconnect->rank, reconnect->since);
         } else {
             weft_detector_suspect(health, reconnect->rank);
         }
     }
 }
 
-/* Who has listened is waited for, and so is who cannot be reached. */
+/* Whom we expect has listened, or cannot be reached: it is waited for in both cases. */
+static void reconnect_knocked(weft_health_t *health, weft_status_t status)
+{
+    const weft_reconnect_t *knock = &health->knock;
+    health->membership.breaks[knock->rank] = WEFT_BREAK_SEEN;
+    if (status == WEFT_OK) {
+        weft_os_close(knock->connector.fd);
+    } else if (status == WEFT_ERR_LINK) {
+        weft_detector_refused(health, knock->rank);
+    }
+    weft_tree_repair(health);
+}
+
+/* A parent that was far. Where somebody answers and does not want us, it does not live there any more. */
+static void reconnect_knocked_far(weft_health_t *health, weft_status_t status)
+{
+    const weft_reconnect_t *knock = &health->knock;
+    if (status == WEFT_OK) {
+        weft_detector_trust(health, knock->rank);
+        reconnect_attach(health, knock->connector.fd, knock->rank);
+    } else if (status == WEFT_ERR_LINK || status == WEFT_ERR_AUTH) {
+        health->membership.breaks[knock->rank] = WEFT_BREAK_SEEN;
+    }
+    if (status == WEFT_OK || status == WEFT_ERR_TIMEOUT) {
+        weft_tree_repair(health);
+    }
+}
+
 static void reconnect_step_knock(weft_health_t *health)
 {
     weft_reconnect_t *knock = &health->knock;
@@ -99,13 +129,11 @@ static void reconnect_step_knock(weft_health_t *health)
             return;
         }
         knock->active = false;
-        health->membership.breaks[knock->rank] = WEFT_BREAK_SEEN;
-        if (status == WEFT_OK) {
-            weft_os_close(knock->connector.fd);
-        } else if (status == WEFT_ERR_LINK) {
-            weft_detector_refused(health, knock->rank);
+        if (weft_membership_is_far(&health->membership, knock->rank)) {
+            reconnect_knocked_far(health, status);
+        } else {
+            reconnect_knocked(health, status);
         }
-        weft_tree_repair(health);
     }
 }
 

@@ -38,6 +38,15 @@ static void tree_repair_stop(weft_reconnect_t *reconnect)
     }
 }
 
+void weft_tree_repair_seek(weft_health_t *health, uint32_t rank, uint64_t since)
+{
+    if (health->reconnect.rank != rank) {
+        tree_repair_stop(&health->reconnect);
+    }
+    health->reconnect.rank = rank;
+    health->reconnect.since = since;
+}
+
 static void tree_repair_connect(weft_health_t *health)
 {
     weft_reconnect_t *reconnect = &health->reconnect;
@@ -48,22 +57,55 @@ static void tree_repair_connect(weft_health_t *health)
     }
     if (parent != me && !reconnect->active &&
         weft_neighbours_find(&health->neighbours, parent) == NULL) {
+        if (reconnect->rank != parent || reconnect->since == 0) {
+            weft_tree_repair_seek(health, parent, weft_os_clock_ns());
+        }
         tree_repair_begin(health, reconnect, parent);
     }
 }
 
-/* One after the other. Who has connected needs no knock any more. */
+/* Whoever is far is looked for as long as it would be our parent. Others look for the rest. */
+static void tree_repair_drop_far(weft_health_t *health)
+{
+    weft_membership_t *membership = &health->membership;
+    uint32_t me = membership->rank;
+    if (weft_neighbours_find(&health->neighbours, weft_membership_parent(membership, me)) == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i < membership->ndoubts; i++) {
+        uint32_t rank = membership->doubts[i];
+        if (weft_membership_is_far(membership, rank)) {
+            membership->states[rank] = WEFT_MEMBER_LIVE;
+            bool nearer = weft_membership_parent(membership, me) == rank;
+            membership->states[rank] = nearer ? WEFT_MEMBER_SUSPECT : WEFT_MEMBER_LIVE;
+            membership->breaks[rank] = nearer ? WEFT_BREAK_FAR : WEFT_BREAK_NONE;
+        }
+    }
+}
+
+/* A connection that broke is looked at once, and who is far again and again. */
+static bool tree_repair_knocks_at(const weft_membership_t *membership, uint32_t rank)
+{
+    return weft_membership_is_far(membership, rank) ||
+           (membership->states[rank] == WEFT_MEMBER_LIVE &&
+            membership->breaks[rank] == WEFT_BREAK_NEW);
+}
+
+/* One after the other, in turns. Who has connected needs no knock any more. */
 static void tree_repair_knock(weft_health_t *health)
 {
     const weft_membership_t *membership = &health->membership;
     weft_reconnect_t *knock = &health->knock;
-    if (knock->active && membership->breaks[knock->rank] == WEFT_BREAK_NONE) {
+    if (knock->active && !tree_repair_knocks_at(membership, knock->rank)) {
         tree_repair_stop(knock);
     }
-    for (uint32_t i = 0; i < membership->ndoubts && !knock->active; i++) {
-        uint32_t rank = membership->doubts[i];
-        if (membership->states[rank] == WEFT_MEMBER_LIVE &&
-            membership->breaks[rank] == WEFT_BREAK_NEW) {
+    uint32_t last = 0;
+    while (last < membership->ndoubts && membership->doubts[last] != knock->rank) {
+        last++;
+    }
+    for (uint32_t i = 1; i <= membership->ndoubts && !knock->active; i++) {
+        uint32_t rank = membership->doubts[(last + i) % membership->ndoubts];
+        if (tree_repair_knocks_at(membership, rank)) {
             tree_repair_begin(health, knock, rank);
         }
     }
@@ -74,6 +116,7 @@ void weft_tree_repair(weft_health_t *health)
     weft_health_assert_owner(health);
     if (!health->detection_ended) {
         tree_repair_connect(health);
+        tree_repair_drop_far(health);
         weft_membership_update(&health->membership, &health->neighbours);
         tree_repair_knock(health);
     }

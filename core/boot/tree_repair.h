@@ -2,7 +2,8 @@
  *
  * Keeping the control tree connected while ranks leave or die and connections break: a rank without
  * its parent connects to the next one by the rule of membership.h, or to the same one again, and
- * waits for the ranks whose parent it is. It knocks at those whose connections broke.
+ * waits for the ranks whose parent it is. It knocks at those whose connections broke, and at
+ * those that could not be reached.
  *
  * Thread: the health thread's. */
 #ifndef WEFT_BOOT_TREE_REPAIR_H
@@ -13,5 +14,7 @@
 /* Begins to connect to the parent, if there is no connection, and finds out who should connect to
  * us. To be called after every change of a member's state or of the neighbours. */
 void weft_tree_repair(weft_health_t *health);
+/* The parent `rank` was last heard at that time, and has to be connected to again. */
+void weft_tree_repair_seek(weft_health_t *health, uint32_t rank, uint64_t since);
 
 #endif

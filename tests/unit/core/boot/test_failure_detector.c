@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "core/base/error.h"
 #include "core/boot/auth.h"
 #include "core/boot/boot.h"
 #include "core/boot/control_frames.h"
@@ -20,7 +21,7 @@
 #include "core/boot/tree_repair.h"
 #include "core/boot/wire.h"
 
-enum { RANKS = 4 }; /* rank 3 has left */
+enum { RANKS = 4 }; /* rank 3 has left, unless the test is its own */
 
 #define FAMILY UINT64_C(7)
 
@@ -61,7 +62,7 @@ static void stage_begin(stage_t *s, uint32_t rank)
     assert_int_equal(weft_membership_init(&s->health.membership, rank, RANKS), WEFT_OK);
     assert_int_equal(weft_event_log_init(&s->health.log, RANKS), WEFT_OK);
     assert_int_equal(weft_neighbours_init(&s->health.neighbours, &s->boot), WEFT_OK);
-    s->health.membership.states[3] = WEFT_MEMBER_LEFT;
+    s->health.membership.states[3] = rank == 3 ? WEFT_MEMBER_LIVE : WEFT_MEMBER_LEFT;
 }
 
 static void stage_end(stage_t *s)
@@ -87,6 +88,15 @@ static void lose_fresh(stage_t *s, uint32_t peer)
     weft_detector_stream_ended(&s->health, neighbour, ECONNRESET);
     weft_os_close(ends[1]);
     assert_int_equal(s->health.membership.states[peer], WEFT_MEMBER_SUSPECT);
+}
+
+static weft_neighbour_t *meet(stage_t *s, uint32_t peer)
+{
+    int ends[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+    assert_int_equal(weft_neighbours_add(&s->health.neighbours, ends[0], peer), WEFT_OK);
+    s->ends[peer] = ends[1];
+    return weft_neighbours_find(&s->health.neighbours, peer);
 }
 
 static void look_later(stage_t *s, double seconds)
@@ -154,18 +164,99 @@ static void a_parent_that_cannot_be_reached_is_given_up_in_time(void **unused)
     stage_end(&s);
 }
 
-/* Silence ------------------------------------------------------------------------------------------- */
+/* Away ---------------------------------------------------------------------------------------------- */
 
-#define LIMIT 2.0 /* boot.unresponsive */
+static uint64_t ago(double seconds)
+{
+    return weft_os_clock_ns() - (uint64_t)(seconds * (double)WEFT_NS_PER_S);
+}
 
-static weft_neighbour_t *meet(stage_t *s, uint32_t peer)
+static void break_off(stage_t *s, uint32_t peer, uint64_t asked)
 {
     int ends[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
     assert_int_equal(weft_neighbours_add(&s->health.neighbours, ends[0], peer), WEFT_OK);
-    s->ends[peer] = ends[1];
-    return weft_neighbours_find(&s->health.neighbours, peer);
+    weft_neighbours_find(&s->health.neighbours, peer)->asked = asked;
+    weft_detector_stream_ended(&s->health, weft_neighbours_find(&s->health.neighbours, peer),
+                               ETIMEDOUT);
+    weft_os_close(ends[1]);
 }
+
+/* Its connection broke, and nothing came back from its address. */
+static void away_begin(stage_t *s, uint32_t rank, uint32_t parent, uint64_t asked)
+{
+    stage_begin(s, rank);
+    s->health.detector.unresponsive = 10 * WEFT_NS_PER_S;
+    break_off(s, parent, asked);
+    assert_int_equal(s->health.reconnect.rank, parent);
+    weft_reconnect_end(&s->health);
+    s->health.reconnect.active = false;
+    weft_detector_unreached(&s->health, parent, s->health.reconnect.since);
+}
+
+static void a_parent_that_is_away_is_looked_for_until_the_limit(void **unused)
+{
+    (void)unused;
+    stage_t s;
+    away_begin(&s, 1, 0, ago(3));
+    look_later(&s, 6.5);
+    assert_int_equal(s.health.membership.states[0], WEFT_MEMBER_SUSPECT);
+    assert_true(s.health.knock.active);
+    assert_int_equal(s.health.knock.rank, 0);
+    look_later(&s, 7.5); /* it was asked 3 s before */
+    assert_int_equal(s.health.membership.states[0], WEFT_MEMBER_DEAD);
+    assert_int_equal(weft_error_record()->status, WEFT_ERR_PEER_UNRESPONSIVE);
+    stage_end(&s);
+}
+
+static void a_child_is_waited_for_since_it_was_asked(void **unused)
+{
+    (void)unused;
+    stage_t s;
+    stage_begin(&s, 0);
+    s.health.detector.unresponsive = 10 * WEFT_NS_PER_S;
+    break_off(&s, 1, ago(3));
+    look_later(&s, 6.5);
+    assert_int_equal(s.health.membership.states[1], WEFT_MEMBER_LIVE);
+    look_later(&s, 7.5);
+    assert_int_equal(s.health.membership.states[1], WEFT_MEMBER_DEAD);
+    stage_end(&s);
+}
+
+/* With rank 1 away rank 0 is the parent of rank 3, until rank 1 is back. */
+static void who_would_be_the_parent_is_looked_for_further(void **unused)
+{
+    (void)unused;
+    stage_t s;
+    away_begin(&s, 3, 1, 0);
+    assert_int_equal(s.health.reconnect.rank, 0);
+    meet(&s, 0);
+    weft_tree_repair(&s.health);
+    assert_int_equal(s.health.membership.states[1], WEFT_MEMBER_SUSPECT);
+    assert_int_equal(s.health.knock.rank, 1);
+    stage_end(&s);
+}
+
+static void who_would_not_be_the_parent_is_left_to_others(void **unused)
+{
+    (void)unused;
+    stage_t s;
+    away_begin(&s, 3, 1, 0);
+    weft_reconnect_end(&s.health);
+    s.health.reconnect.active = false;
+    weft_detector_unreached(&s.health, 0, s.health.reconnect.since);
+    assert_int_equal(s.health.membership.states[0], WEFT_MEMBER_SUSPECT);
+    weft_detector_trust(&s.health, 1);
+    meet(&s, 1);
+    weft_tree_repair(&s.health);
+    assert_int_equal(s.health.membership.states[0], WEFT_MEMBER_LIVE);
+    assert_false(s.health.knock.active);
+    stage_end(&s);
+}
+
+/* Silence ------------------------------------------------------------------------------------------- */
+
+#define LIMIT 2.0 /* boot.unresponsive */
 
 static void say(stage_t *s, uint32_t peer, uint32_t type)
 {
@@ -284,6 +375,10 @@ int main(void)
         cmocka_unit_test(a_parent_that_is_suspected_is_connected_to),
         cmocka_unit_test(a_parent_that_knocks_is_connected_to),
         cmocka_unit_test(a_parent_that_cannot_be_reached_is_given_up_in_time),
+        cmocka_unit_test(a_parent_that_is_away_is_looked_for_until_the_limit),
+        cmocka_unit_test(a_child_is_waited_for_since_it_was_asked),
+        cmocka_unit_test(who_would_be_the_parent_is_looked_for_further),
+        cmocka_unit_test(who_would_not_be_the_parent_is_left_to_others),
         cmocka_unit_test(who_asks_has_not_answered),
         cmocka_unit_test(others_are_asked_when_somebody_is_silent),
         cmocka_unit_test(who_hears_others_tells_them_of_the_silent),

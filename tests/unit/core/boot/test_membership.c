@@ -90,7 +90,7 @@ static void the_children_of_a_gap_are_awaited_until_they_connect(void **unused)
     assert_int_equal(m.awaited, 2); /* ranks 3 and 4 */
     assert_true(m.since[3] != 0 && m.since[4] != 0 && m.since[5] == 0);
     list[0].rank = 3;
-    weft_membership_suspect(&m, 4);
+    weft_membership_suspect(&m, 4, weft_os_clock_ns());
     weft_membership_update(&m, &neighbours);
     assert_int_equal(m.suspects, 1);
     assert_int_equal(m.awaited, 2); /* ranks 9 and 10, the children of 4 */
@@ -118,7 +118,7 @@ static void who_is_awaited_follows_from_the_tree_at_every_step(void **unused)
                 continue;
             }
             if (m.states[rank] == WEFT_MEMBER_LIVE && (random >> 24) % 3 == 0) {
-                weft_membership_suspect(&m, rank);
+                weft_membership_suspect(&m, rank, 1);
             } else if (m.states[rank] == WEFT_MEMBER_SUSPECT && (random >> 24) % 2 == 0) {
                 m.states[rank] = WEFT_MEMBER_LIVE;
             } else {

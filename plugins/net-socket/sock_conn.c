@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "sock_backoff.h"
 #include "sock_op.h"
 #include "sock_rails.h"
 #include "sock_stream.h"
@@ -39,6 +40,7 @@ static void sock_conn_tune(const weft_net_conn_t *conn)
     for (uint32_t i = 0; i < conn->nstreams; i++) {
         int fd = conn->streams[i].fd;
         sock_congestion_settle(&conn->device->net->congestion, fd);
+        (void)sock_backoff_limit(fd);
         /* What waits in the kernel's buffer of one rail cannot go over another one. */
         if (conn->rails != NULL) {
             setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Cuts a job's network again and again. Usage: partitions [-v] [-c CUT] SECONDS [RANKS [SEED]]
+ * Cuts a job's network again and again. Usage: partitions [-v] [-c CUT] [-l LIMIT] SECONDS [RANKS [SEED]]
  *   -v  says what each member comes to, and shows what they log
  *   -c  only cuts of this kind, and nobody is killed or stopped: off, deaf and mute (one host), apart (some from others)
+ *   -l  boot.unresponsive in seconds, 1 if not given; a cut lasts for up to three seconds more
  *
  * Each rank is on a host of its own, over net-socket, with a quorum. Hosts are cut off, from each other or in one
- * direction, for up to four seconds; meanwhile ranks are killed and stopped. Whoever is missed is replaced, also
- * where it lives on the other side. Then the network is whole again, and the job has to be, too, or all of it has
- * ended. A line of JSON for each cut. Exit code 1: a number was wrong, two sides went on, an error was none of
- * those that are promised, or something stood still; 77: this machine has no namespaces. */
+ * direction; meanwhile ranks are killed and stopped. Whoever is missed is replaced, also where it lives on the other
+ * side. Then the network is whole again, and the job has to be, too, or all of it has ended. A line of JSON for each
+ * cut. Exit code 1: a number was wrong, two sides went on, an error was none of those that are promised, or something
+ * stood still; 77: this machine has no namespaces. */
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -22,7 +23,7 @@
 #include "core/os/os.h"
 #include "partitions.h"
 
-enum { LATE_S = 100, CUT_LEAST_MS = 100, CUT_MOST_MS = 4000, EXIT_SKIPPED = 77 };
+enum { LATE_S = 100, CUT_LEAST_MS = 100, CUT_OVER_MS = 3000, EXIT_SKIPPED = 77 };
 
 typedef struct job {
     board_t *board;
@@ -30,7 +31,8 @@ typedef struct job {
     uint32_t nranks, nmembers;
     unsigned seed, draws;
     bool verbose;
-    cut_t cut; /* CUTS: any, and ranks are killed and stopped, too */
+    cut_t cut;        /* CUTS: any, and ranks are killed and stopped, too */
+    unsigned limit_s; /* boot.unresponsive */
     double seconds;
     uint64_t begin;
     pid_t pids[MEMBERS_MOST]; /* by member; 0: it has ended */
@@ -40,6 +42,7 @@ typedef struct job {
     uint32_t served[HOSTS_MOST];             /* wishes */
     uint32_t cuts, lost, kills, stops, jobs; /* so far */
     uint32_t alone; /* jobs that ended because one host was cut off, and nothing else happened */
+    uint32_t early; /* cuts of less than 3/4 of the limit, and nothing else, that cost a member */
     uint64_t healed_longest, step_longest; /* ns */
 } job_t;
 
@@ -83,7 +86,8 @@ static void start_member(job_t *job, uint32_t seat, bool first)
                    .seat = seat,
                    .member = member,
                    .first = first,
-                   .seed = job->seed};
+                   .seed = job->seed,
+                   .limit_s = job->limit_s};
     job->nmembers++;
     job->seat[member] = seat;
     job->started_at[member] = weft_os_clock_ns();
@@ -222,7 +226,7 @@ static uint32_t choose_member(job_t *job)
 static void cut(job_t *job, const char **also_p)
 {
     const uint32_t what = job->cut == CUTS ? below(job, 4) : 3;
-    const uint64_t ms = CUT_LEAST_MS + below(job, CUT_MOST_MS - CUT_LEAST_MS);
+    const uint64_t ms = CUT_LEAST_MS + below(job, CUT_OVER_MS + job->limit_s * 1000 - CUT_LEAST_MS);
     const uint64_t before = below(job, (uint32_t)ms) * WEFT_NS_PER_MS;
     network_cut(&job->network, job->cut, &job->draws);
     job->cuts++;
@@ -250,7 +254,7 @@ static void pass_cut(job_t *job)
 {
     const char *also = "";
     char what[sizeof job->network.cut];
-    uint32_t lost = job->lost;
+    uint32_t lost = job->lost, members = job->nmembers;
     serve_for(job, below(job, 400) * WEFT_NS_PER_MS);
     uint64_t begin = weft_os_clock_ns();
     cut(job, &also);
@@ -267,10 +271,12 @@ static void pass_cut(job_t *job)
     } else if (took > job->healed_longest) {
         job->healed_longest = took;
     }
+    job->early += *also == '\0' && job->nmembers > members &&
+                  (healed - begin) / WEFT_NS_PER_MS < job->limit_s * 750;
     printf("{\"seconds\":%.1f,\"cut\":\"%s%s\",\"cut_ms\":%.0f,\"whole_ms\":%.0f,\"lost\":%u,"
-           "\"anew\":%s}\n",
+           "\"replaced\":%u,\"anew\":%s}\n",
            (double)(begin - job->begin) / 1e9, what, also, (double)(healed - begin) / 1e6,
-           (double)took / 1e6, job->lost - lost, lives ? "false" : "true");
+           (double)took / 1e6, job->lost - lost, job->nmembers - members, lives ? "false" : "true");
     fflush(stdout);
 }
 
@@ -292,20 +298,22 @@ static void end_job(job_t *job)
 static int print_end(const job_t *job)
 {
     printf("%u cuts, %u killed, %u stopped; %u members gave up, %u were replaced; "
-           "%u jobs ended, %u of them by a cut of one host alone; %llu steps, each number right; "
-           "whole again at the latest %.1f s after a cut; longest step %.1f s\n",
+           "%u jobs ended, %u of them by a cut of one host alone; %u brief cuts cost somebody; "
+           "%llu steps, each number right; whole again at the latest %.1f s after a cut; longest "
+           "step %.1f s\n",
            job->cuts, job->kills, job->stops, job->lost, job->nmembers - job->jobs * job->nranks,
-           job->jobs - 1, job->alone, (unsigned long long)atomic_load(&job->board->steps),
-           (double)job->healed_longest / 1e9, (double)job->step_longest / 1e9);
+           job->jobs - 1, job->alone, job->early,
+           (unsigned long long)atomic_load(&job->board->steps), (double)job->healed_longest / 1e9,
+           (double)job->step_longest / 1e9);
     return 0;
 }
 
 static _Noreturn void usage(const char *what, int code)
 {
-    fprintf(
-        code == 0 ? stdout : stderr,
-        "%susage: partitions [-v] [-c off|deaf|mute|apart] SECONDS [RANKS [SEED]]; 3 to %d ranks\n",
-        what, HOSTS_MOST);
+    fprintf(code == 0 ? stdout : stderr,
+            "%susage: partitions [-v] [-c off|deaf|mute|apart] [-l LIMIT] SECONDS [RANKS [SEED]]\n"
+            "3 to %d ranks, a limit of 1 to 60 s\n",
+            what, HOSTS_MOST);
     exit(code);
 }
 
@@ -325,14 +333,17 @@ static void read_arguments(job_t *job, int argc, char **argv)
 {
     int option;
     job->cut = CUTS;
+    job->limit_s = 1;
     if (argc == 2 && strcmp(argv[1], "--help") == 0) {
         usage("", 0);
     }
-    while ((option = getopt(argc, argv, "vc:")) != -1) {
+    while ((option = getopt(argc, argv, "vc:l:")) != -1) {
         if (option == 'v') {
             job->verbose = true;
         } else if (option == 'c') {
             job->cut = find_cut(optarg);
+        } else if (option == 'l') {
+            job->limit_s = (unsigned)strtoul(optarg, NULL, 10);
         } else {
             usage("", 2);
         }
@@ -342,7 +353,8 @@ static void read_arguments(job_t *job, int argc, char **argv)
     job->seconds = argc > 0 ? strtod(argv[0], NULL) : 0;
     job->nranks = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 4;
     job->seed = job->draws = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : (unsigned)getpid();
-    if (argc > 3 || !(job->seconds > 0) || job->nranks < 3 || job->nranks > HOSTS_MOST) {
+    if (argc > 3 || !(job->seconds > 0) || job->nranks < 3 || job->nranks > HOSTS_MOST ||
+        job->limit_s < 1 || job->limit_s > 60) {
         usage("", 2);
     }
 }

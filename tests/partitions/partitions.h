@@ -52,6 +52,7 @@ typedef struct task {
     uint32_t nranks, seat, member;
     bool first; /* not a newcomer */
     unsigned seed;
+    unsigned limit_s; /* boot.unresponsive */
 } task_t;
 
 /* The life of a member; returns the exit code of its process. */

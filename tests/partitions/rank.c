@@ -155,10 +155,19 @@ static void play(player_t *p)
 static weft_status_t join(player_t *p)
 {
     const task_t *task = p->task;
-    const char *settings[] = {"core.net=net-socket",     "core.log=error",
-                              "boot.interface==eth0",    "boot.quorum=majority",
-                              "boot.unresponsive=1s",    "boot.init_timeout=8s",
-                              "boot.connect_timeout=4s", "exec.op_timeout=20s"};
+    char times[4][40];
+    const char *settings[] = {"core.net=net-socket",
+                              "core.log=error",
+                              "boot.interface==eth0",
+                              "boot.quorum=majority",
+                              times[0],
+                              times[1],
+                              times[2],
+                              times[3]};
+    snprintf(times[0], sizeof times[0], "boot.unresponsive=%us", task->limit_s);
+    snprintf(times[1], sizeof times[1], "boot.init_timeout=%us", task->limit_s + 7);
+    snprintf(times[2], sizeof times[2], "boot.connect_timeout=%us", task->limit_s + 3);
+    snprintf(times[3], sizeof times[3], "exec.op_timeout=%us", task->limit_s * 2 + 18);
     weft_comm_options_t options = {.size = sizeof options,
                                    .config = "/dev/null",
                                    .settings = settings,

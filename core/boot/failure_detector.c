@@ -136,11 +136,11 @@ void weft_detector_suspect(weft_health_t *health, uint32_t rank)
     }
 }
 
-void weft_detector_unreached(weft_health_t *health, uint32_t rank, uint64_t since)
+void weft_detector_unreachable(weft_health_t *health, uint32_t rank, uint64_t since)
 {
     weft_health_assert_owner(health);
     if (health->membership.states[rank] == WEFT_MEMBER_LIVE) {
-        health->membership.breaks[rank] = WEFT_BREAK_FAR;
+        health->membership.breaks[rank] = WEFT_BREAK_UNREACHABLE;
         weft_membership_suspect(&health->membership, rank, since);
         weft_tree_repair(health);
     }
@@ -292,10 +292,10 @@ static void detector_judge_silent(weft_health_t *health, uint64_t now)
 
 /* What is known of a rank that is absent. */
 typedef struct absence {
-    bool suspect; /* it does not answer where it should be */
-    bool far;     /* nothing comes back from there */
-    bool ended;   /* its process, while nobody is known to leave */
-    bool closed;  /* its listener, likewise */
+    bool suspect;     /* it does not answer where it should be */
+    bool unreachable; /* nothing comes back from there */
+    bool ended;       /* its process, while nobody is known to leave */
+    bool closed;      /* its listener, likewise */
 } absence_t;
 
 static void detector_declare_absent(weft_health_t *health, uint32_t rank, const absence_t *absence)
@@ -306,11 +306,11 @@ static void detector_declare_absent(weft_health_t *health, uint32_t rank, const 
         weft_fail(WEFT_ERR_PEER_DEAD, 0, "%s%s", who, detector_died);
     } else if (absence->closed) {
         weft_fail(WEFT_ERR_PEER_DEAD, 0, "%s gave up: it does not listen any more", who);
-    } else if (absence->suspect && !absence->far) {
+    } else if (absence->suspect && !absence->unreachable) {
         weft_fail(WEFT_ERR_PEER_DEAD, 0, "%s died: nobody listens at its address", who);
     } else {
         weft_fail(WEFT_ERR_PEER_UNRESPONSIVE, 0, "%s %s", who,
-                  absence->far ? "cannot be reached (option boot.unresponsive)"
+                  absence->unreachable ? "cannot be reached (option boot.unresponsive)"
                   : health->membership.breaks[rank] != WEFT_BREAK_NONE
                       ? "did not connect again after its control connection broke"
                       : "did not connect again after its parent in the tree left");
@@ -327,7 +327,7 @@ static absence_t detector_look_at_absent(const weft_health_t *health, uint32_t r
 {
     const weft_membership_t *membership = &health->membership;
     absence_t absence = {.suspect = membership->states[rank] == WEFT_MEMBER_SUSPECT,
-                         .far = weft_membership_is_far(membership, rank)};
+                         .unreachable = weft_membership_is_unreachable(membership, rank)};
     if (ns >= DETECTOR_ENDED_NS && !detector_has_leavers(membership)) {
         absence.ended = detector_has_ended(health, rank);
         absence.closed = !absence.ended && asks && !weft_neighbour_listens(health->boot, rank);
@@ -338,9 +338,9 @@ static absence_t detector_look_at_absent(const weft_health_t *health, uint32_t r
 /* How long a rank that is absent has to be heard of; 0: for ever. */
 static uint64_t detector_absence_limit(const weft_health_t *health, const absence_t *absence)
 {
-    return absence->ended || absence->closed   ? DETECTOR_ENDED_NS
-           : absence->suspect && !absence->far ? DETECTOR_SUSPECT_NS
-                                               : health->detector.unresponsive;
+    return absence->ended || absence->closed           ? DETECTOR_ENDED_NS
+           : absence->suspect && !absence->unreachable ? DETECTOR_SUSPECT_NS
+                                                       : health->detector.unresponsive;
 }
 
 /* A suspect of which nothing was heard may have lost its connection before it said a word on it, and wait

@@ -41,7 +41,7 @@ void weft_detector_refused(weft_health_t *health, uint32_t rank);
 void weft_detector_suspect(weft_health_t *health, uint32_t rank);
 /* Nothing comes back from the address of `rank`, of which nothing was heard since then: a suspect
  * that is looked for until boot.unresponsive is over. */
-void weft_detector_unreached(weft_health_t *health, uint32_t rank, uint64_t since);
+void weft_detector_unreachable(weft_health_t *health, uint32_t rank, uint64_t since);
 /* `rank` is alive after all, unless it was declared dead, which is final. */
 void weft_detector_trust(weft_health_t *health, uint32_t rank);
 /* Declares `rank` dead with the calling thread's error record, which gets the culprit. */

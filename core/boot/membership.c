@@ -93,10 +93,10 @@ void weft_membership_suspect(weft_membership_t *membership, uint32_t rank, uint6
     membership_doubt(membership, rank, since);
 }
 
-bool weft_membership_is_far(const weft_membership_t *membership, uint32_t rank)
+bool weft_membership_is_unreachable(const weft_membership_t *membership, uint32_t rank)
 {
     return membership->states[rank] == WEFT_MEMBER_SUSPECT &&
-           membership->breaks[rank] == WEFT_BREAK_FAR;
+           membership->breaks[rank] == WEFT_BREAK_UNREACHABLE;
 }
 
 /* Ranks below `rank` that have no live ancestor below it. */

@@ -23,10 +23,10 @@ typedef enum weft_member_state {
 /* The connection of a rank to us broke, by an error of the network, or cannot be made: it may be
  * well. */
 typedef enum weft_member_break {
-    WEFT_BREAK_NONE = 0, /* or there is a new connection */
-    WEFT_BREAK_NEW,      /* nobody has looked yet whether it listens */
-    WEFT_BREAK_SEEN,     /* somebody has looked */
-    WEFT_BREAK_FAR,      /* nothing comes back from its address: it is looked for until the limit */
+    WEFT_BREAK_NONE = 0,    /* or there is a new connection */
+    WEFT_BREAK_NEW,         /* nobody has looked yet whether it listens */
+    WEFT_BREAK_SEEN,        /* somebody has looked */
+    WEFT_BREAK_UNREACHABLE, /* nothing comes back from its address; it is looked for */
 } weft_member_break_t;
 
 typedef struct weft_membership {
@@ -55,7 +55,7 @@ uint32_t weft_membership_next_hop(const weft_membership_t *membership, uint32_t 
 /* A live rank becomes a suspect, which it has been since then; weft_membership_update() is due. */
 void weft_membership_suspect(weft_membership_t *membership, uint32_t rank, uint64_t since);
 /* Whether it is a suspect from whose address nothing comes back. */
-bool weft_membership_is_far(const weft_membership_t *membership, uint32_t rank);
+bool weft_membership_is_unreachable(const weft_membership_t *membership, uint32_t rank);
 /* Finds out anew who is awaited, after a state or a neighbour has changed. Looks at the ranks that
  * were awaited or suspect, and at those below the gaps that this rank closes; not at all. */
 void weft_membership_update(weft_membership_t *membership, const weft_neighbours_t *neighbours);

@@ -85,7 +85,7 @@ static void reconnect_step_parent(weft_health_t *health)
         } else if (status == WEFT_ERR_LINK) {
             weft_detector_refused(health, reconnect->rank);
         } else if (status == WEFT_ERR_TIMEOUT) {
-            weft_detector_unreached(health, reconnect->rank, reconnect->since);
+            weft_detector_unreachable(health, reconnect->rank, reconnect->since);
         } else {
             weft_detector_suspect(health, reconnect->rank);
         }
@@ -105,8 +105,8 @@ static void reconnect_knocked(weft_health_t *health, weft_status_t status)
     weft_tree_repair(health);
 }
 
-/* A parent that was far. Where somebody answers and does not want us, it does not live there any more. */
-static void reconnect_knocked_far(weft_health_t *health, weft_status_t status)
+/* A parent that was unreachable. Where somebody answers and does not want us, it does not live there any more. */
+static void reconnect_knocked_unreachable(weft_health_t *health, weft_status_t status)
 {
     const weft_reconnect_t *knock = &health->knock;
     if (status == WEFT_OK) {
@@ -129,8 +129,8 @@ static void reconnect_step_knock(weft_health_t *health)
             return;
         }
         knock->active = false;
-        if (weft_membership_is_far(&health->membership, knock->rank)) {
-            reconnect_knocked_far(health, status);
+        if (weft_membership_is_unreachable(&health->membership, knock->rank)) {
+            reconnect_knocked_unreachable(health, status);
         } else {
             reconnect_knocked(health, status);
         }

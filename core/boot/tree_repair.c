@@ -64,8 +64,8 @@ static void tree_repair_connect(weft_health_t *health)
     }
 }
 
-/* Whoever is far is looked for as long as it would be our parent. Others look for the rest. */
-static void tree_repair_drop_far(weft_health_t *health)
+/* Whoever is unreachable is looked for as long as it would be our parent. Others look for the rest. */
+static void tree_repair_drop_unreachable(weft_health_t *health)
 {
     weft_membership_t *membership = &health->membership;
     uint32_t me = membership->rank;
@@ -74,19 +74,19 @@ static void tree_repair_drop_far(weft_health_t *health)
     }
     for (uint32_t i = 0; i < membership->ndoubts; i++) {
         uint32_t rank = membership->doubts[i];
-        if (weft_membership_is_far(membership, rank)) {
+        if (weft_membership_is_unreachable(membership, rank)) {
             membership->states[rank] = WEFT_MEMBER_LIVE;
             bool nearer = weft_membership_parent(membership, me) == rank;
             membership->states[rank] = nearer ? WEFT_MEMBER_SUSPECT : WEFT_MEMBER_LIVE;
-            membership->breaks[rank] = nearer ? WEFT_BREAK_FAR : WEFT_BREAK_NONE;
+            membership->breaks[rank] = nearer ? WEFT_BREAK_UNREACHABLE : WEFT_BREAK_NONE;
         }
     }
 }
 
-/* A connection that broke is looked at once, and who is far again and again. */
+/* A connection that broke is looked at once, and who is unreachable again and again. */
 static bool tree_repair_knocks_at(const weft_membership_t *membership, uint32_t rank)
 {
-    return weft_membership_is_far(membership, rank) ||
+    return weft_membership_is_unreachable(membership, rank) ||
            (membership->states[rank] == WEFT_MEMBER_LIVE &&
             membership->breaks[rank] == WEFT_BREAK_NEW);
 }
@@ -116,7 +116,7 @@ void weft_tree_repair(weft_health_t *health)
     weft_health_assert_owner(health);
     if (!health->detection_ended) {
         tree_repair_connect(health);
-        tree_repair_drop_far(health);
+        tree_repair_drop_unreachable(health);
         weft_membership_update(&health->membership, &health->neighbours);
         tree_repair_knock(health);
     }

@@ -191,7 +191,7 @@ static void away_begin(stage_t *s, uint32_t rank, uint32_t parent, uint64_t aske
     assert_int_equal(s->health.reconnect.rank, parent);
     weft_reconnect_end(&s->health);
     s->health.reconnect.active = false;
-    weft_detector_unreached(&s->health, parent, s->health.reconnect.since);
+    weft_detector_unreachable(&s->health, parent, s->health.reconnect.since);
 }
 
 static void a_parent_that_is_away_is_looked_for_until_the_limit(void **unused)
@@ -244,7 +244,7 @@ static void who_would_not_be_the_parent_is_left_to_others(void **unused)
     away_begin(&s, 3, 1, 0);
     weft_reconnect_end(&s.health);
     s.health.reconnect.active = false;
-    weft_detector_unreached(&s.health, 0, s.health.reconnect.since);
+    weft_detector_unreachable(&s.health, 0, s.health.reconnect.since);
     assert_int_equal(s.health.membership.states[0], WEFT_MEMBER_SUSPECT);
     weft_detector_trust(&s.health, 1);
     meet(&s, 1);

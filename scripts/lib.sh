@@ -65,15 +65,21 @@ fetch_disassemblers() {
 }
 
 # build PRESET [TARGET…]: configures and builds into build/PRESET, all or those targets; the log is
-# shown only if it fails.
+# shown only if it fails. Whoever builds there meanwhile waits.
 build() {
-    local preset=$1 log="$root/build/$1.log"
+    local preset=$1 log="$root/build/$1.log" lock
     shift
     mkdir -p "$root/build"
+    exec {lock}>"$root/build/$preset.lock"
+    flock -n "$lock" || {
+        say "waiting for another build of $preset …"
+        flock "$lock"
+    }
     say "building $preset …"
     if ! (cd "$root" && cmake --preset "$preset" && cmake --build --preset "$preset" -j "$jobs" ${1:+--target "$@"}) \
         >"$log" 2>&1; then
         tail -n 60 "$log" >&2
         fail "the build of $preset failed; the whole log is $log"
     fi
+    exec {lock}>&-
 }

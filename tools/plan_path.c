@@ -88,6 +88,7 @@ void plan_path_apply(const plan_path_t *path, weft_cost_model_t *model)
     memcpy(model->protocol, path->protocol, sizeof model->protocol);
     model->gamma = path->gamma;
     model->launch = path->launch;
+    model->at_once = true;
 }
 
 const char *plan_path_travel(weft_kernel_protocol_t protocol, uint64_t longest)

@@ -262,7 +262,8 @@ static void family_figures_take(weft_family_t *family, const figures_t *f)
                                         .memory = f->gamma[WEFT_FIGURES_MEMORY],
                                         .cache = (double)family->settings.figures.cache,
                                         .wire = f->wire,
-                                        .launch = f->launch};
+                                        .launch = f->launch,
+                                        .at_once = f->devices != 0};
     memcpy(family->model.protocol, f->protocol, sizeof family->model.protocol);
     memcpy(family->gamma, f->gamma, sizeof family->gamma);
     family_figures_take_slots(family, f);

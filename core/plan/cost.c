@@ -39,6 +39,18 @@ static double cost_seconds(const weft_cost_work_t *work, const weft_cost_model_t
     return seconds;
 }
 
+/* The longest chain is one lane's. What a host's thread sends first for the other lanes delays it; later it does that while
+ * it would wait. */
+static double cost_turns(const weft_cost_t *cost, const weft_cost_model_t *model)
+{
+    double overhead = 0;
+    for (uint32_t l = 0; l < WEFT_LEVELS; l++) {
+        const double one = cost->steady.messages[l] > 0 ? model->level[l].overhead : 0;
+        overhead = one > overhead ? one : overhead;
+    }
+    return model->at_once || cost->lanes < 2 ? 0 : (cost->lanes - 1) * overhead;
+}
+
 double weft_cost_time(const weft_cost_t *cost, const weft_cost_model_t *model, uint64_t bytes,
                       uint32_t k, uint32_t slices, uint64_t slice_bytes)
 {
@@ -46,7 +58,7 @@ double weft_cost_time(const weft_cost_t *cost, const weft_cost_model_t *model, u
     uint64_t passes = bytes == 0 ? 1 : (bytes + pass_bytes - 1) / pass_bytes;
     double count = (double)passes * slices;
     double each = (double)bytes / (count * k);
-    double fill = cost_seconds(&cost->fill, model, each, count),
+    double fill = cost_seconds(&cost->fill, model, each, count) + cost_turns(cost, model),
            steady = cost_seconds(&cost->steady, model, each, count);
     return (fill > steady ? fill : steady) + (count - 1) * steady;
 }

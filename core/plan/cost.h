@@ -58,6 +58,8 @@ typedef struct weft_cost_model {
     double wire;   /* seconds per byte that enters or leaves a host, all its ranks together;
                     * 0: no limit but that of each edge */
     double launch; /* seconds of a call beside all that its plan does */
+    bool at_once;  /* the lanes of a rank run beside each other, as a device's blocks do; a host's
+                    * thread goes through them in turns */
 } weft_cost_model_t;
 
 /* Work in the units of the model. A transfer counts half at each end, so a rank that sends and
@@ -115,7 +117,8 @@ double weft_cost_overhead(uint64_t latency_ns, uint64_t overhead_ns);
 
 /* Returns the seconds for a block of `bytes` cut into k chunks of `slices` slices of at most
  * `slice_bytes`, in as many passes as that takes. The first slice costs the fill, or the work of
- * the busiest rank if that is more; each other slice costs the work of the busiest rank. */
+ * the busiest rank if that is more; each other slice costs the work of the busiest rank. Each
+ * further lane of a host begins an overhead later. */
 double weft_cost_time(const weft_cost_t *cost, const weft_cost_model_t *model, uint64_t bytes,
                       uint32_t k, uint32_t slices, uint64_t slice_bytes);
 

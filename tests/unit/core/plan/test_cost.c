@@ -24,7 +24,7 @@ typedef struct priced {
     uint32_t k;
 } priced_t;
 
-static plan_fixture_t ring, flat, halving, pat;
+static plan_fixture_t ring, flat, halving, pat, tree;
 
 static int open_all(void **state)
 {
@@ -33,6 +33,7 @@ static int open_all(void **state)
     plan_fixture_open(&flat, WEFT_PLUGIN_DIR, "algo-flat");
     plan_fixture_open(&halving, WEFT_PLUGIN_DIR, "algo-halving");
     plan_fixture_open(&pat, WEFT_PLUGIN_DIR, "algo-pat");
+    plan_fixture_open(&tree, WEFT_PLUGIN_DIR, "algo-tree");
     return 0;
 }
 
@@ -43,6 +44,7 @@ static int close_all(void **state)
     plan_fixture_close(&flat);
     plan_fixture_close(&halving);
     plan_fixture_close(&pat);
+    plan_fixture_close(&tree);
     return 0;
 }
 
@@ -108,6 +110,22 @@ static void halving_waits_once_a_round(void **state)
             2.0 * rounds * 1e-6 + 2.0 * (n - 1 - rounds) * 2e-7 + 2.0 * (n - 1) * (8.0 / n) * 1e-10;
         assert_true(fabs(time / book - 1) < 1e-9);
     }
+}
+
+/* Two trees to one peer are two messages. A host's thread sends one after the other. */
+static void lanes_of_a_host_take_turns(void **state)
+{
+    (void)state;
+    priced_t two = price(&tree, WEFT_BROADCAST, 2), one = price(&flat, WEFT_BROADCAST, 2);
+    weft_cost_model_t wire = weft_cost_uniform(1e-6, 1e-10, 0, 2e-7);
+    assert_int_equal(two.cost.lanes, 2);
+    assert_true(fabs(weft_cost_time(&two.cost, &wire, 8, two.k, 1, 64) -
+                     weft_cost_time(&one.cost, &wire, 4, one.k, 1, 64) - 2e-7) < 1e-12);
+    assert_true(weft_cost_time(&one.cost, &wire, 8, one.k, 1, 64) <
+                weft_cost_time(&two.cost, &wire, 8, two.k, 1, 64));
+    wire.at_once = true;
+    assert_true(weft_cost_time(&two.cost, &wire, 8, two.k, 1, 64) <
+                weft_cost_time(&one.cost, &wire, 8, one.k, 1, 64));
 }
 
 static void log_rounds_win_small_on_many_ranks_and_rings_win_large(void **state)
@@ -322,6 +340,7 @@ int main(void)
         cmocka_unit_test(ring_all_reduce_costs_what_the_book_says),
         cmocka_unit_test(chains_are_pipelined),
         cmocka_unit_test(halving_waits_once_a_round),
+        cmocka_unit_test(lanes_of_a_host_take_turns),
         cmocka_unit_test(log_rounds_win_small_on_many_ranks_and_rings_win_large),
         cmocka_unit_test(what_nobody_waits_for_costs_the_overhead_of_the_transport),
         cmocka_unit_test(flat_wins_small_and_ring_wins_large),

@@ -187,12 +187,15 @@ static weft_status_t fixed_id_claim(weft_id_t *id, uint32_t nranks, uint32_t ran
     }
 }
 
-/* One rank needs no root, and an address only because every id has one. */
-static void fixed_id_alone(weft_id_t *id, weft_unique_id_t *bytes)
+/* One rank meets nobody at the address of the id, which another job may hold. */
+static weft_status_t fixed_id_alone(const weft_boot_settings_t *settings, weft_id_t *id,
+                                    weft_unique_id_t *bytes)
 {
     id->count = 1;
-    id->addrs[0] = (weft_os_addr_t){.family = 4, .port = id->port, .bytes = {127, 0, 0, 1}};
+    id->addrs[0] = (weft_os_addr_t){.family = 4, .bytes = {127, 0, 0, 1}};
+    const weft_status_t status = weft_boot_root_start(settings, id, 0);
     weft_id_encode(id, bytes);
+    return status;
 }
 
 weft_status_t weft_fixed_id_open(const weft_boot_settings_t *settings, uint32_t nranks,
@@ -210,7 +213,7 @@ weft_status_t weft_fixed_id_open(const weft_boot_settings_t *settings, uint32_t 
         fixed_id_renew(&known, use);
     }
     if (status == WEFT_OK && fixed && nranks == 1) {
-        fixed_id_alone(&known, &bytes);
+        status = fixed_id_alone(settings, &known, &bytes);
     } else if (status == WEFT_OK && fixed) {
         status = rank == 0 ? fixed_id_serve(settings, &known, until) : WEFT_OK;
         if (status == WEFT_OK) {

@@ -27,7 +27,7 @@
 
 struct weft_join {
     weft_boot_t *boot;
-    weft_root_client_t root;    /* unless there is one rank only */
+    weft_root_client_t root;
     weft_connector_t connector; /* to the parent */
 };
 
@@ -193,7 +193,7 @@ static weft_status_t join_connect(weft_join_t *join)
     return status;
 }
 
-static weft_status_t join_many(weft_join_t *join)
+static weft_status_t join_tree(weft_join_t *join)
 {
     weft_status_t status = join_connect(join);
     if (status == WEFT_OK) {
@@ -300,9 +300,7 @@ static weft_boot_t *join_boot_create(const weft_boot_settings_t *settings, uint3
 
 static void join_destroy(weft_join_t *join)
 {
-    if (join->boot != NULL && join->boot->nranks > 1) {
-        weft_root_client_end(&join->root);
-    }
+    weft_root_client_end(&join->root);
     weft_os_free(join);
 }
 
@@ -312,9 +310,7 @@ void weft_join_abandon(weft_join_t *join)
         return;
     }
     weft_boot_t *boot = join->boot;
-    if (boot->nranks > 1) {
-        weft_root_client_give_up(&join->root);
-    }
+    weft_root_client_give_up(&join->root);
     join_destroy(join);
     weft_tree_spread_failure(boot);
     weft_boot_leave(boot);
@@ -350,7 +346,7 @@ weft_status_t weft_join_begin(const weft_boot_settings_t *settings, uint32_t nra
         return status;
     }
     status = join_create(settings, nranks, rank, &opened, &join);
-    if (status == WEFT_OK && nranks > 1) {
+    if (status == WEFT_OK) {
         status = join_register(join, settings, &opened);
     }
     weft_id_wipe(&opened);
@@ -365,13 +361,9 @@ weft_status_t weft_join_begin(const weft_boot_settings_t *settings, uint32_t nra
 weft_status_t weft_join_complete(weft_join_t *join, weft_boot_t **boot_p)
 {
     weft_boot_t *boot = join->boot;
-    weft_status_t status = WEFT_OK;
-    if (boot->nranks == 1) {
-        weft_join_request_t mine;
-        status = weft_join_request_make(&mine, 0, 1, NULL, 0);
-        join_learn(boot, &mine);
-    } else {
-        status = join_many(join);
+    weft_status_t status = join_tree(join);
+    if (status == WEFT_OK && boot->nranks == 1) {
+        weft_control_listener_close(&boot->listener); /* nobody will ever connect */
     }
     if (status == WEFT_OK) {
         status = weft_boot_number_hosts(boot->peers, boot->nranks, &boot->hosts);

@@ -19,6 +19,7 @@
 #include <cmocka.h>
 
 #include "../../../support/crowd.h"
+#include "../../../support/holdings.h"
 #include "core/base/error.h"
 #include "core/boot/auth.h"
 #include "core/boot/boot.h"
@@ -621,14 +622,32 @@ static void a_rank_that_gives_up_after_the_join_tells_all_the_reason(void **unus
 static void an_id_is_good_for_one_communicator(void **unused)
 {
     (void)unused;
-    crowd_t crowd;
-    crowd_init(&crowd, 2);
-    crowd_run(&crowd);
-    assert_int_equal(crowd.members[0].status, WEFT_OK);
-    crowd_run(&crowd);
-    for (int r = 0; r < 2; r++) {
-        assert_int_equal(crowd.members[r].status, WEFT_ERR_STATE);
-        assert_non_null(strstr(crowd.members[r].error.text, "stale unique id"));
+    for (uint32_t n = 1; n <= 2; n++) {
+        crowd_t crowd;
+        crowd_init(&crowd, n);
+        crowd_run(&crowd);
+        assert_int_equal(crowd.members[0].status, WEFT_OK);
+        crowd_run(&crowd);
+        for (uint32_t r = 0; r < n; r++) {
+            assert_int_equal(crowd.members[r].status, WEFT_ERR_STATE);
+            assert_non_null(strstr(crowd.members[r].error.text, "stale unique id"));
+        }
+    }
+}
+
+static void a_root_ends_when_all_have_joined(void **unused)
+{
+    (void)unused;
+    const holdings_t before = holdings_now();
+    for (uint32_t n = 1; n <= 2; n++) {
+        for (int i = 0; i < 10; i++) {
+            crowd_t crowd;
+            crowd_init(&crowd, n);
+            crowd_run(&crowd);
+            assert_int_equal(crowd.members[0].status, WEFT_OK);
+        }
+        const holdings_t after = holdings_settled(before.fds, before.threads);
+        assert_true(after.threads <= before.threads && after.fds <= before.fds);
     }
 }
 
@@ -672,6 +691,7 @@ int main(void)
         cmocka_unit_test(a_join_that_is_abandoned_tells_all_the_reason),
         cmocka_unit_test(a_rank_that_gives_up_after_the_join_tells_all_the_reason),
         cmocka_unit_test(an_id_is_good_for_one_communicator),
+        cmocka_unit_test(a_root_ends_when_all_have_joined),
         cmocka_unit_test(the_id_of_another_job_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/plan/plan_ir.h"
 #include "core/plan/sub.h"
+#include "core/plugin/plugin_status.h"
 #include "tools/perf_job.h"
 #include "tools/session.h"
 #include "tools/tool.h"
@@ -46,9 +47,11 @@ static weft_status_t perf_support_ask(const weft_loaded_t *loaded, weft_coll_t c
     weft_algo_t *algo = NULL;
     weft_algo_call_t call = {.size = sizeof call, .coll = weft_coll_base(coll), .nranks = nranks};
     memcpy(call.params, loaded->params, sizeof call.params);
-    weft_status_t status = ops->create(loaded->host, loaded->config, &algo);
+    weft_status_t status = weft_plugin_status(loaded, "create", WEFT_RETURNS_FINAL,
+                                              ops->create(loaded->host, loaded->config, &algo));
     if (status == WEFT_OK) {
-        status = ops->supports(algo, &call);
+        status =
+            weft_plugin_status(loaded, "supports", WEFT_RETURNS_FINAL, ops->supports(algo, &call));
         ops->destroy(algo);
     }
     return status;

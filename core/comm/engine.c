@@ -40,7 +40,7 @@ static weft_status_t engine_run_alone(weft_comm_state_t *state, const weft_reque
     /* One rank has nothing to reduce, so any operator of the kernel does. */
     weft_op_t op = (int)args->op < WEFT_OP_COUNT ? args->op : WEFT_SUM;
     weft_status_t status =
-        weft_combiner_select(state->self.family->kernel.ops, state->self.family->kernel.instance,
+        weft_combiner_select(state->self.family->kernel.loaded, state->self.family->kernel.instance,
                              args->dtype, op, &combiner);
     if (status == WEFT_OK) {
         status = weft_combiner_run(&combiner, &(weft_combine_t){.src = {send},
@@ -348,12 +348,14 @@ static void engine_look_around(weft_comm_state_t *state)
 static void engine_handle_failure(weft_comm_state_t *state, weft_status_t status)
 {
     weft_port_t *port;
-    const weft_interpreter_t *run;
-    switch (status) {
-    case WEFT_ERR_MISMATCH:
-        run = &state->queue.current->run;
+    const weft_interpreter_t *run =
+        state->queue.current != NULL ? &state->queue.current->run : NULL;
+    /* A plugin may return what only the interpreter finds. */
+    if (status == WEFT_ERR_MISMATCH && run != NULL && run->mismatched != NULL) {
         weft_comm_mismatch(state, run->mismatched->peer, &run->signature, &run->theirs);
-        break;
+        return;
+    }
+    switch (status) {
     case WEFT_ERR_PEER_DEAD:
     case WEFT_ERR_LINK:
         weft_watchdog_link_broke(state, status, engine_waits_for(state, &port));

@@ -113,7 +113,8 @@ static weft_status_t family_plugins_check_tuner(const weft_family_t *family)
     for (uint32_t i = 0; i < family->algos.count; i++) {
         names[i] = family->algos.list[i].loaded->plugin->name;
     }
-    return ops->check(family->tuner.instance, names, family->algos.count);
+    return weft_plugin_status(family->tuner.loaded, "check", WEFT_RETURNS_FINAL,
+                              ops->check(family->tuner.instance, names, family->algos.count));
 }
 
 weft_status_t weft_family_create_plugins(weft_family_t *family)

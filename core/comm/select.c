@@ -14,6 +14,7 @@
 #include "core/base/log.h"
 #include "core/comm/select_candidates.h"
 #include "core/exec/traffic.h"
+#include "core/plugin/plugin_status.h"
 
 static weft_status_t select_check_choice(const weft_comm_state_t *state,
                                          const weft_tuner_choice_t *choice, uint32_t count)
@@ -80,6 +81,8 @@ static weft_status_t select_choose(const weft_comm_state_t *state, const weft_ar
     *choice = (weft_tuner_choice_t){.size = sizeof *choice, .next = WEFT_TUNER_NONE};
     status = state->self.family->tuner.ops->choose(state->self.family->tuner.instance, &call,
                                                    c->list, c->count, weft_price_call, choice);
+    status =
+        weft_plugin_status(state->self.family->tuner.loaded, "choose", WEFT_RETURNS_FINAL, status);
     if (status == WEFT_OK && choice->index < c->count && choice->channels == 0) {
         choice->channels = c->priced[choice->index].channels;
     }
@@ -114,7 +117,7 @@ static weft_status_t select_choose_among(const weft_comm_state_t *state, const w
         chosen->algo = variant->label;
         chosen->next = choice->next < c->count ? c->priced[choice->next].variant->label : NULL;
         weft_candidates_query(state, variant, args, choice->slices, query);
-        status = weft_plan_lookup(query, entry);
+        status = weft_candidates_lookup(variant, query, entry);
         if (status != WEFT_ERR_PLAN) {
             weft_candidates_tell(state, args, c);
             return status;
@@ -273,7 +276,7 @@ static weft_status_t select_prepare(weft_comm_state_t *state, const weft_args_t 
         /* A user's operator replaces the sums of the kernel, which still copies. */
         weft_op_t op = (int)args->op < WEFT_OP_COUNT ? args->op : WEFT_SUM;
         prepared->program.op = op;
-        status = weft_combiner_select(state->self.family->kernel.ops,
+        status = weft_combiner_select(state->self.family->kernel.loaded,
                                       state->self.family->kernel.instance, args->dtype, op,
                                       &prepared->program.combiner);
     }

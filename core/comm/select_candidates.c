@@ -13,6 +13,7 @@
 #include "core/comm/failure.h"
 #include "core/comm/vectors.h"
 #include "core/plan/hash.h"
+#include "core/plugin/plugin_status.h"
 
 /* Longer blocks, and longer messages, are not worth packing: what they save is little beside the time
  * of their bytes, and the receiver has none of them before the last one is there. Measured: decision
@@ -117,6 +118,13 @@ void weft_candidates_query(const weft_comm_state_t *state, const weft_algo_varia
                                  .config = candidates_hash_options(state)};
     memcpy(query->call.params, variant->params, sizeof query->call.params);
     query->call.pack = candidates_pack(state, algo, args, &query->call);
+}
+
+weft_status_t weft_candidates_lookup(const weft_algo_variant_t *variant,
+                                     const weft_plan_query_t *query, weft_plan_entry_t *entry)
+{
+    return weft_plugin_status(variant->algo->loaded, "supports or emit", WEFT_RETURNS_FINAL,
+                              weft_plan_lookup(query, entry));
 }
 
 /* True if the user's choice rules the algorithm out. The choice does not apply to barriers and to
@@ -247,7 +255,7 @@ static weft_status_t candidates_try_candidate(const weft_comm_state_t *state,
     weft_candidates_query(state, variant, args, 1, &query);
     /* Pricing needs no proof; the one that is chosen is proved. */
     query.verify = candidates_needs_proof(state, args);
-    weft_status_t status = weft_plan_lookup(&query, &entry);
+    weft_status_t status = weft_candidates_lookup(variant, &query, &entry);
     if (status == WEFT_ERR_UNSUPPORTED) {
         candidates_add_reason(c, query.algo, weft_error_record()->text);
     }

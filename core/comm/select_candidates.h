@@ -23,6 +23,11 @@ typedef struct weft_candidates {
 void weft_candidates_query(const weft_comm_state_t *state, const weft_algo_variant_t *variant,
                            const weft_args_t *args, uint32_t slices, weft_plan_query_t *query);
 
+/* Looks the plan up. Errors: those of the algorithm, which has given a reason or is named, and of
+ * weft_plan_lookup(). */
+weft_status_t weft_candidates_lookup(const weft_algo_variant_t *variant,
+                                     const weft_plan_query_t *query, weft_plan_entry_t *entry);
+
 /* Fills the list, but for those that were refused. ERR_RESOURCE, ERR_SYSTEM: this rank is short of
  * something. It must not choose among fewer algorithms than the others. */
 weft_status_t weft_candidates_list(const weft_comm_state_t *state, const weft_args_t *args,

@@ -6,14 +6,16 @@
 
 #include <weft/plugin/kernel.h>
 
+#include "core/plugin/loader.h"
+
 typedef struct weft_combiner {
     weft_combine_fn_t fn;
     weft_status_t (*status)(weft_kernel_t *kernel); /* NULL: fn cannot fail */
     weft_kernel_t *kernel;
 } weft_combiner_t;
 
-/* Errors: those of the kernel's select(). */
-weft_status_t weft_combiner_select(const weft_kernel_ops_t *ops, weft_kernel_t *kernel,
+/* Of the loaded kernel. Errors: those of its select(). */
+weft_status_t weft_combiner_select(const weft_loaded_t *loaded, weft_kernel_t *kernel,
                                    weft_dtype_t dtype, weft_op_t op, weft_combiner_t *combiner);
 
 /* Errors: those of the kernel's combine_status(). */

@@ -473,6 +473,7 @@ static weft_status_t links_attach(weft_links_t *links, uint32_t index, weft_net_
         weft_transports_lock(links->setup.transports);
         status = transport->attach->attach(conn, links->adapter[index]);
         weft_transports_unlock(links->setup.transports);
+        status = weft_plugin_status(transport->loaded, "attach", WEFT_RETURNS_FINAL, status);
     }
     return status;
 }

@@ -156,6 +156,10 @@ static weft_status_t message_post_one(weft_message_port_t *message, uint32_t *po
         op.bytes = sizeof(weft_message_header_t);
         status = message->params.payload->send(message->params.conn, &op, slot->apart, slot->bytes);
         *posted_p = status == WEFT_OK;
+        status = status == WEFT_OK || status == WEFT_AGAIN
+                     ? status
+                     : weft_plugin_status(message->params.loaded, "send of a payload",
+                                          WEFT_RETURNS_AGAIN, status);
     } else {
         status = message->params.net->post(message->params.conn, &op, 1, posted_p);
         if ((status != WEFT_OK && status != WEFT_AGAIN) || *posted_p > 1) {
@@ -334,7 +338,9 @@ void weft_message_port_complete(const weft_net_completion_t *completion)
     weft_message_port_t *message = slot->port;
     weft_assert(slot->state == WEFT_SLOT_POSTED);
     if (completion->status != WEFT_OK) {
-        weft_message_port_break(message, completion->status);
+        weft_message_port_break(message,
+                                weft_plugin_status(message->params.loaded, "a completion of poll",
+                                                   WEFT_RETURNS_FINAL, completion->status));
         return;
     }
     if (message->port.sends) {

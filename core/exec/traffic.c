@@ -157,7 +157,7 @@ weft_status_t weft_links_check(weft_links_t *links, const weft_port_t *port)
     weft_links_lock(links, transport);
     weft_status_t status = transport->ops->conn_check(link->conn);
     weft_links_unlock(links, transport);
-    return status;
+    return weft_plugin_status(transport->loaded, "conn_check", WEFT_RETURNS_FINAL, status);
 }
 
 const char *weft_links_transport_name(const weft_links_t *links, uint32_t peer)

@@ -320,6 +320,8 @@ static void wrong_complete(weft_net_completion_t *c, uint32_t *count_p, uint32_t
         last->status = (weft_status_t)3;
     if (wrong_now("status-again"))
         last->status = WEFT_AGAIN;
+    if (wrong_now("status-mismatch"))
+        last->status = WEFT_ERR_MISMATCH;
     if (wrong_now("status-arg"))
         last->status = WEFT_ERR_ARG;
     if (wrong_now("status-aborted"))
@@ -348,6 +350,8 @@ static weft_status_t wrong_poll(weft_net_device_t *device, weft_net_completion_t
         crash();
     if (wrong_now("poll-silent"))
         return WEFT_ERR_SYSTEM;
+    if (wrong_now("poll-mismatch"))
+        return WEFT_ERR_MISMATCH;
     if (wrong_now("poll-number"))
         return (weft_status_t)44;
     if (wrong_now("poll-again"))

@@ -138,6 +138,10 @@ static weft_status_t kernel_wrong_select(weft_kernel_t *kernel, weft_dtype_t dty
 {
     if (wrong_is("select-number"))
         return (weft_status_t)1;
+    if (wrong_is("select-again"))
+        return WEFT_AGAIN;
+    if (wrong_is("select-mismatch"))
+        return WEFT_ERR_MISMATCH;
     if (wrong_is("select-silent"))
         return WEFT_ERR_UNSUPPORTED;
     if (wrong_is("select-nothing"))
@@ -204,7 +208,11 @@ static weft_status_t tuner_wrong_choose(weft_tuner_t *tuner, const weft_tuner_ca
     choice->slice_bytes = call->slot_bytes / 64 * 64;
     strcpy(choice->reason, "the first");
     if (wrong_is("choose-number"))
-        return (weft_status_t)2;
+        return (weft_status_t)77;
+    if (wrong_is("choose-again"))
+        return WEFT_AGAIN;
+    if (wrong_is("choose-mismatch"))
+        return WEFT_ERR_MISMATCH;
     if (wrong_is("choose-silent"))
         return WEFT_ERR_UNSUPPORTED;
     if (wrong_is("choose-hang"))
@@ -426,6 +434,8 @@ static weft_status_t algo_wrong_emit(weft_algo_t *algo, const weft_algo_call_t *
     }
     if (wrong_is("emit-number"))
         return (weft_status_t)2;
+    if (wrong_is("emit-mismatch"))
+        return WEFT_ERR_MISMATCH;
     if (wrong_is("emit-silent"))
         return WEFT_ERR_RESOURCE;
     if (wrong_is("emit-crash"))

@@ -31,6 +31,7 @@ void mesh_kernels_open(mesh_kernels_t *kernels)
         void *config = fake_config_create(plugin, NULL, why, sizeof why);
         assert_non_null(config);
         kernels->ops[i] = plugin->ops;
+        kernels->loaded[i] = (weft_loaded_t){.plugin = plugin, .path = paths[i]};
         assert_int_equal(kernels->ops[i]->create(&kernels->host.host, config, &kernels->kernel[i]),
                          WEFT_OK);
         fake_config_destroy(config);
@@ -234,7 +235,7 @@ static void open_program(mesh_t *mesh, uint32_t rank, const weft_plan_t *plan)
                                                 .root = call->root,
                                                 .count = call->count,
                                                 .plan = 77}};
-    assert_int_equal(weft_combiner_select(mesh->kernels->ops[1], mesh->kernels->kernel[1],
+    assert_int_equal(weft_combiner_select(&mesh->kernels->loaded[1], mesh->kernels->kernel[1],
                                           call->dtype, call->op, &r->program.combiner),
                      WEFT_OK);
     cut_message(mesh, rank, plan, &r->program);

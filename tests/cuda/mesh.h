@@ -17,6 +17,7 @@ enum { MESH_RANKS = 9, MESH_CHANNELS = 80 };
 typedef struct mesh_kernels {
     fake_host_t host;
     const weft_kernel_ops_t *ops[2]; /* lanes, cpu */
+    weft_loaded_t loaded[2];
     weft_kernel_t *kernel[2];
     const weft_kernel_lanes_t *lanes;
 } mesh_kernels_t;

@@ -4,13 +4,13 @@
 #include "tools/tool.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/base/error.h"
+#include "core/os/os.h"
 
 int tool_exit_code(weft_status_t status)
 {
@@ -42,13 +42,7 @@ int tool_usage(const char *format, ...)
 void tool_begin(void)
 {
     (void)signal(SIGXFSZ, SIG_IGN);
-    int fd = open("/dev/null", O_RDWR);
-    while (fd >= 0 && fd <= STDERR_FILENO) {
-        fd = dup(fd);
-    }
-    if (fd >= 0) {
-        close(fd);
-    }
+    weft_os_open_standard();
 }
 
 bool tool_close(FILE *out, const char *path)

@@ -97,6 +97,7 @@ static weft_status_t comm_create_id(weft_unique_id_t *id, const weft_comm_option
 {
     weft_config_t *config = NULL;
     weft_settings_t settings;
+    weft_os_open_standard();
     weft_status_t status = weft_config_load(options, &config);
     if (status == WEFT_OK) {
         status = weft_settings_read(config, &settings);

@@ -138,6 +138,7 @@ weft_status_t weft_comm_create(uint32_t nranks, const weft_unique_id_t *id, uint
 {
     weft_family_t *family = NULL;
     weft_comm_state_t *state = NULL;
+    weft_os_open_standard();
     weft_os_cancel_by(weft_config_cancel_fd(options));
     weft_status_t status = weft_os_cancelled();
     if (status == WEFT_OK) {

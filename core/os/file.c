@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -116,8 +117,49 @@ static void file_keep_dlerror(char *why, size_t bytes)
     snprintf(why, bytes, "%s", text != NULL ? text : "unknown reason");
 }
 
+void weft_os_open_standard(void)
+{
+    int fd = open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= STDERR_FILENO) {
+        fd = dup(fd);
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+}
+
+/* Whether a segment that is loaded ends beyond the file. What is no shared object of this system dlopen() refuses. */
+static bool file_is_cut(int fd)
+{
+    ElfW(Ehdr) header;
+    struct stat info;
+    if (fstat(fd, &info) != 0 || pread(fd, &header, sizeof header, 0) != (ssize_t)sizeof header ||
+        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
+        return false;
+    }
+    for (uint32_t i = 0; i < header.e_phnum; i++) {
+        ElfW(Phdr) segment;
+        const off_t at = (off_t)(header.e_phoff + (uint64_t)i * sizeof segment);
+        if (pread(fd, &segment, sizeof segment, at) != (ssize_t)sizeof segment ||
+            (segment.p_type == PT_LOAD &&
+             segment.p_offset + segment.p_filesz > (uint64_t)info.st_size)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void *weft_os_dl_open(const char *path, char *why, size_t bytes)
 {
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const bool cut = fd >= 0 && file_is_cut(fd);
+    if (fd >= 0) {
+        close(fd);
+    }
+    if (cut) {
+        snprintf(why, bytes, "a file that is cut off: it is shorter than what is loaded of it");
+        return NULL;
+    }
     dlerror();
     void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (object == NULL) {

@@ -8,7 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -114,6 +117,40 @@ static void a_plugin_of_another_kind_on_one_rank_is_named_on_all(void **unused)
     one_fails_and_all_are_told("core.tuner=algo-tree", WEFT_ERR_PLUGIN, "algo-tree");
 }
 
+/* A program without standard descriptors, in a process of its own: what it prints must not go to a
+ * connection. */
+static int join_without_descriptors(void)
+{
+    weft_unique_id_t id;
+    weft_comm_t *comm = NULL;
+    for (int fd = 0; fd <= STDERR_FILENO; fd++) {
+        close(fd);
+    }
+    if (weft_unique_id_create(&id, NULL) != WEFT_OK ||
+        weft_comm_init_rank(&comm, 1, &id, 0, NULL) != WEFT_OK) {
+        return 1;
+    }
+    for (int fd = 0; fd <= STDERR_FILENO; fd++) {
+        struct stat info;
+        if (fstat(fd, &info) != 0 || !S_ISCHR(info.st_mode)) {
+            return 2;
+        }
+    }
+    return weft_comm_destroy(comm) == WEFT_OK ? 0 : 3;
+}
+
+static void closed_standard_descriptors_become_no_connections(void **state)
+{
+    int code = -1;
+    (void)state;
+    const pid_t child = fork();
+    if (child == 0) {
+        _exit(join_without_descriptors());
+    }
+    assert_int_equal(waitpid(child, &code, 0), child);
+    assert_int_equal(code, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -121,6 +158,7 @@ int main(void)
         cmocka_unit_test(a_key_that_one_rank_does_not_know_is_named_on_all),
         cmocka_unit_test(an_interface_that_one_rank_does_not_have_is_named_on_all),
         cmocka_unit_test(a_plugin_of_another_kind_on_one_rank_is_named_on_all),
+        cmocka_unit_test(closed_standard_descriptors_become_no_connections),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Files: shared objects that are cut off, and descriptors that a program has closed. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core/os/os.h"
+
+#define WHOLE ((size_t)64 << 20)
+
+/* Loads the first `most` bytes of a plugin. */
+static void *load_part(size_t most, char *why, size_t bytes)
+{
+    char path[] = "/tmp/weft-part-XXXXXX", *whole = NULL;
+    size_t length = 0;
+    int cause, fd = mkstemp(path);
+    assert_int_equal(
+        weft_os_read_file(WEFT_PLUGIN_DIR "/algo-ring.so", WHOLE, &whole, &length, &cause),
+        WEFT_OK);
+    length = most < length ? most : length;
+    assert_int_equal(write(fd, whole, length), length);
+    close(fd);
+    weft_os_free(whole);
+    void *object = weft_os_dl_open(path, why, bytes);
+    unlink(path);
+    return object;
+}
+
+static void a_shared_object_that_is_cut_off_is_refused(void **state)
+{
+    (void)state;
+    static const size_t parts[] = {5000, 9000, 70};
+    char why[300] = "";
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        assert_null(load_part(parts[i], why, sizeof why));
+        if (strstr(why, "cut off") == NULL) {
+            fail_msg("%zu bytes: %s", parts[i], why);
+        }
+    }
+    assert_null(load_part(10, why, sizeof why)); /* the words of the system */
+    assert_null(strstr(why, "cut off"));
+    void *object = load_part(WHOLE, why, sizeof why);
+    assert_non_null(object);
+    weft_os_dl_close(object);
+}
+
+/* In a process of its own. Returns what is wrong, as an exit code. */
+static int close_and_open(void)
+{
+    for (int fd = 0; fd <= STDERR_FILENO; fd++) {
+        close(fd);
+    }
+    weft_os_open_standard();
+    for (int fd = 0; fd <= STDERR_FILENO; fd++) {
+        struct stat info;
+        if (fstat(fd, &info) != 0 || !S_ISCHR(info.st_mode)) {
+            return 1 + fd;
+        }
+    }
+    const int before = dup(0);
+    weft_os_open_standard(); /* nothing is closed: nothing stays open */
+    const int after = dup(0);
+    return before > STDERR_FILENO && after == before + 1 ? 0 : 10;
+}
+
+static void closed_standard_descriptors_are_opened(void **state)
+{
+    int code = -1;
+    (void)state;
+    const pid_t child = fork();
+    if (child == 0) {
+        _exit(close_and_open());
+    }
+    assert_int_equal(waitpid(child, &code, 0), child);
+    assert_int_equal(code, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_shared_object_that_is_cut_off_is_refused),
+        cmocka_unit_test(closed_standard_descriptors_are_opened),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -74,7 +74,8 @@ static weft_status_t thread_create(const char *name, void (*run)(void *), void *
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error != 0) {
         weft_os_free(thread);
-        return weft_fail(WEFT_ERR_RESOURCE, error, "cannot start thread %s", name);
+        return weft_fail(WEFT_ERR_RESOURCE, error, "cannot start thread %s%s", name,
+                         error == EAGAIN ? " (see ulimit -u, and pids.max of the cgroup)" : "");
     }
     if (!launched) {
         thread->id = id;

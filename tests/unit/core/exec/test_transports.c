@@ -144,18 +144,23 @@ const weft_loaded_t *weft_registry_get(const weft_registry_t *registry, weft_plu
     return index < PLUGINS ? &loaded[index] : NULL;
 }
 
+static void lay_out_plugins(void)
+{
+    for (uint32_t p = 0; p < PLUGINS; p++) {
+        nets[p].place = p;
+        loaded[p] = (weft_loaded_t){.plugin = &plugin, .config = &places[p], .path = "net-fake.so"};
+        for (uint32_t d = 0; d < 8; d++) {
+            devices[p][d] = (weft_net_device_t){.place = p, .index = d};
+        }
+    }
+}
+
 /* All ranks have the same devices, but for those of `peer_lacks` at place 0, a bit mask. */
 static weft_transports_t *prepare_at(uint32_t rank, uint32_t peer_lacks, uint8_t **infos_p)
 {
     weft_transports_t *transports = NULL;
     table = short_ops();
-    for (uint32_t p = 0; p < PLUGINS; p++) {
-        nets[p].place = p;
-        loaded[p] = (weft_loaded_t){.plugin = &plugin, .config = &places[p]};
-        for (uint32_t d = 0; d < 8; d++) {
-            devices[p][d] = (weft_net_device_t){.place = p, .index = d};
-        }
-    }
+    lay_out_plugins();
     assert_int_equal(weft_transports_create(NULL, RANKS, rank, &transports), WEFT_OK);
     weft_connect_layout_t layout = weft_transports_own_layout(transports);
     size_t bytes = weft_transports_set_layout(transports, &layout);
@@ -392,6 +397,26 @@ static void the_second_plugin_serves_whom_the_first_does_not_reach(void **state)
     finish(transports);
 }
 
+static const void *no_extension(weft_net_t *net, const char *name)
+{
+    (void)net, (void)name;
+    return NULL;
+}
+
+static void who_promises_to_map_and_cannot_is_refused(void **state)
+{
+    (void)state;
+    weft_transports_t *transports = NULL;
+    table = ops;
+    table.caps = WEFT_NET_CAP_MAP;
+    table.get_extension = no_extension;
+    lay_out_plugins();
+    assert_int_equal(weft_transports_create(NULL, RANKS, 0, &transports), WEFT_ERR_PLUGIN);
+    assert_non_null(strstr(weft_error_record()->text, "net-fake"));
+    assert_non_null(strstr(weft_error_record()->text, WEFT_NET_MAP));
+    assert_int_equal(open_nets, 0);
+}
+
 static void no_more_than_the_limit_are_opened(void **state)
 {
     (void)state;
@@ -416,6 +441,7 @@ int main(void)
         cmocka_unit_test(a_peer_may_have_fewer),
         cmocka_unit_test(who_reaches_a_peer_by_nothing_hears_why),
         cmocka_unit_test(the_second_plugin_serves_whom_the_first_does_not_reach),
+        cmocka_unit_test(who_promises_to_map_and_cannot_is_refused),
         cmocka_unit_test(no_more_than_the_limit_are_opened),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

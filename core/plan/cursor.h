@@ -30,7 +30,8 @@ static inline weft_cursor_t *weft_cursor_of(const weft_cursors_t *all, uint32_t 
     return (weft_cursor_t *)(void *)((char *)all->first + all->stride * lane);
 }
 
-/* Steps over LOOPs and ENDs. Returns the instruction at pc: MOVE, PAR, BAR or STOP. */
+/* Steps over LOOPs and ENDs. Returns the instruction at pc: MOVE, PAR, BAR or STOP. There is one in
+ * each LOOP (well_formed.c). */
 static inline const weft_code_t *weft_cursor_seek(weft_cursor_t *cursor)
 {
     const weft_code_t *code = &cursor->code[cursor->pc];

@@ -330,6 +330,9 @@ static weft_status_t well_formed_check_loop(check_t *at, const weft_code_t *code
     if (code->mate <= at->pc) {
         return well_formed_refuse(at, "LOOP without END");
     }
+    if (code->mate == at->pc + 1) {
+        return well_formed_refuse(at, "LOOP of no instruction");
+    }
     at->times = code->n;
     return WEFT_OK;
 }

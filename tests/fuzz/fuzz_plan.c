@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A plan as text. What is read is printed, and read again as the same text; what is refused is refused with
- * its line. */
+ * its line. What walks a plan comes from each instruction to the next. */
 #include "core/base/error.h"
+#include "core/plan/cursor.h"
 #include "core/plan/plan_parse.h"
 #include "core/plan/plan_print.h"
 #include "fuzz.h"
@@ -27,6 +28,16 @@ static char *printed(const weft_plan_t *plan)
     return text;
 }
 
+static void walked(const weft_plan_t *plan)
+{
+    for (uint32_t lane = 0; lane < plan->nlanes; lane++) {
+        weft_cursor_t cursor = {.code = plan->lanes[lane].code};
+        for (uint32_t i = 0; i < 1000 && weft_cursor_seek(&cursor)->opcode != WEFT_CODE_STOP; i++) {
+            weft_cursor_next(&cursor);
+        }
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     weft_plan_t *plan = NULL, *again = NULL, *part = NULL;
@@ -34,6 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     weft_status_t status = weft_plan_parse(text, &plan);
     FUZZ_NEED(weft_plan_parse_part(text, "fuzz", 40, &part) == status);
     if (status == WEFT_OK) {
+        walked(plan);
         char *first = printed(plan);
         FUZZ_NEED(weft_plan_parse(first, &again) == WEFT_OK);
         char *second = printed(again);

@@ -12,7 +12,8 @@
  *                     waits until every source port has a slice and every destination port has a
  *                     free slot, then combines and stores; slice by slice
  *   PAR n             the next n MOVEs progress together; an exchange needs this
- *   LOOP n ... END    repeats n times; operand chunks advance by their stride each time
+ *   LOOP n ... END    repeats n times; operand chunks advance by their stride each time. It holds
+ *                     one of the others at least
  *   BAR mask          waits for the other lanes of the mask
  *   STOP              ends the lane; the builder adds it
  *   CALL              another algorithm's plan for a group of ranks; the builder's sub() and call()

@@ -77,6 +77,13 @@ MISTAKE(loop_of_zero)
     b->loop(b, 0, 0);
     b->end(b, 0);
 }
+MISTAKE(loop_of_nothing)
+{
+    add((weft_move_t){.dst = {weft_out(0, 0)}, .src = {weft_in(0, 0)}});
+    b->loop(b, 0, UINT32_MAX);
+    b->end(b, 0);
+    add((weft_move_t){.dst = {weft_out(1, 0)}, .src = {weft_in(1, 0)}});
+}
 MISTAKE(in_written)
 {
     add((weft_move_t){.dst = {weft_in(0, 0)}, .src = {from}});
@@ -238,6 +245,7 @@ static void each_mistake_is_named(void **state)
         {loop_open, "lane 0 pc 0: LOOP without END"},
         {loop_nested, "lane 0: LOOP inside a LOOP"},
         {loop_of_zero, "LOOP of 0 iterations"},
+        {loop_of_nothing, "lane 0 pc 1: LOOP of no instruction"},
         {in_written, "writes in[0], which is read only"},
         {out_of_range, "out[2], but out has 2 chunks"},
         {tmp_out_of_range, "tmp[3], but tmp has 3 chunks"},

@@ -357,6 +357,50 @@ static void swapped_blocks(const weft_algo_call_t *call, weft_plan_builder_t *b)
     put(&p, p.lane, weft_out(1 - call->rank, 0), weft_in(0, 0), none, 0);
 }
 
+/* More scratch than all steps of the proof, of which the MOVEs use the last chunk. */
+#define MUCH_SCRATCH 100000u
+
+static pair_t begin_with_much_scratch(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    b->grid(b, 1, MUCH_SCRATCH);
+    pair_t pair = {.b = b, .lane = b->lane(b)};
+    pair.to = weft_port(b->port(b, pair.lane, 1 - call->rank, 0, 1));
+    pair.from = weft_port(b->port(b, pair.lane, 1 - call->rank, 0, 0));
+    put(&pair, pair.lane, pair.to, weft_in(0, 0), none, 0);
+    put(&pair, pair.lane, weft_tmp(MUCH_SCRATCH - 1, 0), pair.from, none, 0);
+    return pair;
+}
+
+static void peer_missing_beside_much_scratch(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    pair_t p = begin_with_much_scratch(call, b);
+    put(&p, p.lane, weft_out(0, 0), weft_in(0, 0), none, WEFT_MOVE_FINAL);
+}
+
+static void right_beside_much_scratch(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    pair_t p = begin_with_much_scratch(call, b);
+    put(&p, p.lane, weft_out(0, 0), weft_tmp(MUCH_SCRATCH - 1, 0), weft_in(0, 0), WEFT_MOVE_FINAL);
+}
+
+static void a_plan_of_few_steps_is_proved_whatever_scratch_it_asks_for(void **state)
+{
+    (void)state;
+    plan_fixture_fn_t writes[] = {peer_missing_beside_much_scratch, right_beside_much_scratch};
+    weft_verdict_t verdicts[] = {WEFT_VERDICT_WRONG, WEFT_VERDICT_OK};
+    for (size_t i = 0; i < 2; i++) {
+        weft_plan_t **plans = plan_fixture_write(writes[i], WEFT_ALL_REDUCE, 2);
+        weft_verify_input_t input = {
+            .plans = plans, .nranks = 2, .slots = 4, .slices = 2, .limit = 2 * 3 * 2 * 2};
+        weft_verify_report_t reports[2];
+        assert_non_null(plans);
+        assert_int_equal(weft_plan_prove(&input, reports), WEFT_OK);
+        assert_int_equal(reports[0].verdict, verdicts[i]);
+        assert_int_equal(reports[1].verdict, verdicts[i]);
+        plan_fixture_free(plans, 2);
+    }
+}
+
 static void a_wrong_copy_says_what_is_there(void **state)
 {
     (void)state;
@@ -471,6 +515,7 @@ int main(void)
         cmocka_unit_test(exchange_needs_par_when_slices_exceed_slots),
         cmocka_unit_test(members_of_a_par_are_not_ordered),
         cmocka_unit_test(each_fault_gets_its_verdict_and_words),
+        cmocka_unit_test(a_plan_of_few_steps_is_proved_whatever_scratch_it_asks_for),
         cmocka_unit_test(a_wrong_copy_says_what_is_there),
         cmocka_unit_test(races_between_lanes_are_found_over_two_passes),
         cmocka_unit_test(order_through_another_rank_counts),

@@ -20,6 +20,28 @@ const weft_algo_param_t *weft_algo_params_table(const weft_algo_ops_t *ops)
     return WEFT_HAS(ops, weft_algo_ops_t, params) ? ops->params : &none;
 }
 
+static bool algo_params_is_inside(const weft_algo_param_t *param, int64_t value)
+{
+    return value >= param->min && value <= param->max;
+}
+
+/* The ranges as the table has them: of an option, 0 to 0 is none. */
+static weft_status_t algo_params_check(const weft_config_t *config, const char *plugin,
+                                       const weft_algo_param_t *table,
+                                       const int64_t params[WEFT_ALGO_PARAMS_MAX])
+{
+    for (uint32_t i = 0; i < WEFT_ALGO_PARAMS_MAX && table[i].name != NULL; i++) {
+        if (!algo_params_is_inside(&table[i], params[i])) {
+            return weft_fail(WEFT_ERR_CONFIG, 0,
+                             "%s: [%s] %s = %" PRId64 ": out of range, expected %" PRId64
+                             " to %" PRId64,
+                             weft_config_origin(config, plugin, table[i].name), plugin,
+                             table[i].name, params[i], table[i].min, table[i].max);
+        }
+    }
+    return WEFT_OK;
+}
+
 weft_status_t weft_algo_params_configure(weft_config_t *config, const char *plugin,
                                          const weft_algo_ops_t *ops,
                                          int64_t params[WEFT_ALGO_PARAMS_MAX])
@@ -38,7 +60,8 @@ weft_status_t weft_algo_params_configure(weft_config_t *config, const char *plug
                                      .min = (double)table[i].min,
                                      .max = (double)table[i].max};
     }
-    return weft_config_section(config, plugin, options, params);
+    weft_status_t status = weft_config_section(config, plugin, options, params);
+    return status == WEFT_OK ? algo_params_check(config, plugin, table, params) : status;
 }
 
 static weft_status_t algo_params_unknown(const char *plugin, const weft_algo_param_t *table,
@@ -79,8 +102,7 @@ static weft_status_t algo_params_take_word(const char *plugin, const weft_algo_p
     }
     errno = 0;
     long long number = strtoll(value, &end, 10);
-    if (*value == '\0' || *end != '\0' || errno != 0 || number < table[i].min ||
-        number > table[i].max) {
+    if (*value == '\0' || *end != '\0' || errno != 0 || !algo_params_is_inside(&table[i], number)) {
         return weft_fail(WEFT_ERR_CONFIG, 0,
                          "%s: %s = %s, expected a number from %" PRId64 " to %" PRId64, plugin,
                          word, value, table[i].min, table[i].max);

@@ -150,7 +150,8 @@ static double price_least(const weft_tuner_call_t *call, const weft_tuner_candid
     const weft_priced_t *p = candidate->core;
     double least = INFINITY;
     *protocol_p = WEFT_KERNEL_PROTOCOL_SIMPLE;
-    if (slice_bytes > p->slice_most || slices > p->slices_most) {
+    if (slices < 1 || slices > p->slices_most || slice_bytes < WEFT_LINE ||
+        slice_bytes > p->slice_most) {
         return INFINITY;
     }
     const price_cut_t sliced = price_cut(call, candidate, slices, slice_bytes);

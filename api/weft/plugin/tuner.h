@@ -76,9 +76,10 @@ typedef struct weft_tuner_choice {
 #define WEFT_TUNER_NONE UINT32_MAX
 
 /* Returns the modelled time in seconds of the call with this candidate and these slices. It is the
- * alpha-beta-gamma model of the core over the transports in use. The tuner may change `channels` in
- * a copy of the candidate, and `protocol` in a copy of the call: INFINITY where these slices cannot
- * travel by it.
+ * alpha-beta-gamma model of the core over the transports in use. INFINITY where the plan has no
+ * such slices: none, more than its slots allow, or slice_bytes below 64 or above what a slot holds.
+ * The tuner may change `channels` in a copy of the candidate, and `protocol` in a copy of the call:
+ * INFINITY where these slices cannot travel by it.
  * Blocking: no. Thread: [any]. */
 typedef double (*weft_tuner_cost_fn_t)(const weft_tuner_call_t *call,
                                        const weft_tuner_candidate_t *candidate, uint32_t slices,

@@ -116,6 +116,31 @@ static void passes_share_what_is_left(void **state)
     assert_int_equal(weft_price_protocol(&call, &candidate, 1, 1280), WEFT_KERNEL_PROTOCOL_LL);
 }
 
+/* Of a block of one element and of none. */
+static void slices_that_no_choice_may_have_cost_infinity(void **state)
+{
+    static const struct {
+        uint32_t slices;
+        uint64_t slice_bytes;
+    } never[] = {{0, 4096}, {1, 0}, {0, 0}, {1, 1}, {1, 63}, {65, 4096}, {UINT32_MAX, 4096}};
+    static const weft_dtype_t dtypes[] = {WEFT_UINT8, WEFT_FP64};
+    weft_priced_t p = priced(1);
+    p.cost.packed = 4;
+    (void)state;
+    for (size_t i = 0; i < sizeof never / sizeof *never; i++) {
+        for (size_t j = 0; j < 4; j++) {
+            const weft_tuner_call_t call = {.coll = WEFT_ALL_REDUCE,
+                                            .dtype = dtypes[j % 2],
+                                            .count = j / 2,
+                                            .bytes = j / 2 * weft_dtype_size(dtypes[j % 2])};
+            const weft_tuner_candidate_t candidate = {.core = &p, .channels = 1};
+            assert_true(
+                isinf(weft_price_call(&call, &candidate, never[i].slices, never[i].slice_bytes)));
+            assert_true(isfinite(weft_price_call(&call, &candidate, 1, 64)));
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -123,6 +148,7 @@ int main(void)
         cmocka_unit_test(slices_end_at_whole_lines),
         cmocka_unit_test(a_slice_that_is_rounded_beyond_a_protocol_takes_another),
         cmocka_unit_test(passes_share_what_is_left),
+        cmocka_unit_test(slices_that_no_choice_may_have_cost_infinity),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

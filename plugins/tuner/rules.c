@@ -29,6 +29,7 @@ typedef struct rules_reader {
     const weft_host_t *host;
     const char *origin;
     rules_rule_t *rule;
+    uint32_t given; /* bit per condition and, behind them, per word on how */
 } rules_reader_t;
 
 static const char *const rules_memories[] = {"host", "device"};
@@ -46,6 +47,16 @@ static weft_status_t rules_refuse_of(const rules_reader_t *r, const char *what, 
     char hint[HINT_MAX];
     nearest_word_hint(word.at, word.length, words, count, hint, sizeof hint);
     return rules_refuse(r, what, word, hint);
+}
+
+static weft_status_t rules_note_given(rules_reader_t *r, rules_word_t word, uint32_t number)
+{
+    const uint32_t bit = UINT32_C(1) << number;
+    if ((r->given & bit) != 0) {
+        return rules_refuse(r, "given twice:", word, "");
+    }
+    r->given |= bit;
+    return WEFT_OK;
 }
 
 static bool rules_word_is(rules_word_t word, const char *text)
@@ -147,9 +158,12 @@ static bool rules_split(rules_word_t word, rules_word_t *key, rules_word_t *valu
     return true;
 }
 
-static weft_status_t rules_read_condition(const rules_reader_t *r, rules_word_t word)
+#define RULES_CONDITIONS 5u
+
+static weft_status_t rules_read_condition(rules_reader_t *r, rules_word_t word)
 {
-    static const char *const keys[] = {"bytes", "ranks", "hosts", "memory", "dtype"};
+    static const char *const keys[RULES_CONDITIONS] = {"bytes", "ranks", "hosts", "memory",
+                                                       "dtype"};
     static const char *const dtypes[] = {
 #define RULES_DTYPE(value, name, bytes, text) [value] = text,
         WEFT_DTYPE_MAP(RULES_DTYPE)
@@ -158,9 +172,10 @@ static weft_status_t rules_read_condition(const rules_reader_t *r, rules_word_t 
     rules_word_t key = word, value = {0};
     uint32_t which = 0;
     if (!rules_split(word, &key, &value)) {
-        return rules_refuse_of(r, "expected key=value, not", word, keys, 5);
+        return rules_refuse_of(r, "expected key=value, not", word, keys, RULES_CONDITIONS);
     }
-    weft_status_t status = rules_read_choice(r, key, keys, 5, &which);
+    weft_status_t status = rules_read_choice(r, key, keys, RULES_CONDITIONS, &which);
+    status = status == WEFT_OK ? rules_note_given(r, word, which) : status;
     if (status != WEFT_OK) {
         return status;
     }
@@ -196,7 +211,7 @@ static weft_status_t rules_read_protocol(const rules_reader_t *r, rules_word_t w
     return status;
 }
 
-static weft_status_t rules_read_how(const rules_reader_t *r, rules_word_t word)
+static weft_status_t rules_read_how(rules_reader_t *r, rules_word_t word)
 {
     const char *const *keys = rules_hows;
     rules_word_t key = word, text = {0};
@@ -204,12 +219,13 @@ static weft_status_t rules_read_how(const rules_reader_t *r, rules_word_t word)
     uint32_t which = 0;
     if (rules_word_is(word, "force")) {
         r->rule->force = true;
-        return WEFT_OK;
+        return rules_note_given(r, word, RULES_CONDITIONS + RULES_HOWS - 1);
     }
     if (!rules_split(word, &key, &text)) {
         return rules_refuse_of(r, "expected key=value or force, not", word, keys, RULES_HOWS);
     }
     weft_status_t status = rules_read_choice(r, key, keys, RULES_HOWS - 1, &which);
+    status = status == WEFT_OK ? rules_note_given(r, word, RULES_CONDITIONS + which) : status;
     if (status != WEFT_OK) {
         return status;
     }
@@ -258,7 +274,7 @@ static weft_status_t rules_read_algo(const rules_reader_t *r, const char **text_
 }
 
 /* Reads one rule. `text` is cut at the colon. */
-static weft_status_t rules_read_rule(const rules_reader_t *r, char *text)
+static weft_status_t rules_read_rule(rules_reader_t *r, char *text)
 {
     char *colon = strchr(text, ':');
     if (colon == NULL) {

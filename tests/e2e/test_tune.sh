@@ -54,7 +54,7 @@ fi
 expect 0 "$weft" tune all_reduce -P 2 -b 64K -e 64K -n 3 -t 0.0005 --variants -O varied.ini
 grep -q '^all_reduce 65536 algo-[a-z]*,slices=2,slice_bytes=16K ' varied.ini.state || die "no variant"
 grep -c ',slices=' varied.ini.state | grep -qx 6 || die "variants of more than one algorithm"
-sed -i '/^rule = /s/$/ slices=2 slice_bytes=16K/' varied.ini
+sed -i '/^rule = /s/\( slices=.*\)\?$/ slices=2 slice_bytes=16K/' varied.ini
 expect 0 "$weft" why all_reduce -P 2 -b 64K -e 64K --json --conf varied.ini
 says out '"slices": 2,'
 says out '"slice_bytes_from": 16384'

@@ -58,7 +58,8 @@ static weft_tuner_call_t select_call(const weft_comm_state_t *state, const weft_
                               .slots = family->slots,
                               .memory = family->kernel.memory != NULL ? WEFT_TUNER_MEMORY_DEVICE
                                                                       : WEFT_TUNER_MEMORY_HOST,
-                              .channels = weft_comm_channels(state)};
+                              .channels = weft_comm_channels(state),
+                              .decided = weft_candidates_are_decided(state, args)};
     if (weft_vectors_need(args->coll) == WEFT_VECTOR_PAIRS) {
         call.bytes = family->slot_bytes; /* no rank knows all lengths */
     }

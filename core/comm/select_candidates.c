@@ -127,12 +127,17 @@ weft_status_t weft_candidates_lookup(const weft_algo_variant_t *variant,
                               weft_plan_lookup(query, entry));
 }
 
-/* True if the user's choice rules the algorithm out. The choice does not apply to barriers and to
- * the core's own exchanges. */
+bool weft_candidates_are_decided(const weft_comm_state_t *state, const weft_args_t *args)
+{
+    return args->coll != WEFT_BARRIER && args->root < WEFT_ROOT_CORE &&
+           state->self.family->algos.forced != NULL;
+}
+
+/* True if the user's choice rules the algorithm out. */
 static bool candidates_is_forced_out(const weft_comm_state_t *state, const weft_args_t *args,
                                      uint32_t number)
 {
-    return args->coll != WEFT_BARRIER && args->root < WEFT_ROOT_CORE &&
+    return weft_candidates_are_decided(state, args) &&
            weft_algo_variants_excludes(state->self.family, number);
 }
 

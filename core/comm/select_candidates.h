@@ -28,6 +28,10 @@ void weft_candidates_query(const weft_comm_state_t *state, const weft_algo_varia
 weft_status_t weft_candidates_lookup(const weft_algo_variant_t *variant,
                                      const weft_plan_query_t *query, weft_plan_entry_t *entry);
 
+/* Returns whether [plan] algo decides on the call. It does not on barriers and on the core's own
+ * exchanges. */
+bool weft_candidates_are_decided(const weft_comm_state_t *state, const weft_args_t *args);
+
 /* Fills the list, but for those that were refused. ERR_RESOURCE, ERR_SYSTEM: this rank is short of
  * something. It must not choose among fewer algorithms than the others. */
 weft_status_t weft_candidates_list(const weft_comm_state_t *state, const weft_args_t *args,

@@ -424,13 +424,13 @@ static bool rules_is_about(const rules_rule_t *rule, const weft_tuner_call_t *ca
            call->nhosts >= rule->hosts.first && call->nhosts <= rule->hosts.last;
 }
 
-uint32_t rules_find(const rules_t *rules, const weft_tuner_call_t *call, rules_serves_fn_t serves,
+uint32_t rules_find(const rules_t *rules, const weft_tuner_call_t *call, rules_holds_fn_t holds,
                     const void *arg, const rules_rule_t *found[2])
 {
     rules_gap_t gaps[2] = {{0}, {0}}; /* in bytes, in ranks */
     for (uint32_t i = 0; i < rules->count; i++) {
         const rules_rule_t *rule = &rules->list[i];
-        if (!rules_is_about(rule, call) || !(rule->force || serves(arg, rule))) {
+        if (!rules_is_about(rule, call) || !holds(arg, rule)) {
             continue;
         }
         double bytes = rules_distance(&rule->bytes, call->bytes);

@@ -211,13 +211,22 @@ static tuner_wanted_t tuner_wanted_of(const rules_rule_t *rule)
 }
 
 /* Only what names a protocol may be offered and not serve: these slices may not travel by it. */
-static bool tuner_rule_serves(const void *arg, const rules_rule_t *rule)
+static bool tuner_rule_serves(const tuner_question_t *q, const rules_rule_t *rule)
 {
-    const tuner_question_t *q = arg;
     const tuner_wanted_t wanted = tuner_wanted_of(rule);
     return rules_is_offered(rule, q->candidates, q->count) &&
            (rule->protocol == WEFT_TUNER_PROTOCOL_BEST ||
             tuner_search(q, &wanted, WEFT_TUNER_NONE).seconds < INFINITY);
+}
+
+/* A rule that forces what is not offered holds too, to be refused; where the configuration leaves no
+ * choice it has none either. */
+static bool tuner_rule_holds(const void *arg, const rules_rule_t *rule)
+{
+    const tuner_question_t *q = arg;
+    const bool decided = q->call->size > offsetof(weft_tuner_call_t, decided) && q->call->decided;
+    return tuner_rule_serves(q, rule) ||
+           (rule->force && (!decided || rules_is_offered(rule, q->candidates, q->count)));
 }
 
 /* A forced protocol that the path has not, with those that it has. */
@@ -268,7 +277,7 @@ static weft_status_t tuner_by_rules(const weft_tuner_t *tuner, const tuner_quest
 {
     const rules_rule_t *found[2] = {NULL, NULL};
     tuner_wanted_t wanted = {.specs = {NULL, NULL}};
-    uint32_t n = rules_find(&tuner->rules, q->call, tuner_rule_serves, q, found);
+    uint32_t n = rules_find(&tuner->rules, q->call, tuner_rule_holds, q, found);
     if (n == 0) {
         return WEFT_OK;
     }

@@ -70,8 +70,8 @@ typedef struct broken {
 
 static const broken_t broken[] = {
     {"bad-magic", "wrong magic", "0x21706f6e", "0x74666577"},
-    {"bad-major", "other ABI of the tuner kind", "3.3", "2.3"},
-    {"bad-minor", "newer ABI of the tuner kind", "2.4", "2.3"},
+    {"bad-major", "other ABI of the tuner kind", "3.4", "2.4"},
+    {"bad-minor", "newer ABI of the tuner kind", "2.5", "2.4"},
     {"bad-kind", "wrong kind", "algo", "tuner"},
     {"bad-size", "wrong size of the descriptor", "56 bytes", "64 bytes"},
     {"bad-null", "no descriptor", "NULL", "a descriptor"},

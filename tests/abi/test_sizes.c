@@ -389,7 +389,7 @@ FIELD(weft_kernel_stream_t, capture_end, 64);
 FIELD(weft_kernel_stream_t, graph_launch, 72);
 FIELD(weft_kernel_stream_t, graph_free, 80);
 
-SIZE(weft_tuner_call_t, 72);
+SIZE(weft_tuner_call_t, 80);
 FIELD(weft_tuner_call_t, size, 0);
 FIELD(weft_tuner_call_t, coll, 8);
 FIELD(weft_tuner_call_t, dtype, 12);
@@ -404,6 +404,7 @@ FIELD(weft_tuner_call_t, slots, 56);
 FIELD(weft_tuner_call_t, memory, 60);
 FIELD(weft_tuner_call_t, channels, 64);
 FIELD(weft_tuner_call_t, protocol, 68);
+FIELD(weft_tuner_call_t, decided, 72);
 
 SIZE(weft_tuner_candidate_t, 48);
 FIELD(weft_tuner_candidate_t, size, 0);

@@ -31,6 +31,10 @@ perf 0 --set algo-hier.between=algo-tree
 perf 0 -A algo-ring
 all_right 1
 perf 0 --set tuner.prefer=all_reduce:algo-ring
+# A rule gives way to [plan] algo, whatever it forces.
+refused 'algo-swing is not loaded|no loaded algorithm is called algo-swing' --set 'tuner.rule=any: algo-swing force'
+perf 0 --set 'tuner.rule=all_reduce: algo-tree force' --set plan.algo=algo-ring
+all_right 1
 
 # An algorithm with a parameter: tests/check.
 plugin=$build/lib/weft-test/algo-wrong.so

@@ -20,10 +20,10 @@ static bool in_range(const rules_range_t *range, uint64_t value)
 static const weft_tuner_candidate_t candidates[] = {{.algo = "algo-ring", .params = ""},
                                                     {.algo = "algo-tree", .params = "depth=2"}};
 
-static bool serves(const void *arg, const rules_rule_t *rule)
+static bool holds(const void *arg, const rules_rule_t *rule)
 {
     (void)arg;
-    return rules_is_offered(rule, candidates, 2);
+    return rule->force || rules_is_offered(rule, candidates, 2);
 }
 
 /* What is found is about the call, and is offered or forced. */
@@ -36,12 +36,12 @@ static void find(const rules_t *rules, const uint8_t **data, size_t *bytes)
                               .nranks = 1 + fuzz_byte(data, bytes),
                               .nhosts = 1 + fuzz_byte(data, bytes) % 8,
                               .memory = fuzz_byte(data, bytes) % 2};
-    uint32_t count = rules_find(rules, &call, serves, NULL, found);
+    uint32_t count = rules_find(rules, &call, holds, NULL, found);
     FUZZ_NEED(count <= 2);
     for (uint32_t i = 0; i < count; i++) {
         const rules_rule_t *rule = found[i];
         FUZZ_NEED(rule->coll == RULES_ANY || rule->coll == (uint32_t)call.coll);
-        FUZZ_NEED(rule->force || serves(NULL, rule));
+        FUZZ_NEED(holds(NULL, rule));
         FUZZ_NEED(in_range(&rule->hosts, call.nhosts));
         FUZZ_NEED(count == 2 ||
                   (in_range(&rule->bytes, call.bytes) && in_range(&rule->ranks, call.nranks)));

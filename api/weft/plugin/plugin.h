@@ -96,7 +96,7 @@ typedef struct weft_option {
 #define WEFT_ABI_KERNEL_MAJOR 1
 #define WEFT_ABI_KERNEL_MINOR 5
 #define WEFT_ABI_TUNER_MAJOR 2
-#define WEFT_ABI_TUNER_MINOR 3
+#define WEFT_ABI_TUNER_MINOR 4
 #define WEFT_ABI_TOPO_MAJOR 1
 #define WEFT_ABI_TOPO_MINOR 1
 

@@ -50,6 +50,14 @@ static double small_slices_are_cheap(const weft_tuner_call_t *call,
     return 1e-9 * (double)(slices * slice_bytes);
 }
 
+static double only_best(const weft_tuner_call_t *call, const weft_tuner_candidate_t *candidate,
+                        uint32_t slices, uint64_t slice_bytes)
+{
+    return call->protocol != WEFT_TUNER_PROTOCOL_BEST
+               ? (double)INFINITY
+               : small_slices_are_cheap(call, candidate, slices, slice_bytes);
+}
+
 static const weft_plugin_t *opened(void)
 {
     char why[512];
@@ -242,6 +250,24 @@ static void a_rule_for_an_algorithm_that_does_not_serve_is_passed_over_unless_fo
                      WEFT_ERR_UNSUPPORTED);
     assert_non_null(strstr(error, "a.ini:1"));
     assert_non_null(strstr(error, "possible are algo-ring, algo-flat"));
+}
+
+static void a_rule_gives_way_where_the_configuration_has_decided(void **state)
+{
+    static const char other[] = "rule=a.ini:1\tany: algo-tree force\n" RING,
+                      own[] = "rule=a.ini:1\tany: algo-ring protocol=ll force\n";
+    weft_tuner_call_t call = call_of(4096);
+    weft_tuner_choice_t choice = {.size = sizeof choice, .next = WEFT_TUNER_NONE};
+    char error[512];
+    (void)state;
+    call.nhosts = call.decided = 1;
+    assert_int_equal(choose(other, &call, ring_likes_two_slices, &choice, error), WEFT_OK);
+    assert_string_equal(candidates[choice.index].algo, "algo-ring");
+    assert_int_equal(choice.slices, 3);
+    assert_int_equal(choose(own, &call, only_best, &choice, error), WEFT_ERR_UNSUPPORTED);
+    call.size = offsetof(weft_tuner_call_t, decided); /* of an older core */
+    assert_int_equal(choose(other, &call, ring_likes_two_slices, &choice, error),
+                     WEFT_ERR_UNSUPPORTED);
 }
 
 static void a_wrong_rule_is_told_with_its_place_and_the_nearest_word(void **state)
@@ -441,6 +467,7 @@ int main(void)
         cmocka_unit_test(outside_of_all_rules_the_model_decides),
         cmocka_unit_test(between_two_rules_the_model_decides_between_their_algorithms),
         cmocka_unit_test(a_rule_for_an_algorithm_that_does_not_serve_is_passed_over_unless_forced),
+        cmocka_unit_test(a_rule_gives_way_where_the_configuration_has_decided),
         cmocka_unit_test(a_wrong_rule_is_told_with_its_place_and_the_nearest_word),
         cmocka_unit_test(the_least_time_wins_and_the_reason_says_so),
         cmocka_unit_test(a_small_message_travels_in_one_slice),

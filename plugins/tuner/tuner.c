@@ -271,6 +271,29 @@ static weft_status_t tuner_refuse_force(const weft_tuner_t *tuner, const rules_r
                                   q->call->nranks, names);
 }
 
+/* A forced number beyond the limits of the call is an error that names the limit; others are cut. */
+static weft_status_t tuner_refuse_beyond(const weft_tuner_t *tuner, const rules_rule_t *rule,
+                                         const weft_tuner_call_t *call)
+{
+    const struct {
+        const char *name;
+        uint64_t wanted, most;
+    } numbers[] = {
+        {"slices", rule->slices, call->slots - 1},
+        {"slice_bytes", rule->slice_bytes, call->slot_bytes / SLICE_ALIGN * SLICE_ALIGN},
+        {"channels", rule->channels, call->channels > 0 ? call->channels : 1},
+    };
+    for (uint32_t i = 0; i < sizeof numbers / sizeof *numbers && rule->force; i++) {
+        if (numbers[i].wanted > numbers[i].most) {
+            return tuner->host->set_error(tuner->host, WEFT_ERR_UNSUPPORTED, 0,
+                                          "%.200s: %s=%llu, at most %llu are possible", rule->text,
+                                          numbers[i].name, (unsigned long long)numbers[i].wanted,
+                                          (unsigned long long)numbers[i].most);
+        }
+    }
+    return WEFT_OK;
+}
+
 /* By the rule that holds, or by the model between two rules on both sides of the call. */
 static weft_status_t tuner_by_rules(const weft_tuner_t *tuner, const tuner_question_t *q,
                                     tuner_best_t *best, weft_tuner_choice_t *choice)
@@ -288,6 +311,10 @@ static weft_status_t tuner_by_rules(const weft_tuner_t *tuner, const tuner_quest
         wanted.specs[0] = &found[0]->wanted;
         wanted.specs[1] = &found[1]->wanted;
     } else {
+        weft_status_t status = tuner_refuse_beyond(tuner, found[0], q->call);
+        if (status != WEFT_OK) {
+            return status;
+        }
         wanted = tuner_wanted_of(found[0]);
     }
     *best = tuner_search(q, &wanted, WEFT_TUNER_NONE);

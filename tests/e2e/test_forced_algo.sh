@@ -31,10 +31,12 @@ perf 0 --set algo-hier.between=algo-tree
 perf 0 -A algo-ring
 all_right 1
 perf 0 --set tuner.prefer=all_reduce:algo-ring
-# A rule gives way to [plan] algo, whatever it forces.
+# A rule gives way to [plan] algo, whatever it forces; beyond a limit it is told the limit.
 refused 'algo-swing is not loaded|no loaded algorithm is called algo-swing' --set 'tuner.rule=any: algo-swing force'
 perf 0 --set 'tuner.rule=all_reduce: algo-tree force' --set plan.algo=algo-ring
 all_right 1
+refused 'slices=99, at most [0-9]+ are possible' --set 'tuner.rule=all_reduce: algo-ring slices=99 force'
+perf 0 --set 'tuner.rule=all_reduce: algo-ring slices=99'
 
 # An algorithm with a parameter: tests/check.
 plugin=$build/lib/weft-test/algo-wrong.so

@@ -270,6 +270,34 @@ static void a_rule_gives_way_where_the_configuration_has_decided(void **state)
                      WEFT_ERR_UNSUPPORTED);
 }
 
+static void a_forced_number_beyond_a_limit_is_refused_with_the_limit(void **state)
+{
+    static const char *const beyond[][3] = {
+        {"slices=8", "slices=7", "slices=8, at most 7 are"},
+        {"channels=3", "channels=2", "channels=3, at most 2 are"},
+        {"slice_bytes=65600", "slice_bytes=65536", "slice_bytes=65600, at most 65536 are"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof beyond / sizeof *beyond; i++) {
+        for (size_t force = 0; force < 2; force++) {
+            weft_tuner_choice_t choice = {.size = sizeof choice, .next = WEFT_TUNER_NONE};
+            weft_tuner_call_t call = call_of(1 << 20);
+            char error[512], rule[128];
+            call.channels = 2;
+            for (size_t right = 0; right < 2; right++) {
+                snprintf(rule, sizeof rule, "rule=a.ini:1\tall_reduce: algo-ring %s%s\n",
+                         beyond[i][right], force ? " force" : "");
+                assert_int_equal(choose(rule, &call, ring_likes_two_slices, &choice, error),
+                                 force && !right ? WEFT_ERR_UNSUPPORTED : WEFT_OK);
+                if (force && !right) {
+                    assert_non_null(strstr(error, "a.ini:1"));
+                    assert_non_null(strstr(error, beyond[i][2]));
+                }
+            }
+        }
+    }
+}
+
 static void a_wrong_rule_is_told_with_its_place_and_the_nearest_word(void **state)
 {
     static const char *const wrong[][2] = {
@@ -468,6 +496,7 @@ int main(void)
         cmocka_unit_test(between_two_rules_the_model_decides_between_their_algorithms),
         cmocka_unit_test(a_rule_for_an_algorithm_that_does_not_serve_is_passed_over_unless_forced),
         cmocka_unit_test(a_rule_gives_way_where_the_configuration_has_decided),
+        cmocka_unit_test(a_forced_number_beyond_a_limit_is_refused_with_the_limit),
         cmocka_unit_test(a_wrong_rule_is_told_with_its_place_and_the_nearest_word),
         cmocka_unit_test(the_least_time_wins_and_the_reason_says_so),
         cmocka_unit_test(a_small_message_travels_in_one_slice),

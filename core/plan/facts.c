@@ -67,6 +67,7 @@ weft_plan_facts_t weft_plan_facts(const weft_plan_t *plan, uint64_t *chunks, uin
             } else if (code->opcode == WEFT_CODE_LOOP || code->opcode == WEFT_CODE_END) {
                 times = code->opcode == WEFT_CODE_LOOP ? code->n : 1;
             }
+            facts.bars += code->opcode == WEFT_CODE_BAR ? (double)times : 0;
             facts.passes_on = facts.passes_on && code->opcode != WEFT_CODE_BAR;
         }
     }

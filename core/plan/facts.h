@@ -13,6 +13,7 @@ typedef struct weft_plan_facts {
     double ends;    /* … from and into ports */
     double hops;    /* … counting each MOVE once, however many chunks it moves */
     double touched; /* … in sources and destinations */
+    double bars;    /* barriers at which a lane arrives */
     uint32_t packed; /* most chunks of a packed MOVE; 1: there is none */
     bool waits;      /* some MOVE has `after` */
     bool direct;     /* each MOVE goes from IN to ports or OUT, or from a port to OUT */

@@ -13,7 +13,7 @@
 #include "core/plan/run_queues.h"
 #include "core/plan/run_setup.h"
 
-/* Chunks to be walked. Above this the walk would take longer than its figures are worth. */
+/* Steps to be walked. Above this the walk would take longer than its figures are worth. */
 #define WALK_MAX 32000000.0
 
 /* The run's view of the classes. */
@@ -307,31 +307,33 @@ static uint32_t network_walk_most_lanes(const weft_network_t *net)
     return most;
 }
 
-static double network_walk_class_chunks(const weft_network_t *net)
+/* Chunks to move, in so many slices, and barriers. */
+static double network_walk_class_steps(const weft_network_t *net, uint32_t slices)
 {
-    double chunks = 0;
+    double steps = 0;
     for (uint32_t id = 0; id < net->nclasses; id++) {
-        chunks += network_walk_shape_of(net, id)->facts.chunks;
+        const weft_plan_facts_t *facts = &network_walk_shape_of(net, id)->facts;
+        steps += facts->chunks * slices + facts->bars;
     }
-    return chunks;
+    return steps;
 }
 
 weft_status_t weft_network_walk(const weft_network_t *net, uint32_t slots,
                                 weft_network_result_t *result)
 {
-    double chunks = network_walk_class_chunks(net);
+    double steps = network_walk_class_steps(net, 1);
     *result = (weft_network_result_t){.cost = {.steady = network_walk_busiest_rank(net)}};
     result->cost.lanes = network_walk_most_lanes(net);
     /* Nothing is waited for in a full pipeline. */
     memset(result->cost.steady.hops, 0, sizeof result->cost.steady.hops);
     weft_status_t status = network_walk_count_links(net, &result->cost);
     status = status != WEFT_OK ? status : network_walk_count_wires(net, &result->cost);
-    if (status != WEFT_OK || chunks <= WALK_MAX) {
+    if (status != WEFT_OK || steps <= WALK_MAX) {
         return status != WEFT_OK ? status : walk_all(net, slots, 1, result);
     }
     result->verdict = WEFT_VERDICT_TOO_BIG;
-    snprintf(result->text, sizeof result->text,
-             "%.0f chunks to move in %u classes of ranks, not walked", chunks, net->nclasses);
+    snprintf(result->text, sizeof result->text, "%.0f steps of %u classes of ranks, not walked",
+             steps, net->nclasses);
     weft_network_busiest(net, &result->cost);
     return WEFT_OK;
 }
@@ -345,7 +347,7 @@ weft_status_t weft_network_ends(weft_network_t *net, uint32_t slots, uint32_t sl
         status = weft_network_refine(net, WEFT_NETWORK_ROUNDS);
     }
     if (status != WEFT_OK || result.verdict != WEFT_VERDICT_OK ||
-        network_walk_class_chunks(net) * slices > WALK_MAX) {
+        network_walk_class_steps(net, slices) > WALK_MAX) {
         return status;
     }
     status = walk_all(net, slots, slices, &result);

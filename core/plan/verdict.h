@@ -53,7 +53,7 @@ typedef struct weft_verify_input {
     uint32_t slots;  /* S: depth of every queue */
     uint32_t slices; /* L: slices per chunk */
     bool in_place;   /* IN and OUT overlap as in the collective's in-place form */
-    uint64_t limit;  /* abstract slice steps; 0 = no limit */
+    uint64_t limit;  /* slices moved and barriers arrived at; 0 = no limit */
     /* Where a plan serves out of place only, say also what was written over its input. Takes a
      * second run; plans that do not serve at all are always explained so. */
     bool explain_in_place;

@@ -116,17 +116,17 @@ static weft_status_t verify_check_shape(verify_proof_t *proof, weft_verify_repor
 static bool verify_refuse_size(const verify_proof_t *proof, weft_verify_report_t *report)
 {
     const weft_verify_input_t *input = &proof->input;
-    double chunks = 0;
+    double steps = 0;
     for (uint32_t rank = 0; rank < input->nranks; rank++) {
-        chunks += proof->facts[rank].chunks;
+        const weft_plan_facts_t *facts = &proof->facts[rank];
+        steps += (facts->chunks * input->slices + facts->bars) * WEFT_RUN_PASSES;
     }
-    double steps = chunks * input->slices * WEFT_RUN_PASSES;
     report->steps = steps < 1e18 ? (uint64_t)steps : (uint64_t)1e18;
     if (input->limit == 0 || report->steps <= input->limit) {
         return false;
     }
     report->verdict = WEFT_VERDICT_TOO_BIG;
-    snprintf(report->text, sizeof report->text, "%llu slice steps, the limit is %llu",
+    snprintf(report->text, sizeof report->text, "%llu steps, the limit is %llu",
              (unsigned long long)report->steps, (unsigned long long)input->limit);
     return true;
 }

@@ -383,6 +383,30 @@ static void right_beside_much_scratch(const weft_algo_call_t *call, weft_plan_bu
     put(&p, p.lane, weft_out(0, 0), weft_tmp(MUCH_SCRATCH - 1, 0), weft_in(0, 0), WEFT_MOVE_FINAL);
 }
 
+static void many_barriers(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    pair_t p = pair_init(call, b);
+    b->loop(b, p.lane, UINT32_MAX);
+    b->bar(b, p.lane, 1);
+    b->end(b, p.lane);
+    put(&p, p.lane, p.to, weft_in(0, 0), none, 0);
+    put(&p, p.lane, weft_out(0, 0), p.from, weft_in(0, 0), WEFT_MOVE_FINAL);
+}
+
+static void barriers_count_as_steps(void **state)
+{
+    (void)state;
+    weft_plan_t **plans = plan_fixture_write(many_barriers, WEFT_ALL_REDUCE, 2);
+    weft_verify_input_t input = {
+        .plans = plans, .nranks = 2, .slots = 4, .slices = 2, .limit = UINT64_C(4) * UINT32_MAX};
+    weft_verify_report_t reports[2];
+    assert_non_null(plans);
+    assert_int_equal(weft_plan_prove(&input, reports), WEFT_OK);
+    assert_int_equal(reports[0].verdict, WEFT_VERDICT_TOO_BIG);
+    assert_true(reports[0].steps > input.limit);
+    plan_fixture_free(plans, 2);
+}
+
 static void a_plan_of_few_steps_is_proved_whatever_scratch_it_asks_for(void **state)
 {
     (void)state;
@@ -515,6 +539,7 @@ int main(void)
         cmocka_unit_test(exchange_needs_par_when_slices_exceed_slots),
         cmocka_unit_test(members_of_a_par_are_not_ordered),
         cmocka_unit_test(each_fault_gets_its_verdict_and_words),
+        cmocka_unit_test(barriers_count_as_steps),
         cmocka_unit_test(a_plan_of_few_steps_is_proved_whatever_scratch_it_asks_for),
         cmocka_unit_test(a_wrong_copy_says_what_is_there),
         cmocka_unit_test(races_between_lanes_are_found_over_two_passes),

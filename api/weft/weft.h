@@ -272,7 +272,7 @@ WEFT_EXPORT weft_status_t weft_comm_rank(weft_comm_t *comm, uint32_t *rank);
 WEFT_EXPORT weft_status_t weft_comm_size(weft_comm_t *comm, uint32_t *nranks);
 
 /* Describes in one line how a call would run: algorithm, slices, kernel, the tuner's reason, the
- * windows of this rank, and the name of the communicator.
+ * windows of this rank, and the name of the communicator. Of SEND_RECV `root` is the peer.
  * Writes at most `bytes` bytes, including the final NUL.
  * Errors: as the collective.
  * Blocking: no. Thread: one. */

@@ -326,17 +326,17 @@ static weft_status_t comm_explain(weft_comm_state_t *state, weft_args_t *args, c
                                   size_t bytes)
 {
     weft_prepared_t *prepared;
-    if (state->self.nranks == 1) {
-        snprintf(text, bytes, "one rank: a copy by kernel %s",
+    const bool alone = state->self.nranks == 1;
+    if (alone || (args->coll == WEFT_SEND_RECV && args->root == state->self.rank)) {
+        snprintf(text, bytes, "%s: a copy by kernel %s", alone ? "one rank" : "send_recv to itself",
                  state->self.family->kernel.props.variant);
         return WEFT_OK;
     }
     if (args->coll == WEFT_SEND_RECV) {
-        uint32_t next = (state->self.rank + 1) % state->self.nranks;
         snprintf(text, bytes, "send_recv in slices of %llu bytes, %u at a time, over %s%s",
                  (unsigned long long)state->self.family->slot_bytes, state->self.family->slots,
-                 weft_links_transport_name(state->links, next),
-                 weft_links_is_gpudirect(state->links, next) ? ", slots on the device" : "");
+                 weft_links_transport_name(state->links, args->root),
+                 weft_links_is_gpudirect(state->links, args->root) ? ", slots on the device" : "");
         return WEFT_OK;
     }
     weft_status_t status = weft_select(state, args, &prepared);
@@ -412,28 +412,37 @@ static weft_status_t comm_predict(weft_comm_state_t *state, const weft_args_t *a
     return status;
 }
 
-/* Takes the communicator to ask about a call: there are no buffers and vectors to check. The
- * caller leaves it after OK. */
+/* Checks what a question about a call has of its arguments: those of its base collective, as there
+ * are no vectors. */
+static weft_status_t comm_check_question(const weft_comm_state_t *state, weft_args_t *args)
+{
+    const weft_call_t call = {.size = sizeof call, .scalar = ""};
+    weft_coll_t coll = args->coll;
+    args->coll = weft_coll_base(coll);
+    args->sends = coll == WEFT_SEND_RECV;
+    weft_status_t status = weft_args_check_numbers(&state->self, &state->user_ops, args, &call);
+    if (status == WEFT_OK && coll == WEFT_SEND_RECV) {
+        status = weft_args_check_peer(&state->self, args, &call, true);
+    }
+    args->coll = coll;
+    args->count = weft_coll_has_vectors(coll) ? weft_vectors_class(coll, args->count) : args->count;
+    return status;
+}
+
+/* Takes the communicator to ask about a call. The caller leaves it after OK. */
 static weft_status_t comm_enter_to_ask(weft_comm_t *comm, const char *call, bool has_room,
                                        weft_args_t *args, weft_comm_state_t **state_p)
 {
-    weft_coll_t coll = args->coll;
-    uint64_t count = args->count;
     weft_status_t status = weft_comm_enter(comm, call, state_p);
     if (status != WEFT_OK) {
         return status;
     }
-    if ((unsigned)coll >= WEFT_COLL_COUNT || !has_room) {
+    if ((unsigned)args->coll >= WEFT_COLL_COUNT || !has_room) {
         status = weft_fail(WEFT_ERR_ARG, 0, "%s: unknown collective or no room", call);
     } else if (weft_engine_is_busy(*state_p)) {
         status = weft_fail(WEFT_ERR_STATE, 0, "%s: asynchronous calls are under way", call);
     } else {
-        args->coll = weft_coll_base(coll);
-        args->count = 0;
-        status = weft_args_check(&(*state_p)->self, &(*state_p)->user_ops, args,
-                                 &(weft_call_t){.size = sizeof(weft_call_t), .scalar = ""});
-        args->coll = coll;
-        args->count = weft_coll_has_vectors(coll) ? weft_vectors_class(coll, count) : count;
+        status = comm_check_question(*state_p, args);
     }
     if (status != WEFT_OK) {
         weft_comm_leave(*state_p);

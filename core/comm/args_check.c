@@ -285,10 +285,9 @@ static weft_status_t args_measure(const weft_comm_identity_t *self, weft_args_t 
     return status;
 }
 
-weft_status_t weft_args_check(const weft_comm_identity_t *self, const weft_user_ops_t *ops,
-                              weft_args_t *args, const weft_call_t *call)
+weft_status_t weft_args_check_numbers(const weft_comm_identity_t *self, const weft_user_ops_t *ops,
+                                      weft_args_t *args, const weft_call_t *call)
 {
-    size_t elem = weft_dtype_bytes(args->dtype);
     weft_status_t status = call != NULL ? args_check_options(self, args, call) : WEFT_OK;
     args->send_bytes = args->recv_bytes = 0;
     if (status == WEFT_OK) {
@@ -297,9 +296,14 @@ weft_status_t weft_args_check(const weft_comm_identity_t *self, const weft_user_
     if (status == WEFT_OK && weft_coll_has_vectors(args->coll)) {
         status = args_take_vectors(self, args);
     }
-    if (status == WEFT_OK) {
-        status = args_measure(self, args, elem);
-    }
+    return status == WEFT_OK ? args_measure(self, args, weft_dtype_bytes(args->dtype)) : status;
+}
+
+weft_status_t weft_args_check(const weft_comm_identity_t *self, const weft_user_ops_t *ops,
+                              weft_args_t *args, const weft_call_t *call)
+{
+    size_t elem = weft_dtype_bytes(args->dtype);
+    weft_status_t status = weft_args_check_numbers(self, ops, args, call);
     if (status == WEFT_OK) {
         status = args_check_buffers(args, elem);
     }

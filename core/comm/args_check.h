@@ -8,8 +8,13 @@
 #include "core/comm/identity.h"
 #include "core/comm/user_ops.h"
 
-/* Checks the arguments and completes them: extents of the buffers, and the vectors of the sides
- * that this rank uses. `call` may be NULL. ERR_ARG; ERR_UNSUPPORTED: the kernel has no streams. */
+/* Checks all but the addresses of the buffers, and completes the arguments: extents of the buffers,
+ * and the vectors of the sides that this rank uses. `call` may be NULL. ERR_ARG; ERR_UNSUPPORTED:
+ * the kernel has no streams. */
+weft_status_t weft_args_check_numbers(const weft_comm_identity_t *self, const weft_user_ops_t *ops,
+                                      weft_args_t *args, const weft_call_t *call);
+
+/* The same with the buffers. */
 weft_status_t weft_args_check(const weft_comm_identity_t *self, const weft_user_ops_t *ops,
                               weft_args_t *args, const weft_call_t *call);
 

@@ -24,10 +24,85 @@ static const char *signature_op_text(uint8_t op, char *text, size_t bytes)
     return signature_or_unknown(weft_op_name((weft_op_t)op));
 }
 
-/* The exchanges of the core are all-gathers with roots that no call has. */
-static const char *signature_gather_text(uint32_t root)
+/* The functions that exchange something over a communicator. */
+typedef struct signature_exchange {
+    uint32_t root, count; /* the first root, and how many there are: one for each window */
+    const char *name;
+} signature_exchange_t;
+
+static const signature_exchange_t exchanges[] = {
+    {WEFT_ROOT_WINDOW_EXPORT, WEFT_LANES_WINDOWS, "window_register of window"},
+    {WEFT_ROOT_WINDOW_IMPORT, WEFT_LANES_WINDOWS, "window_register's imports of window"},
+    {WEFT_ROOT_WINDOW_END, WEFT_LANES_WINDOWS, "window_deregister of window"},
+    {WEFT_ROOT_GROW, 1, "comm_grow"},
+    {WEFT_ROOT_GROUP, 1, "comm_create_group"},
+    {WEFT_ROOT_SPLIT, 1, "comm_split or comm_dup"}};
+
+static bool signature_is_exchange(const weft_signature_t *signature)
 {
-    return root == 0 ? "all_gather" : root == UINT32_MAX - 1 ? "comm_create_group" : "comm_split";
+    return signature->coll == WEFT_ALL_GATHER && signature->root >= WEFT_ROOT_CORE;
+}
+
+/* Writes the name of the function that the user called. */
+static const char *signature_function(const weft_signature_t *signature, char *text, size_t bytes)
+{
+    const char *name = signature_or_unknown(weft_coll_name((weft_coll_t)signature->coll));
+    snprintf(text, bytes, "%s", signature_is_exchange(signature) ? "unknown exchange" : name);
+    for (size_t i = 0; signature_is_exchange(signature) && i < sizeof exchanges / sizeof *exchanges;
+         i++) {
+        const signature_exchange_t *e = &exchanges[i];
+        const uint32_t number = signature->root - e->root;
+        if (number < e->count && e->count > 1) {
+            snprintf(text, bytes, "%s %" PRIu32, e->name, number);
+        } else if (number < e->count) {
+            snprintf(text, bytes, "%s", e->name);
+        }
+    }
+    return text;
+}
+
+/* True if the ranks called different functions. */
+static bool signature_functions_differ(const weft_signature_t *a, const weft_signature_t *b)
+{
+    return a->coll != b->coll ||
+           ((signature_is_exchange(a) || signature_is_exchange(b)) && a->root != b->root);
+}
+
+static void signature_diff_functions(const weft_signature_t *here, const weft_signature_t *there,
+                                     char *text, size_t bytes)
+{
+    char mine[48], other[48];
+    bool exchange = signature_is_exchange(here) || signature_is_exchange(there);
+    snprintf(text, bytes, "%s %s here, %s there", exchange ? "function" : "collective",
+             signature_function(here, mine, sizeof mine),
+             signature_function(there, other, sizeof other));
+}
+
+/* The numbers of calls also run apart where the counts of calls are equal: a rank that only sends in a
+ * rooted collective is through before the others can object to its root. */
+static void signature_diff_numbers(const weft_signature_t *here, const weft_signature_t *there,
+                                   char *text, size_t bytes)
+{
+    const bool messages = here->coll == WEFT_SEND_RECV && there->coll == WEFT_SEND_RECV;
+    snprintf(text, bytes, "%s number %" PRIu32 " here, %" PRIu32 " there%s",
+             messages ? "message" : "operation", here->sequence, there->sequence,
+             messages ? ""
+                      : ": one of the ranks made a call that the other did not make, or an earlier "
+                        "call had another root there");
+}
+
+static void signature_diff_plans(const weft_signature_t *here, const weft_signature_t *there,
+                                 char *text, size_t bytes)
+{
+    if (here->coll == WEFT_ALL_GATHER_V || here->coll == WEFT_REDUCE_SCATTER_V) {
+        snprintf(text, bytes, "vectors of counts with the same sum and other entries, or the plan");
+        return;
+    }
+    snprintf(text, bytes,
+             "plan %08" PRIx32 " here, %08" PRIx32
+             " there: weft_comm_set_channels() had another limit there, the algorithm's plugin is "
+             "of another build, or its plans are not a function of their arguments",
+             here->plan, there->plan);
 }
 
 void weft_signature_diff(const weft_signature_t *here, const weft_signature_t *there, char *text,
@@ -35,12 +110,9 @@ void weft_signature_diff(const weft_signature_t *here, const weft_signature_t *t
 {
     char mine[32], other[32];
     if (here->sequence != there->sequence) {
-        snprintf(text, bytes, "operation number %" PRIu32 " here, %" PRIu32 " there",
-                 here->sequence, there->sequence);
-    } else if (here->coll != there->coll) {
-        snprintf(text, bytes, "collective %s here, %s there",
-                 signature_or_unknown(weft_coll_name((weft_coll_t)here->coll)),
-                 signature_or_unknown(weft_coll_name((weft_coll_t)there->coll)));
+        signature_diff_numbers(here, there, text, bytes);
+    } else if (signature_functions_differ(here, there)) {
+        signature_diff_functions(here, there, text, bytes);
     } else if (here->count != there->count) {
         snprintf(text, bytes, "count %" PRIu64 " here, %" PRIu64 " there", here->count,
                  there->count);
@@ -52,20 +124,13 @@ void weft_signature_diff(const weft_signature_t *here, const weft_signature_t *t
         snprintf(text, bytes, "operator %s here, %s there",
                  signature_op_text(here->op, mine, sizeof mine),
                  signature_op_text(there->op, other, sizeof other));
-    } else if (here->root != there->root && here->coll == WEFT_ALL_GATHER) {
-        snprintf(text, bytes, "collective %s here, %s there", signature_gather_text(here->root),
-                 signature_gather_text(there->root));
     } else if (here->root != there->root) {
         snprintf(text, bytes, "root %" PRIu32 " here, %" PRIu32 " there", here->root, there->root);
-    } else if (here->plan != there->plan &&
-               (here->coll == WEFT_ALL_GATHER_V || here->coll == WEFT_REDUCE_SCATTER_V)) {
-        snprintf(text, bytes, "vectors of counts with the same sum and other entries, or the plan");
     } else if (here->plan != there->plan) {
-        snprintf(text, bytes,
-                 "plan %08" PRIx32 " here, %08" PRIx32
-                 " there: the algorithm's plugin is of another build, or its plans are not a "
-                 "function of their arguments",
-                 here->plan, there->plan);
+        signature_diff_plans(here, there, text, bytes);
+    } else if (here->greets != there->greets) {
+        snprintf(text, bytes, "greeting %u here, %u there: the message was changed on its way",
+                 here->greets, there->greets);
     } else if (bytes > 0) {
         text[0] = '\0';
     }
@@ -75,10 +140,8 @@ void weft_signature_text(const weft_signature_t *signature, char *text, size_t b
 {
     const char *coll = signature_or_unknown(weft_coll_name((weft_coll_t)signature->coll));
     const char *dtype = signature_or_unknown(weft_dtype_name((weft_dtype_t)signature->dtype));
-    if (signature->coll == WEFT_BARRIER) {
-        snprintf(text, bytes, "barrier");
-    } else if (signature->coll == WEFT_ALL_GATHER && signature->root != 0) {
-        snprintf(text, bytes, "%s", signature_gather_text(signature->root));
+    if (signature->coll == WEFT_BARRIER || signature_is_exchange(signature)) {
+        (void)signature_function(signature, text, bytes);
     } else if (signature->coll < WEFT_COLL_COUNT &&
                weft_coll_is_rooted((weft_coll_t)signature->coll)) {
         snprintf(text, bytes, "%s of %" PRIu64 " %s, root %" PRIu32, coll, signature->count, dtype,

@@ -9,7 +9,19 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include <weft/plugin/draft/lanes.h>
 #include <weft/types.h>
+
+/* Roots of the core's own exchanges, which are all-gathers, so that no all_gather of the user is
+ * taken for one, and no exchange for another. The number of the window is added to those of
+ * windows. */
+#define WEFT_ROOT_CORE 0xffffff00u
+#define WEFT_ROOT_WINDOW_EXPORT WEFT_ROOT_CORE
+#define WEFT_ROOT_WINDOW_IMPORT (WEFT_ROOT_CORE + 1 * WEFT_LANES_WINDOWS)
+#define WEFT_ROOT_WINDOW_END (WEFT_ROOT_CORE + 2 * WEFT_LANES_WINDOWS)
+#define WEFT_ROOT_SPLIT UINT32_MAX
+#define WEFT_ROOT_GROUP (UINT32_MAX - 1)
+#define WEFT_ROOT_GROW (UINT32_MAX - 2)
 
 typedef struct weft_signature {
     uint8_t coll;   /* weft_coll_t */
@@ -38,11 +50,16 @@ typedef struct weft_signature_run {
     uint32_t length; /* 0: there are none, or they are not known */
 } weft_signature_run_t;
 
+/* Room for every difference in words. */
+#define WEFT_SIGNATURE_DIFF 256
+
 /* Writes the first field that differs with both values, such as "count 8 here, 16 there"; "" if the
- * signatures are equal. */
+ * signatures are equal. Whoever called another function is told that first: nothing else has to
+ * agree then. */
 void weft_signature_diff(const weft_signature_t *here, const weft_signature_t *there, char *text,
                          size_t bytes);
-/* Writes the operation in words: "all_reduce of 8 float", "broadcast of 8 float, root 1". */
+/* Writes the operation in words: "all_reduce of 8 float", "broadcast of 8 float, root 1",
+ * "comm_grow". */
 void weft_signature_text(const weft_signature_t *signature, char *text, size_t bytes);
 
 #endif

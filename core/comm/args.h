@@ -7,7 +7,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <weft/plugin/draft/lanes.h>
 #include <weft/weft.h>
 
 /* Arguments of one operation. The checks (args_check.h) complete them. */
@@ -23,16 +22,6 @@ typedef struct weft_args {
     const weft_blocks_t *in_blocks, *out_blocks; /* vector collective: the caller's, by side used */
     uint64_t send_bytes, recv_bytes; /* set by the checks: extent of each buffer, 0 = not used */
 } weft_args_t;
-
-/* Roots of the core's own exchanges (exchange.h), so that no all_gather of the user is taken for
- * one, and no exchange for another. The number of the window is added to those of windows. */
-#define WEFT_ROOT_CORE 0xffffff00u
-#define WEFT_ROOT_WINDOW_EXPORT WEFT_ROOT_CORE
-#define WEFT_ROOT_WINDOW_IMPORT (WEFT_ROOT_CORE + 1 * WEFT_LANES_WINDOWS)
-#define WEFT_ROOT_WINDOW_END (WEFT_ROOT_CORE + 2 * WEFT_LANES_WINDOWS)
-#define WEFT_ROOT_SPLIT UINT32_MAX
-#define WEFT_ROOT_GROUP (UINT32_MAX - 1)
-#define WEFT_ROOT_GROW (UINT32_MAX - 2)
 
 /* Size of weft_call_t in its first version: programs built against it go on working. */
 #define WEFT_CALL_LEAST offsetof(weft_call_t, scalar_read)

@@ -32,7 +32,7 @@ void weft_comm_fail(weft_comm_state_t *state, int32_t peer)
 void weft_comm_mismatch(weft_comm_state_t *state, uint32_t peer, const weft_signature_t *mine,
                         const weft_signature_t *theirs)
 {
-    char field[192];
+    char field[WEFT_SIGNATURE_DIFF];
     weft_signature_diff(mine, theirs, field, sizeof field);
     weft_fail(WEFT_ERR_MISMATCH, 0,
               "operation %" PRIu32 " differs between rank %u (here) and rank %u (there): %s",

@@ -133,7 +133,7 @@ static bool events_answer(weft_comm_state_t *state, uint32_t from, const weft_si
         atomic_store_explicit(&state->peers[from].met_at, theirs->sequence, memory_order_release);
         return true;
     }
-    char field[192];
+    char field[WEFT_SIGNATURE_DIFF];
     weft_error_t error;
     weft_signature_diff(&mine, theirs, field, sizeof field);
     weft_error_clear(&error);

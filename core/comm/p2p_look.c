@@ -17,7 +17,7 @@
 weft_status_t weft_p2p_mismatch(const weft_comm_state_t *state, uint32_t peer,
                                 const weft_signature_t *here, const weft_signature_t *there)
 {
-    char field[192];
+    char field[WEFT_SIGNATURE_DIFF];
     weft_signature_diff(here, there, field, sizeof field);
     return weft_fail(WEFT_ERR_MISMATCH, 0,
                      "message %" PRIu32 " from rank %u (there) to rank %u (here) differs: %s",

@@ -129,7 +129,7 @@ static bool watchdog_check_last(weft_comm_state_t *state, const weft_pending_t *
     if (weft_signature_equal(&mine, &theirs)) {
         return false;
     }
-    char field[192];
+    char field[WEFT_SIGNATURE_DIFF];
     weft_signature_diff(&mine, &theirs, field, sizeof field);
     weft_fail(WEFT_ERR_MISMATCH, 0,
               "operation %" PRIu64

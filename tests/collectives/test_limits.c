@@ -76,6 +76,7 @@ static int disagree(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
     NEED(weft_comm_set_channels(comm, 1 + rank) == WEFT_OK);
     NEED(weft_all_reduce(large, large, COUNT, WEFT_INT32, WEFT_SUM, comm, NULL) ==
          WEFT_ERR_MISMATCH);
+    NEED(ranks_error_says(WEFT_ERR_MISMATCH, "weft_comm_set_channels() had another limit there"));
     return wrong;
 }
 

@@ -102,6 +102,31 @@ static void a_mismatched_call_names_both_ranks_and_the_field(void **state)
     mismatched_calls(3, "core.net=net-socket");
 }
 
+/* Rank 0 splits, the other opens a window: exchanges of the core, whose lengths differ, too. */
+static int differing_functions(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    static char memory[64];
+    weft_comm_t *child = NULL;
+    weft_window_t *window = NULL;
+    (void)n;
+    (void)arg;
+    weft_status_t status = rank == 0 ? weft_comm_split(comm, 0, 0, &child)
+                                     : weft_window_register(comm, memory, sizeof memory, &window);
+    return says(comm, status, WEFT_ERR_MISMATCH, "comm_split or comm_dup ") +
+           says(comm, status, WEFT_ERR_MISMATCH, "window_register of window 0 ");
+}
+
+static void a_mismatch_of_functions_names_those_that_were_called(void **state)
+{
+    static const char *const nets[] = {"core.net=net-shm", "core.net=net-socket"};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        ranks_job_t job = {
+            .nranks = 2, .settings = &nets[i], .settings_count = 1, .work = differing_functions};
+        assert_int_equal(ranks_run_threads(&job), 0);
+    }
+}
+
 static int late_rank(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     float a = 1, b;
@@ -343,6 +368,7 @@ int main(void)
         /* First: TSan allows no threads after a fork with threads. */
         cmocka_unit_test(a_killed_rank_is_named_on_all_survivors),
         cmocka_unit_test(a_mismatched_call_names_both_ranks_and_the_field),
+        cmocka_unit_test(a_mismatch_of_functions_names_those_that_were_called),
         cmocka_unit_test(a_missing_call_times_out_and_names_whom_it_waits_for),
         cmocka_unit_test(a_rank_that_left_is_named),
         cmocka_unit_test(a_root_that_differs_in_the_last_call_is_told_when_all_have_left),

@@ -316,7 +316,7 @@ static int absent(weft_comm_t *all, uint32_t rank, uint32_t n, void *arg)
     (void)n;
     (void)arg;
     if (rank == 1) {
-        return !fails(all, WEFT_ERR_TIMEOUT, 1, "(comm_split)");
+        return !fails(all, WEFT_ERR_TIMEOUT, 1, "(comm_split or comm_dup)");
     }
     return weft_comm_dup(all, &child) != WEFT_ERR_TIMEOUT || child != NULL;
 }

@@ -19,9 +19,9 @@ extern "C" {
  * has (plan.channels, or what the kernel asks for). More than those changes nothing. All ranks set
  * the same before their first operation: the first one whose plan it changes fails with
  * ERR_MISMATCH where they differ. Communicators made of `comm` begin without a limit.
- * Errors: ERR_ARG (NULL), ERR_STATE (operations were called before; handle destroyed, or forked
- * child), the failure of the communicator.
- * Blocking: no. Thread: any. */
+ * Errors: ERR_ARG (NULL), ERR_STATE (operations were called before; handle destroyed, forked child,
+ * or another thread is inside a call).
+ * Blocking: no. Thread: one. */
 WEFT_EXPORT weft_status_t weft_comm_set_channels(weft_comm_t *comm, uint32_t most);
 
 #ifdef __cplusplus

@@ -4,9 +4,9 @@
  *
  * A failure of a communicator reaches all of its ranks: those that wait in it leave with the error,
  * within milliseconds where a process died. A rank that finds a reason to stop that weft cannot see
- * calls weft_comm_revoke(). What is left of a communicator after that are the questions about it
- * and the calls below. None of them uses its connections, so nothing that was sent before is taken
- * for an answer after. docs/recovery.md is the guide. */
+ * calls weft_comm_revoke(). What is left of a communicator after that is what concerns this rank
+ * alone ("Failures" in weft.h), and the calls below. None of them uses its connections, so nothing
+ * that was sent before is taken for an answer after. docs/recovery.md is the guide. */
 #ifndef WEFT_RECOVERY_H
 #define WEFT_RECOVERY_H
 

@@ -16,11 +16,12 @@
  * Deadlines. Every call that waits has a deadline (options `init_timeout` and `op_timeout`,
  * weft_call_t.timeout). Its error names the ranks it waited for.
  *
- * Failures. After a failure the communicator is in the failed state. Querying, aborting and
- * destroying it stay legal, and the calls of weft/recovery.h, by which the ranks that live go on;
- * every other call returns the first error again. The send buffers of
- * out-of-place calls are intact, the receive buffers of the failed call are undefined. Other
- * communicators are not affected.
+ * Failures. After a failure the communicator is in the failed state. Calls that need the other
+ * ranks return the first error again, and so do weft_comm_explain() and weft_comm_predict(). What
+ * concerns this rank alone stays legal: questions about the communicator, its memory, requests and
+ * operators, its name, aborting and destroying it. So do the calls of weft/recovery.h, by which the
+ * ranks that live go on. The send buffers of out-of-place calls are intact, the receive buffers of
+ * the failed call are undefined. Other communicators are not affected.
  *
  * fork(). A child may not use communicators of its parent: every call returns ERR_STATE.
  *
@@ -274,7 +275,7 @@ WEFT_EXPORT weft_status_t weft_comm_size(weft_comm_t *comm, uint32_t *nranks);
 /* Describes in one line how a call would run: algorithm, slices, kernel, the tuner's reason, the
  * windows of this rank, and the name of the communicator. Of SEND_RECV `root` is the peer.
  * Writes at most `bytes` bytes, including the final NUL.
- * Errors: as the collective.
+ * Errors: as the collective, and ERR_STATE while asynchronous calls are under way.
  * Blocking: no. Thread: one. */
 WEFT_EXPORT weft_status_t weft_comm_explain(weft_comm_t *comm, weft_coll_t coll, uint64_t count,
                                             weft_dtype_t dtype, weft_op_t op, uint32_t root,
@@ -284,8 +285,8 @@ WEFT_EXPORT weft_status_t weft_comm_explain(weft_comm_t *comm, weft_coll_t coll,
  * model gives to the plan that the tuner chooses. The model knows what weft measured of transports
  * and kernel, or was told by options, and no other load of the machine. Of SEND_RECV it is the time
  * of one message, and `root` is the peer.
- * Errors: as the collective, and ERR_UNSUPPORTED for vector collectives whose lengths no rank knows
- * all (ALL_TO_ALL_V, GATHER_V, SCATTER_V).
+ * Errors: as weft_comm_explain(), and ERR_UNSUPPORTED for vector collectives whose lengths no rank
+ * knows all (ALL_TO_ALL_V, GATHER_V, SCATTER_V).
  * Blocking: no. Thread: one. */
 WEFT_EXPORT weft_status_t weft_comm_predict(weft_comm_t *comm, weft_coll_t coll, uint64_t count,
                                             weft_dtype_t dtype, weft_op_t op, uint32_t root,
@@ -410,11 +411,11 @@ typedef enum weft_scalar_read {
  * device, memory of that device, aligned to the element. In-place operation is legal in the form
  * given below; any other overlap is ERR_ARG. `call` may be NULL.
  * Errors: ERR_ARG (NULL or misaligned buffer, overlap, count times size overflows, unknown dtype,
- * op or root, missing scalar), ERR_STATE (destroyed, failed before, two threads, forked child),
- * ERR_MISMATCH, ERR_PEER_DEAD, ERR_PEER_UNRESPONSIVE, ERR_PEER_LEFT, ERR_LINK, ERR_TIMEOUT (names
- * the ranks it waited for), ERR_ABORTED, ERR_REVOKED, ERR_UNSUPPORTED (no loaded algorithm or
- * kernel can run it), ERR_PLAN, ERR_RESOURCE. After ERR_ARG nothing was sent and the communicator
- * is unchanged.
+ * op or root, missing scalar), ERR_STATE (destroyed, two threads, forked child), the first error of
+ * a communicator that has failed, ERR_MISMATCH, ERR_PEER_DEAD, ERR_PEER_UNRESPONSIVE,
+ * ERR_PEER_LEFT, ERR_LINK, ERR_TIMEOUT (names the ranks it waited for), ERR_ABORTED, ERR_REVOKED,
+ * ERR_UNSUPPORTED (no loaded algorithm or kernel can run it), ERR_PLAN, ERR_RESOURCE. After ERR_ARG
+ * nothing was sent and the communicator is unchanged.
  * Blocking: until complete on this rank (recv is filled, send may be reused), unless
  * call->request_p, call->queue or call->stream is set. Thread: one. */
 

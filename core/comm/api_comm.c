@@ -414,7 +414,7 @@ static weft_status_t comm_predict(weft_comm_state_t *state, const weft_args_t *a
 
 /* Checks what a question about a call has of its arguments: those of its base collective, as there
  * are no vectors. */
-static weft_status_t comm_check_question(const weft_comm_state_t *state, weft_args_t *args)
+static weft_status_t comm_check_asked_args(const weft_comm_state_t *state, weft_args_t *args)
 {
     const weft_call_t call = {.size = sizeof call, .scalar = ""};
     weft_coll_t coll = args->coll;
@@ -429,25 +429,41 @@ static weft_status_t comm_check_question(const weft_comm_state_t *state, weft_ar
     return status;
 }
 
-/* Takes the communicator to ask about a call. The caller leaves it after OK. */
+static weft_status_t comm_check_question(const weft_comm_state_t *state, const char *call,
+                                         bool has_room, weft_args_t *args)
+{
+    if ((unsigned)args->coll >= WEFT_COLL_COUNT || !has_room) {
+        return weft_fail(WEFT_ERR_ARG, 0, "%s: unknown collective or no room", call);
+    }
+    if (weft_engine_is_busy(state)) {
+        return weft_fail(WEFT_ERR_STATE, 0, "%s: asynchronous calls are under way", call);
+    }
+    return comm_check_asked_args(state, args);
+}
+
+/* Takes the communicator to ask about a call, and logs why it cannot. The caller leaves it after OK. */
 static weft_status_t comm_enter_to_ask(weft_comm_t *comm, const char *call, bool has_room,
                                        weft_args_t *args, weft_comm_state_t **state_p)
 {
     weft_status_t status = weft_comm_enter(comm, call, state_p);
     if (status != WEFT_OK) {
-        return status;
+        return weft_api_error("comm", status);
     }
-    if ((unsigned)args->coll >= WEFT_COLL_COUNT || !has_room) {
-        status = weft_fail(WEFT_ERR_ARG, 0, "%s: unknown collective or no room", call);
-    } else if (weft_engine_is_busy(*state_p)) {
-        status = weft_fail(WEFT_ERR_STATE, 0, "%s: asynchronous calls are under way", call);
-    } else {
-        status = comm_check_question(*state_p, args);
-    }
+    bool logged = weft_comm_has_failed(*state_p);
+    status =
+        logged ? weft_comm_failure(*state_p) : comm_check_question(*state_p, call, has_room, args);
     if (status != WEFT_OK) {
         weft_comm_leave(*state_p);
     }
-    return status;
+    return status == WEFT_OK || logged ? status : weft_api_error("comm", status);
+}
+
+/* Leaves the communicator with the answer. What another rank tells is not logged here. */
+static weft_status_t comm_leave_after_asking(weft_comm_state_t *state, weft_status_t status)
+{
+    bool told = !weft_failure_speaks(&state->self, status);
+    weft_comm_leave(state);
+    return status == WEFT_OK || told ? status : weft_api_error("comm", status);
 }
 
 weft_status_t weft_comm_explain(weft_comm_t *comm, weft_coll_t coll, uint64_t count,
@@ -456,18 +472,16 @@ weft_status_t weft_comm_explain(weft_comm_t *comm, weft_coll_t coll, uint64_t co
 {
     weft_comm_state_t *state;
     weft_args_t args = {.coll = coll, .count = count, .dtype = dtype, .op = op, .root = root};
-    bool told = false; /* by another rank */
     weft_status_t status =
         comm_enter_to_ask(comm, "weft_comm_explain", text != NULL && bytes > 0, &args, &state);
-    if (status == WEFT_OK) {
-        status = comm_explain(state, &args, text, bytes);
-        if (status == WEFT_OK) {
-            comm_explain_place(state, text, bytes);
-        }
-        told = !weft_failure_speaks(&state->self, status);
-        weft_comm_leave(state);
+    if (status != WEFT_OK) {
+        return status;
     }
-    return status == WEFT_OK || told ? status : weft_api_error("comm", status);
+    status = comm_explain(state, &args, text, bytes);
+    if (status == WEFT_OK) {
+        comm_explain_place(state, text, bytes);
+    }
+    return comm_leave_after_asking(state, status);
 }
 
 weft_status_t weft_comm_predict(weft_comm_t *comm, weft_coll_t coll, uint64_t count,
@@ -475,13 +489,10 @@ weft_status_t weft_comm_predict(weft_comm_t *comm, weft_coll_t coll, uint64_t co
 {
     weft_comm_state_t *state;
     weft_args_t args = {.coll = coll, .count = count, .dtype = dtype, .op = op, .root = root};
-    bool told = false; /* by another rank */
     weft_status_t status =
         comm_enter_to_ask(comm, "weft_comm_predict", seconds_p != NULL, &args, &state);
-    if (status == WEFT_OK) {
-        status = comm_predict(state, &args, seconds_p);
-        told = !weft_failure_speaks(&state->self, status);
-        weft_comm_leave(state);
+    if (status != WEFT_OK) {
+        return status;
     }
-    return status == WEFT_OK || told ? status : weft_api_error("comm", status);
+    return comm_leave_after_asking(state, comm_predict(state, &args, seconds_p));
 }

@@ -41,7 +41,8 @@ WEFT_EXPORT weft_status_t weft_mem_alloc_device(weft_comm_t *comm, uint64_t byte
 
 /* Copies `bytes` bytes between two areas of host or device memory that calls of `comm` may use.
  * The areas must not overlap.
- * Errors: ERR_ARG (NULL, overlap, memory of neither kind), ERR_STATE, ERR_SYSTEM.
+ * Errors: ERR_ARG (NULL, overlap, memory of neither kind or that wraps around the address space),
+ * ERR_STATE, ERR_SYSTEM.
  * Blocking: until the copy is complete. Thread: one. */
 WEFT_EXPORT weft_status_t weft_mem_copy(weft_comm_t *comm, void *dst, const void *src,
                                         uint64_t bytes);
@@ -56,7 +57,8 @@ WEFT_EXPORT weft_status_t weft_mem_free(weft_comm_t *comm, void *memory);
  * Registration is never needed for correctness. The memory must stay mapped until
  * weft_mem_deregister(); the caller owns *region_p until then. Destroying `comm` ends the
  * registration at the latest.
- * Errors: ERR_ARG, ERR_STATE, ERR_RESOURCE (the text names the limit and the remedy).
+ * Errors: ERR_ARG (NULL, 0 bytes, memory that wraps around the address space), ERR_STATE,
+ * ERR_RESOURCE (the text names the limit and the remedy).
  * Blocking: while the memory is pinned. Thread: one. */
 WEFT_EXPORT weft_status_t weft_mem_register(weft_comm_t *comm, void *memory, uint64_t bytes,
                                             weft_mem_region_t **region_p);

@@ -57,20 +57,34 @@ weft_status_t weft_mem_alloc_device(weft_comm_t *comm, uint64_t bytes, void **me
     return memory_allocate(comm, "weft_mem_alloc_device", bytes, true, memory_p);
 }
 
+static weft_status_t memory_check_copy(const void *dst, const void *src, uint64_t bytes)
+{
+    uintptr_t to = (uintptr_t)dst, from = (uintptr_t)src;
+    if (bytes == 0) {
+        return WEFT_OK;
+    }
+    if (dst == NULL || src == NULL) {
+        return weft_fail(WEFT_ERR_ARG, 0, "weft_mem_copy: %s is NULL", dst == NULL ? "dst" : "src");
+    }
+    if (weft_memory_wraps(dst, bytes) || weft_memory_wraps(src, bytes)) {
+        return weft_fail(WEFT_ERR_ARG, 0, "weft_mem_copy: %s wraps around the address space",
+                         weft_memory_wraps(dst, bytes) ? "dst" : "src");
+    }
+    if (to < from + bytes && from < to + bytes) {
+        return weft_fail(WEFT_ERR_ARG, 0, "weft_mem_copy: the two areas overlap");
+    }
+    return WEFT_OK;
+}
+
 weft_status_t weft_mem_copy(weft_comm_t *comm, void *dst, const void *src, uint64_t bytes)
 {
     weft_comm_state_t *state;
-    uintptr_t to = (uintptr_t)dst, from = (uintptr_t)src;
     weft_status_t status = weft_comm_enter(comm, "weft_mem_copy", &state);
     if (status != WEFT_OK) {
         return weft_api_error("memory", status);
     }
-    if (bytes > 0 && (dst == NULL || src == NULL)) {
-        status =
-            weft_fail(WEFT_ERR_ARG, 0, "weft_mem_copy: %s is NULL", dst == NULL ? "dst" : "src");
-    } else if (bytes > 0 && to < from + bytes && from < to + bytes) {
-        status = weft_fail(WEFT_ERR_ARG, 0, "weft_mem_copy: the two areas overlap");
-    } else {
+    status = memory_check_copy(dst, src, bytes);
+    if (status == WEFT_OK) {
         status = weft_memory_copy(state->self.family, dst, src, bytes);
     }
     weft_comm_leave(state);
@@ -128,6 +142,19 @@ weft_status_t weft_mem_free(weft_comm_t *comm, void *memory)
 
 /* Registration --------------------------------------------------------------------------------- */
 
+static weft_status_t memory_check_region(const void *memory, uint64_t bytes,
+                                         weft_mem_region_t **region_p)
+{
+    if (memory == NULL || region_p == NULL || bytes == 0) {
+        return weft_fail(WEFT_ERR_ARG, 0, "weft_mem_register: memory, region_p or the size is 0");
+    }
+    if (weft_memory_wraps(memory, bytes)) {
+        return weft_fail(WEFT_ERR_ARG, 0,
+                         "weft_mem_register: the memory wraps around the address space");
+    }
+    return WEFT_OK;
+}
+
 weft_status_t weft_mem_register(weft_comm_t *comm, void *memory, uint64_t bytes,
                                 weft_mem_region_t **region_p)
 {
@@ -136,13 +163,13 @@ weft_status_t weft_mem_register(weft_comm_t *comm, void *memory, uint64_t bytes,
     if (status != WEFT_OK) {
         return weft_api_error("memory", status);
     }
-    uint32_t transports =
-        state->links != NULL ? weft_transports_count(state->self.family->transports) : 0;
-    status =
-        memory == NULL || region_p == NULL || bytes == 0
-            ? weft_fail(WEFT_ERR_ARG, 0, "weft_mem_register: memory, region_p or the size is 0")
-            : weft_registration_add(&state->regions, state->links, transports, memory, bytes,
-                                    region_p);
+    status = memory_check_region(memory, bytes, region_p);
+    if (status == WEFT_OK) {
+        uint32_t transports =
+            state->links != NULL ? weft_transports_count(state->self.family->transports) : 0;
+        status = weft_registration_add(&state->regions, state->links, transports, memory, bytes,
+                                       region_p);
+    }
     weft_comm_leave(state);
     return status == WEFT_OK ? status : weft_api_error("memory", status);
 }

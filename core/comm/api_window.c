@@ -16,7 +16,7 @@ static weft_status_t window_check_memory(const void *memory, uint64_t bytes,
                          : window_p == NULL ? "the place for the window is NULL"
                                             : "a window has at least 1 byte");
     }
-    if ((uintptr_t)memory + bytes < (uintptr_t)memory) {
+    if (weft_memory_wraps(memory, bytes)) {
         return weft_fail(WEFT_ERR_ARG, 0,
                          "weft_window_register: the memory wraps around the address space");
     }

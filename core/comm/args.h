@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <weft/weft.h>
 
@@ -34,6 +35,12 @@ static inline bool weft_call_is_async(const weft_call_t *call)
 static inline bool weft_call_in_stream(const weft_call_t *call)
 {
     return call != NULL && call->stream != NULL;
+}
+
+/* True if memory of that length would go on at the beginning of the address space. */
+static inline bool weft_memory_wraps(const void *memory, uint64_t bytes)
+{
+    return (uintptr_t)memory + bytes < (uintptr_t)memory;
 }
 
 #endif

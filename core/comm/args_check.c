@@ -138,7 +138,7 @@ static inline bool args_buffer_is_good(const void *buffer, uint64_t bytes, size_
 {
     uintptr_t at = (uintptr_t)buffer;
     /* Elements have powers of two as sizes. */
-    return bytes == 0 || (at != 0 && (at & (elem - 1)) == 0 && at + bytes >= at);
+    return bytes == 0 || (at != 0 && (at & (elem - 1)) == 0 && !weft_memory_wraps(buffer, bytes));
 }
 
 static weft_status_t args_check_buffers(const weft_args_t *args, size_t elem)

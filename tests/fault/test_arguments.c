@@ -338,6 +338,40 @@ static int memory(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
     return bad; /* b is freed with the communicator */
 }
 
+/* Lengths of less than nothing, as a wrong subtraction gives them. */
+static int wrapping_memory(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    char bytes[64] = {0};
+    weft_mem_region_t *region = NULL;
+    weft_window_t *window = NULL;
+    const uint64_t most = UINT64_MAX - 8;
+    int bad = 0;
+    (void)rank;
+    (void)n;
+    (void)arg;
+    bad += expect(weft_mem_register(comm, bytes, UINT64_MAX, &region), WEFT_ERR_ARG,
+                  "weft_mem_register: the memory wraps around the address space");
+    bad += expect(weft_mem_copy(comm, bytes + 32, bytes, most), WEFT_ERR_ARG,
+                  "weft_mem_copy: dst wraps around the address space");
+    bad += expect(weft_mem_copy(comm, bytes, bytes + 32, most), WEFT_ERR_ARG,
+                  "weft_mem_copy: dst wraps around the address space");
+    /* dst ends just below the end of the address space, src does not. */
+    bad += expect(weft_mem_copy(comm, (void *)(uintptr_t)4096, bytes, UINT64_MAX - 8192),
+                  WEFT_ERR_ARG, "weft_mem_copy: src wraps around the address space");
+    bad += expect(weft_window_register(comm, bytes, UINT64_MAX, &window), WEFT_ERR_ARG,
+                  "weft_window_register: the memory wraps around the address space");
+    bad += expect(weft_mem_copy(comm, bytes, bytes + 8, 9), WEFT_ERR_ARG, "overlap");
+    bad += expect(weft_mem_copy(comm, bytes, bytes + 8, 8), WEFT_OK, "");
+    bad += expect(weft_mem_copy(comm, NULL, NULL, 0), WEFT_OK, "");
+    return bad + (region != NULL || window != NULL);
+}
+
+static void memory_that_wraps_around_is_refused(void **state)
+{
+    (void)state;
+    assert_int_equal(run_jobs(wrapping_memory, 1), 0);
+}
+
 static void memory_is_allocated_registered_and_freed(void **state)
 {
     (void)state;
@@ -395,6 +429,7 @@ int main(void)
         cmocka_unit_test(a_second_thread_is_refused),
         cmocka_unit_test(asynchronous_calls_finish_in_any_order_of_waiting),
         cmocka_unit_test(memory_is_allocated_registered_and_freed),
+        cmocka_unit_test(memory_that_wraps_around_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

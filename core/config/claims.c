@@ -267,7 +267,8 @@ static weft_status_t claims_unknown_variable(const weft_config_t *config, const 
     weft_nearest_hint(&nearest, "WEFT_", "", hint, sizeof hint);
     return weft_fail(WEFT_ERR_CONFIG, 0,
                      "%s: no such option%s (expected WEFT_<SECTION>_<KEY>, WEFT_CONF, "
-                     "WEFT_UNIQUE_ID, WEFT_RANK or WEFT_NRANKS)",
+                     "WEFT_UNIQUE_ID, WEFT_RANK, WEFT_NRANKS, WEFT_LOCAL_RANK or "
+                     "WEFT_LOCAL_NRANKS)",
                      given->origin, hint);
 }
 

@@ -327,15 +327,15 @@ static uint32_t transports_reaching(const weft_transports_t *transports, uint32_
 
 static weft_status_t transports_none_reaches(const weft_transports_t *transports, uint32_t peer)
 {
-    char tried[320] = "";
+    char tried[320] = " none is loaded";
     for (uint32_t i = 0; i < transports->plugins; i++) {
-        size_t at = strlen(tried);
-        snprintf(tried + at, sizeof tried - at, "%s %s (%s)", i > 0 ? "," : "",
-                 transports->entry[i].loaded->plugin->name,
+        size_t at = i > 0 ? strlen(tried) : 0;
+        snprintf(tried + at, sizeof tried - at, "%s %s (%s)",
+                 i > 0 ? "," : " tried:", transports->entry[i].loaded->plugin->name,
                  transports->entry[i].adapter == NULL ? "no device here" : "does not reach it");
     }
     weft_status_t status = weft_fail(
-        WEFT_ERR_LINK, 0, "no transport from rank %u to rank %u; tried:%s; add one to [core] net",
+        WEFT_ERR_LINK, 0, "no transport from rank %u to rank %u;%s; add one to [core] net",
         transports->rank, peer, tried);
     weft_error_record()->peer = (int32_t)peer;
     return status;

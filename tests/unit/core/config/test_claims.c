@@ -272,13 +272,22 @@ static void unknown_variable_is_told_with_the_nearest(void **state)
                            "WEFT_NET_SAMPLE_PORT?"));
 }
 
+/* The error of a variable that is unknown lists them, too. */
 static void variables_that_are_no_options_are_left_alone(void **state)
 {
+    static const char *const variables[] = {"WEFT_CONF",   "WEFT_UNIQUE_ID",  "WEFT_RANK",
+                                            "WEFT_NRANKS", "WEFT_LOCAL_RANK", "WEFT_LOCAL_NRANKS"};
     (void)state;
-    setenv("WEFT_UNIQUE_ID", "00", 1);
-    setenv("WEFT_CONF", "", 1);
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+        setenv(variables[i], "", 1);
+    }
     setenv("WEFTING", "1", 1);
     assert_int_equal(load_settings(NULL, 0), WEFT_OK);
+    setenv("WEFT_SOMETHING", "1", 1);
+    assert_int_equal(load_settings(NULL, 0), WEFT_ERR_CONFIG);
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+        assert_non_null(strstr(weft_error_record()->text, variables[i]));
+    }
 }
 
 static void long_variable_is_told(void **state)

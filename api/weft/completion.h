@@ -18,7 +18,10 @@ typedef struct weft_completion_queue weft_completion_queue_t; /* tells of operat
 /* Asynchronous operations progress in calls on their communicator, and otherwise in a thread of
  * weft: nobody has to test or wait. A request may be tested and waited for by any thread, one at a
  * time per request, while other threads are inside calls on its communicator. A request outlives
- * its communicator: weft_comm_destroy() completes it. */
+ * its communicator: weft_comm_destroy() completes it.
+ *
+ * A request is an address, and not checked as other handles are: after the test or the wait that
+ * frees it, no copy of it may be used. */
 
 /* Makes progress and tests whether the operation is complete. Returns IN_PROGRESS, or the final
  * status of the operation. With the final status the request is freed and *request_p becomes NULL.

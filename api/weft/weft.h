@@ -25,7 +25,8 @@
  *
  * fork(). A child may not use communicators of its parent: every call returns ERR_STATE.
  *
- * Handles are checked. A destroyed handle returns ERR_STATE, NULL returns ERR_ARG.
+ * Handles are checked: a destroyed communicator or completion queue returns ERR_STATE, NULL returns
+ * ERR_ARG. Requests are not: one that was freed may not be used again (completion.h).
  *
  * Error names in these comments omit the prefix: ERR_ARG is WEFT_ERR_ARG. */
 #ifndef WEFT_WEFT_H
@@ -168,11 +169,14 @@ WEFT_EXPORT weft_status_t weft_unique_id_check(const weft_unique_id_t *id) WEFT_
 
 /* Joins a communicator as `rank` of `nranks`. Returns when all ranks have joined and agree on
  * plugins, versions and configuration. `id` and `options` may be freed afterwards. The caller owns
- * *comm_p until weft_comm_destroy(). On failure *comm_p is unchanged.
+ * *comm_p until weft_comm_destroy(). On failure *comm_p is unchanged. A process has at most 4,096
+ * communicators at once, those of all its ranks and those made of others counted.
  * Errors: ERR_ARG (NULL, rank out of range, rank already taken, ranks disagree about nranks),
  * ERR_STATE (stale id), ERR_CONFIG and ERR_MISMATCH (the text gives the first key that differs and
- * both values), ERR_PLUGIN, ERR_AUTH, ERR_TIMEOUT (names the ranks that did not join),
- * ERR_PEER_DEAD, ERR_ABORTED (options->cancel_fd), ERR_RESOURCE, ERR_SYSTEM.
+ * both values), ERR_PLUGIN, ERR_UNSUPPORTED (a plugin cannot do here what an option asks of it),
+ * ERR_LINK (no transport of core.net reaches a rank), ERR_AUTH, ERR_TIMEOUT (names the ranks that
+ * did not join), ERR_PEER_DEAD, ERR_ABORTED (options->cancel_fd), ERR_RESOURCE (also more than
+ * 4,096 communicators), ERR_SYSTEM.
  * Blocking: up to init_timeout. Thread: any; several ranks may be threads of one process. */
 WEFT_EXPORT weft_status_t weft_comm_init_rank(weft_comm_t **comm_p, uint32_t nranks,
                                               const weft_unique_id_t *id, uint32_t rank,
@@ -300,9 +304,9 @@ WEFT_EXPORT weft_status_t weft_comm_predict(weft_comm_t *comm, weft_coll_t coll,
  * 0): algorithms begin a reduction at whichever rank is nearest, and plans that may not would be
  * slow. Programs that need the order gather the inputs and combine them.
  *
- * `in` and `inout` do not overlap. Both are aligned to the element; in the first slice of a message
- * they are aligned to at least 64 bytes. `arg` is the pointer given to weft_op_create(). The
- * function must not call weft.
+ * `in` and `inout` do not overlap. Both are aligned to the element, and no further: they may lie in
+ * the caller's buffers. `arg` is the pointer given to weft_op_create(). The function must not call
+ * weft.
  * Thread: the one that drives the operation, which is the caller's or the progress thread. */
 typedef void (*weft_op_fn_t)(void *inout, const void *in, uint64_t count, weft_dtype_t dtype,
                              void *arg);

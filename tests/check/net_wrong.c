@@ -61,6 +61,10 @@ static weft_status_t wrong_create(const weft_host_t *h, const void *config, weft
         crash();
     if (wrong_is("create-hang"))
         hang();
+    if (wrong_is("create-exit"))
+        exit(0);
+    if (wrong_is("create-skip"))
+        _exit(77);
     if (wrong_is("create-leak"))
         (void)h->alloc(h, 100, 0);
     if (wrong_is("create-malloc")) { /* past the host, where only the kit looks */
@@ -80,6 +84,8 @@ static void wrong_destroy(weft_net_t *net)
         crash();
     if (wrong_is("destroy-hang"))
         hang();
+    if (wrong_is("destroy-exit"))
+        _exit(0);
     if (wrong_is("destroy-nothing"))
         return;
     right->destroy(net);
@@ -255,6 +261,11 @@ static weft_status_t wrong_info(weft_net_conn_t *conn, weft_net_conn_info_t *inf
     return status;
 }
 
+static weft_status_t wrong_check(weft_net_conn_t *conn)
+{
+    return wrong_is("check-blind") ? WEFT_OK : right->conn_check(conn);
+}
+
 static void wrong_conn_close(weft_net_conn_t *conn)
 {
     if (wrong_is("close-crash"))
@@ -282,6 +293,8 @@ static weft_status_t wrong_post(weft_net_conn_t *conn, const weft_net_op_t *ops,
         hang();
     if (wrong_now("post-crash"))
         crash();
+    if (wrong_now("post-exit"))
+        exit(0);
     if (wrong_now("post-none"))
         return *posted_p = 0, WEFT_OK;
     weft_status_t status = right->post(conn, ops, count, posted_p);
@@ -418,6 +431,7 @@ const weft_plugin_t *weft_plugin_entry(void)
     ops.connect_poll = wrong_connect_poll;
     ops.accept = wrong_accept;
     ops.conn_info = wrong_info;
+    ops.conn_check = wrong_check;
     ops.conn_close = wrong_conn_close;
     ops.post = wrong_post;
     ops.poll = wrong_poll;

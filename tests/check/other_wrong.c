@@ -67,6 +67,8 @@ static weft_status_t other_mistake(void)
         return WEFT_ERR_RESOURCE;
     if (wrong_is("create-crash"))
         other_crash();
+    if (wrong_is("create-exit"))
+        exit(0);
     if (wrong_is("create-leak"))
         (void)host->alloc(host, 10, 0);
     return WEFT_OK;
@@ -442,6 +444,8 @@ static weft_status_t algo_wrong_emit(weft_algo_t *algo, const weft_algo_call_t *
         other_crash();
     if (wrong_is("emit-hang"))
         sleep(1000);
+    if (wrong_is("emit-exit"))
+        exit(0);
     weft_status_t status = algo_wrong_plan(algo, call, topo, b);
     while (wrong_is("emit-endless")) {
         b->bar(b, 0, 1);

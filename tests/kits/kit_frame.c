@@ -6,9 +6,11 @@
 #include <getopt.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -38,6 +40,7 @@ typedef struct kit_tally {
 
 typedef struct kit_outcome {
     int status; /* of waitpid */
+    bool ended; /* by kit_end() */
     char text[OUTPUT];
 } kit_outcome_t;
 
@@ -197,7 +200,7 @@ static size_t kit_reason_bytes(const char *text)
 
 static bool kit_reason_is_new(kit_tally_t *tally, const char *said)
 {
-    char text[OUTPUT + 64];
+    char text[OUTPUT + 128];
     snprintf(text, sizeof text, "%.*s", (int)kit_reason_bytes(said), said);
     for (uint32_t i = 0; i < tally->mistakes && i < REASONS; i++) {
         if (kit_reason_same(tally->reasons[i], text)) {
@@ -229,32 +232,95 @@ static void kit_put(const kit_request_t *request, kit_tally_t *tally, const char
     fflush(stdout);
 }
 
+/* The code with which a case ended; −1 if something else ended its process. */
+static int kit_outcome_code(const kit_outcome_t *outcome)
+{
+    return outcome->ended && WIFEXITED(outcome->status) ? WEXITSTATUS(outcome->status) : -1;
+}
+
+/* Why a case failed, in `text`: what it said, and what ended it if that was not its own word. */
+static void kit_reason_write(const kit_outcome_t *outcome, char *text, size_t bytes)
+{
+    const char *said = outcome->text;
+    int status = outcome->status, code = WEXITSTATUS(status);
+    if (WIFSIGNALED(status)) {
+        snprintf(text, bytes, "%s (signal %d%s)", said[0] != '\0' ? said : "no word",
+                 WTERMSIG(status), WTERMSIG(status) == SIGALRM ? ", watchdog" : "");
+    } else if (said[0] == '\0' || code == 0 || code == KIT_SKIPPED) {
+        snprintf(text, bytes,
+                 "%s%sthe process ended with exit code %d before the case did: does the plugin "
+                 "call exit()?",
+                 said, said[0] != '\0' ? "; " : "", code);
+    } else {
+        snprintf(text, bytes, "%s", said);
+    }
+}
+
 static void kit_count(const kit_request_t *request, kit_tally_t *tally, const char *name,
                       kit_outcome_t *outcome)
 {
-    char text[OUTPUT + 64];
-    int status = outcome->status;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+    char text[OUTPUT + 128];
+    int code = kit_outcome_code(outcome);
+    if (code == 0) {
         tally->passed++;
         kit_put(request, tally, name, "ok", "");
         return;
     }
-    if (WIFEXITED(status) && WEXITSTATUS(status) == KIT_SKIPPED) {
+    if (code == KIT_SKIPPED) {
         tally->skipped++;
         kit_put(request, tally, name, "SKIP", outcome->text);
         return;
     }
     tally->failed++;
     kit_text_trim(outcome->text, request->run.path);
-    snprintf(text, sizeof text, "%s%s", outcome->text, outcome->text[0] == '\0' ? "no word" : "");
-    if (WIFSIGNALED(status)) {
-        size_t used = strlen(text);
-        snprintf(text + used, sizeof text - used, " (signal %d%s)", WTERMSIG(status),
-                 WTERMSIG(status) == SIGALRM ? ", watchdog" : "");
-    }
+    kit_reason_write(outcome, text, sizeof text);
     if (kit_reason_is_new(tally, text) || request->json) {
         kit_put(request, tally, name, "FAIL", text);
     }
+}
+
+/* Processes of cases ---------------------------------------------------------------------------- */
+
+/* The one that called kit_end() last, in memory that they share with this process. */
+static _Atomic pid_t *kit_ended;
+
+static bool kit_ended_open(void)
+{
+    void *page =
+        mmap(NULL, sizeof *kit_ended, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    kit_ended = page != MAP_FAILED ? page : NULL;
+    return kit_ended != NULL;
+}
+
+void kit_end(int code)
+{
+    fflush(stdout);
+    atomic_store(kit_ended, getpid());
+    if (code == 0) {
+        exit(0); /* what looks for leaks does so now */
+    }
+    _exit(code);
+}
+
+bool kit_has_ended(pid_t pid)
+{
+    return atomic_load(kit_ended) == pid;
+}
+
+pid_t kit_fork(void)
+{
+    const pid_t parent = getpid();
+    const unsigned left = alarm(0);
+    (void)alarm(left);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != parent) {
+            _exit(1);
+        }
+        (void)alarm(left);
+    }
+    return pid;
 }
 
 /* Cases ----------------------------------------------------------------------------------------- */
@@ -294,7 +360,6 @@ static void kit_output_read(int from, pid_t child, kit_outcome_t *outcome)
 static void kit_child(int to)
 {
     (void)setpgid(0, 0); /* what the case forks dies with it */
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)dup2(to, 1);
     (void)dup2(to, 2);
     (void)close(to);
@@ -312,7 +377,7 @@ static void kit_case_run(const kit_suite_t *suite, const kit_request_t *request,
         perror(suite->program);
         exit(2);
     }
-    pid_t pid = fork();
+    pid_t pid = kit_fork();
     if (pid == 0) {
         char why[OUTPUT];
         (void)close(ends[0]);
@@ -323,7 +388,7 @@ static void kit_case_run(const kit_suite_t *suite, const kit_request_t *request,
             printf("%s\n", why);
             exit(1);
         }
-        exit(0);
+        kit_end(0);
     }
     (void)close(ends[1]);
     if (pid < 0) {
@@ -331,8 +396,31 @@ static void kit_case_run(const kit_suite_t *suite, const kit_request_t *request,
         exit(2);
     }
     kit_output_read(ends[0], pid, outcome);
+    outcome->ended = kit_has_ended(pid);
     (void)close(ends[0]);
     (void)kill(-pid, SIGKILL);
+}
+
+/* In a process of its own too, which prints to where this one does. */
+static int kit_measure(const kit_suite_t *suite, const kit_run_t *run)
+{
+    int status = 0;
+    fflush(stdout);
+    pid_t pid = kit_fork();
+    if (pid == 0) {
+        suite->measure(run);
+        kit_end(0);
+    }
+    if (pid < 0 || waitpid(pid, &status, 0) != pid) {
+        perror(suite->program);
+        return 2;
+    }
+    if (!kit_has_ended(pid) || !WIFEXITED(status)) {
+        fprintf(stderr, "%s: the process that measures ended before it had measured\n",
+                suite->program);
+        return 1;
+    }
+    return WEXITSTATUS(status);
 }
 
 /* The object is looked at in a process of its own first: its entry may crash. Wrong settings would fail
@@ -342,7 +430,7 @@ static int kit_open(const kit_suite_t *suite, kit_request_t *request, kit_tally_
     char why[OUTPUT];
     kit_outcome_t outcome;
     kit_case_run(suite, request, 0, false, &outcome);
-    if (outcome.status != 0) {
+    if (kit_outcome_code(&outcome) != 0) {
         kit_count(request, tally, "descriptor", &outcome);
         return 1;
     }
@@ -410,6 +498,10 @@ int kit_main(const kit_suite_t *suite, int argc, char **argv)
     }
     argv += optind;
     setrlimit(RLIMIT_CORE, &no_core);
+    if (!kit_ended_open()) {
+        perror(suite->program);
+        return 2;
+    }
     weft_crash_install();
     /* A name without a slash is a file here, not one of the system's libraries. */
     snprintf(path, sizeof path, "%s%s", strchr(argv[0], '/') == NULL ? "./" : "", argv[0]);
@@ -427,8 +519,7 @@ int kit_main(const kit_suite_t *suite, int argc, char **argv)
                plugin->abi_major, plugin->abi_minor);
     }
     if (code == 0 && request.measure) {
-        suite->measure(&request.run);
-        return 0;
+        return kit_measure(suite, &request.run);
     }
     if (code == 0) {
         kit_cases_run(suite, &request, &tally);

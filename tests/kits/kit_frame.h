@@ -7,6 +7,7 @@
 #define WEFT_TESTS_KITS_KIT_FRAME_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include <weft/plugin/plugin.h>
 
@@ -29,12 +30,20 @@ typedef struct kit_suite {
     uint32_t first;                       /* if one of so many cases fails, the rest is not run */
     const char *(*name)(uint32_t number); /* of a case, from 0; NULL behind the last */
     /* Runs in a process of its own. Returns if the case holds; otherwise the process ends with 1, or
-     * with KIT_SKIPPED, after a line on stdout. */
+     * by kit_end(KIT_SKIPPED), after a line on stdout. */
     void (*run)(const kit_run_t *run, uint32_t number);
     /* Prints what the plugin does beside what it says of itself, for --measure. NULL: no such option.
      * Ends the process as run() does. */
     void (*measure)(const kit_run_t *run);
 } kit_suite_t;
+
+/* Ends the process of a case, or one that it forked, with `code`. An exit code of 0 or KIT_SKIPPED
+ * counts with this word only: a plugin may call exit(). */
+_Noreturn void kit_end(int code);
+/* Whether `pid`, which has been waited for, ended by kit_end(), and no other one since. */
+bool kit_has_ended(pid_t pid);
+/* As fork(). The child dies with its parent, and with the watch over the case. */
+pid_t kit_fork(void);
 
 /* Reads the command line, runs the cases and prints. Returns the exit code: 0 all held, 1 some failed,
  * 2 nothing could be run. */

@@ -22,26 +22,25 @@ static struct {
     _Atomic uint64_t count, fail_at;
 } allocations;
 
-_Noreturn static void kit_end(int code, const char *format, va_list args)
+_Noreturn static void kit_end_with(int code, const char *format, va_list args)
 {
     vprintf(format, args);
     printf("\n");
-    fflush(stdout);
-    _exit(code);
+    kit_end(code);
 }
 
 void kit_fail(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    kit_end(1, format, args);
+    kit_end_with(1, format, args);
 }
 
 void kit_skip_case(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    kit_end(KIT_SKIPPED, format, args);
+    kit_end_with(KIT_SKIPPED, format, args);
 }
 
 static void *kit_alloc(const weft_host_t *host, size_t bytes, size_t align)

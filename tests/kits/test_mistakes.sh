@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# test_mistakes.sh KIND PART PARTS LEAST KIT: the kit of KIND names every mistake of tests/check that is PART
-# modulo PARTS, of which there are LEAST in all, in few lines, and leaves no process behind.
+# test_mistakes.sh KIND PART PARTS LEAST KIT: the kit of KIND names every mistake of tests/check and tests/kits
+# that is PART modulo PARTS, of which there are LEAST in all, in few lines, and leaves no process behind.
 . "$(dirname "$0")/../e2e/common.sh"
 kind=$1 part=$2 parts=$3 least=$4 kit=$5
 plugin=$work/$kind-wrong.so # a name that only this test has
@@ -35,7 +35,7 @@ while read -r mistake _; do
     fi
     failed=$((failed + 1))
     sed 's/^/    /' "$work/all"
-done <"$source_dir/tests/check/mistakes_$kind.txt"
+done < <(cat "$source_dir"/tests/{check,kits}/mistakes_"$kind".txt)
 [ $number -ge "$least" ] || die "$number mistakes, and at least $least were wanted"
 [ $failed -eq 0 ] || die "$failed mistakes of $number are not named well"
 # What was killed may need a moment to go.

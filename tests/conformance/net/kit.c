@@ -41,8 +41,7 @@ void kit_require(bool held, const char *text, const char *file, int line)
 void kit_skip(const char *missing)
 {
     printf("missing: %s\n", missing);
-    fflush(stdout);
-    _exit(KIT_SKIPPED);
+    kit_end(KIT_SKIPPED);
 }
 
 void kit_note(const char *format, ...)
@@ -326,7 +325,7 @@ int kit_spawn(const kit_t *kit, kit_side_t *side, kit_child_fn_t child, void *ar
     int link[2];
     REQUIRE(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, link) == 0);
     fflush(stdout);
-    pid_t pid = fork();
+    pid_t pid = kit_fork();
     REQUIRE(pid >= 0);
     if (pid == 0) {
         weft_net_address_t address;
@@ -339,7 +338,7 @@ int kit_spawn(const kit_t *kit, kit_side_t *side, kit_child_fn_t child, void *ar
             child(side, &address, arg);
         }
         close(link[0]);
-        exit(0);
+        kit_end(0);
     }
     close(link[0]);
     side_open(kit, side);
@@ -360,6 +359,8 @@ void kit_reap(int child)
 {
     int status = 0;
     REQUIRE(waitpid(child, &status, 0) == child);
-    kit_note("the other process ended with %#x", (unsigned)status);
-    REQUIRE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    bool ended = kit_has_ended(child);
+    kit_note("the other process ended with %#x%s", (unsigned)status,
+             !ended && status == 0 ? " before its part did" : "");
+    REQUIRE(ended && WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# kit.sh KIT PLUGIN WRONG: the kit's own command line, and a mistake that no call shows, of net-wrong.
+# kit.sh KIT PLUGIN WRONG: the kit's own command line, mistakes of net-wrong that no call shows, and what a kit
+# leaves behind that is killed.
 set -u
 kit=$1 plugin=$2 wrong=$3
 die() {
@@ -23,5 +24,25 @@ if ldd "$kit" | grep -q 'libc\.so\.6' && ! ldd "$kit" | grep -qE 'libasan|libtsa
     grep -q 'lives leave .* bytes of malloc()' <<<"$out" || die "a leak past the host: $out"
     out=$("$kit" --case 'repeated lives' "$wrong" 2>&1) || die "no leak, but: $out"
 fi
+out=$("$kit" --measure "$wrong" wrong=create-exit 2>&1) && die "--measure of a plugin that calls exit() ends well"
+grep -q 'before it had measured' <<<"$out" || die "--measure of a plugin that calls exit(): $out"
+# The peer of this case would wait for ever: it is told that the case is still there.
+mine=$(mktemp -d)
+trap 'rm -rf "$mine"' EXIT
+ln -s "$wrong" "$mine/net-wrong.so"
+"$kit" --messages 100 --case 'processes echo' "$mine/net-wrong.so" wrong=check-blind >/dev/null &
+for _ in $(seq 100); do
+    [ "$(pgrep -fc "$mine")" -lt 3 ] || break
+    sleep 0.1
+done
+sleep 1 # the messages are through
+kill -9 $! || die "the case with a peer that waits for ever has ended"
+for _ in $(seq 50); do
+    pgrep -f "$mine" >/dev/null || break
+    sleep 0.1
+done
+left=$(pgrep -f "$mine" | tr '\n' ' ')
+# shellcheck disable=SC2086
+[ -z "$left" ] || { kill -9 $left; die "a killed kit left processes behind: $left"; }
 "$kit" --nonsense >/dev/null 2>&1 && die "a wrong option is taken"
 exit 0

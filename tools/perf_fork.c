@@ -2,7 +2,8 @@
  *
  * -P: forks the processes of a job on this machine before any thread exists. The parent runs no rank:
  * it carries the unique id from the first child to the others and watches. A child holds the write
- * end of its `up` pipe for its whole life, so end of file there means that it ended. */
+ * end of its `up` pipe for its whole life, so end of file there means that it ended. A byte before
+ * that says that it did its part: a plugin may call exit(). */
 #include "tools/perf_fork.h"
 
 #include <errno.h>
@@ -27,6 +28,7 @@
 typedef struct child {
     pid_t pid;
     int up[2], down[2];
+    bool finished; /* its part of the job */
     bool ended;
 } child_t;
 
@@ -113,7 +115,8 @@ static int perf_fork_child_main(family_t *family, uint32_t index, pid_t parent)
     } else if (!perf_fork_read_all(me->down[0], &id, sizeof id)) {
         return TOOL_LIBRARY; /* the first rank has reported why there is no id */
     }
-    return family->job->run(family->job->arg, index, &id);
+    const int code = family->job->run(family->job->arg, index, &id);
+    return write(me->up[1], "", 1) == 1 ? code : TOOL_INTERNAL;
 }
 
 /* FORK_FAILED, FORK_PARENT, or in a child its index. */
@@ -177,24 +180,41 @@ static void perf_fork_describe(const family_t *family, uint32_t index, char *tex
     }
 }
 
+/* What the end of a child is for the job. Says it if the child cannot have. */
+static int perf_fork_judge(const family_t *family, uint32_t index, int status)
+{
+    const child_t *c = &family->children[index];
+    char who[64];
+    perf_fork_describe(family, index, who, sizeof who);
+    if (WIFSIGNALED(status)) {
+        fprintf(stderr, "weft: %s (pid %d) was killed by signal %d (%s)\n", who, (int)c->pid,
+                WTERMSIG(status), strsignal(WTERMSIG(status)));
+        return TOOL_LIBRARY;
+    }
+    if (!WIFEXITED(status)) {
+        return TOOL_INTERNAL;
+    }
+    /* Without an id nobody's part has begun, and the first rank has said why. */
+    const int code = WEXITSTATUS(status);
+    if (!c->finished && (family->have_id || code == TOOL_OK)) {
+        fprintf(stderr,
+                "weft: %s (pid %d) ended early, with exit code %d: it had not done its part; does "
+                "a plugin call exit()?\n",
+                who, (int)c->pid, code);
+        return code != TOOL_OK ? code : TOOL_LIBRARY;
+    }
+    return code;
+}
+
 static void perf_fork_reap(family_t *family, uint32_t index)
 {
     child_t *c = &family->children[index];
-    char who[64];
     int status = 0;
-    int code = TOOL_INTERNAL;
     while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR) {
     }
     c->ended = true;
     perf_fork_close_pipe_end(&c->up[0]);
-    if (WIFEXITED(status)) {
-        code = WEXITSTATUS(status);
-    } else if (WIFSIGNALED(status)) {
-        perf_fork_describe(family, index, who, sizeof who);
-        fprintf(stderr, "weft: %s (pid %d) was killed by signal %d (%s)\n", who, (int)c->pid,
-                WTERMSIG(status), strsignal(WTERMSIG(status)));
-        code = TOOL_LIBRARY;
-    }
+    const int code = perf_fork_judge(family, index, status);
     if (code != TOOL_OK && code != TOOL_WRONG && family->deadline == WEFT_NEVER) {
         if (family->have_id) {
             uint32_t threads = family->job->threads;
@@ -229,6 +249,15 @@ static int perf_fork_wait_ms(const family_t *family)
     return now >= family->deadline ? 0 : (int)((family->deadline - now) / WEFT_NS_PER_MS) + 1;
 }
 
+/* Whether it was the byte that came, and not the end. */
+static bool perf_fork_take_word(child_t *c)
+{
+    char word;
+    const bool came = perf_fork_read_all(c->up[0], &word, 1);
+    c->finished = c->finished || came;
+    return came;
+}
+
 static void perf_fork_watch(family_t *family, struct pollfd *polls)
 {
     uint32_t alive = family->count;
@@ -242,7 +271,7 @@ static void perf_fork_watch(family_t *family, struct pollfd *polls)
             return;
         }
         for (uint32_t i = 0; ready > 0 && i < family->count; i++) {
-            if (polls[i].revents != 0) {
+            if (polls[i].revents != 0 && !perf_fork_take_word(&family->children[i])) {
                 perf_fork_reap(family, i);
                 alive--;
             }

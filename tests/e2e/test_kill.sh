@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# kill -9 of one rank while all are busy: the survivors name it, the job ends with an error.
+# kill -9 of one rank while all are busy: the survivors name it, the job ends with an error. So it does when
+# a rank ends by itself before its time.
 . "$(dirname "$0")/common.sh"
 
 "$weft" perf all_reduce -P 4 -b 1K -e 1K -n 100 -N 0 >"$work/out" 2>"$work/err" &
@@ -47,4 +48,10 @@ for pause in 0 0.002 0.005 0.01 0.02 0.05; do
     grep '^weft: rank [1-3]' "$work/err" | grep -v 'rank 0' &&
         die "rank 0 was killed after $pause s, and is not named above"
 done
-true
+
+# A rank that its plugin ends with exit(0) has not done its part, wherever that is.
+wrong=(--set core.net=net-wrong --set net-wrong.path="$build/lib/weft-test/net-wrong.so")
+for mistake in create-exit post-exit destroy-exit; do
+    expect 3 "$weft" perf all_reduce -P 2 -b 64K -e 64K -n 20 -w 1 "${wrong[@]}" --set net-wrong.wrong=$mistake
+    says err "^weft: rank [01] \(pid [0-9]+\) ended early, with exit code 0"
+done

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The right half of net-wrong: messages over abstract AF_UNIX stream sockets, between processes of
- * one host. Mistakes on the wire are made here, all others by net_wrong.c around it. */
+ * one host, or packet sockets, which are as right ("packets"). Mistakes on the wire are made here, all
+ * others by net_wrong.c around it. */
 #include "net_right.h"
 
 #include <errno.h>
@@ -16,6 +17,8 @@
 #include <weft/sdk/acceptor.h>
 
 #define DEPTH 64u
+#define PACKET 32768u
+#define LARGE 65536u /* bytes of a message that mistakes take for a large one */
 
 int *wrong_nowhere;
 
@@ -27,6 +30,7 @@ struct address { /* what travels in weft_net_address_t.data */
 struct weft_net {
     const weft_host_t *host;
     char boot[40];
+    bool packets; /* instances may differ in it */
 };
 struct weft_net_device {
     weft_net_t *net;
@@ -56,6 +60,8 @@ struct weft_net_conn {
     weft_status_t status;
     weft_net_conn_info_t info;
     struct queue out, in;
+    uint8_t packet[PACKET]; /* the last that came */
+    size_t packet_at, packet_bytes;
 };
 
 static weft_status_t uds_create(const weft_host_t *host, const void *config, weft_net_t **net_p)
@@ -65,6 +71,7 @@ static weft_status_t uds_create(const weft_host_t *host, const void *config, wef
         return WEFT_ERR_RESOURCE;
     }
     net->host = host;
+    net->packets = wrong_is("packets");
     (void)config;
     int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? -1 : read(fd, net->boot, 36);
@@ -134,6 +141,11 @@ static socklen_t uds_name(const char name[32], struct sockaddr_un *to)
     memcpy(to->sun_path + 1, name, 32);
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + 32);
 }
+static int uds_socket(const weft_net_t *net)
+{
+    int type = net->packets ? SOCK_SEQPACKET : SOCK_STREAM;
+    return socket(AF_UNIX, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+}
 static weft_status_t uds_listen(weft_net_device_t *device, weft_net_address_t *address_p,
                                 weft_net_listener_t **listener_p)
 {
@@ -156,7 +168,7 @@ static weft_status_t uds_listen(weft_net_device_t *device, weft_net_address_t *a
         return WEFT_ERR_RESOURCE;
     }
     socklen_t bytes = uds_name(address.name, &at);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int fd = uds_socket(device->net);
     if (fd < 0 || bind(fd, (struct sockaddr *)&at, bytes) != 0 || listen(fd, 512) != 0) {
         int code = errno;
         if (fd >= 0) {
@@ -259,16 +271,16 @@ static weft_status_t uds_connect_poll(weft_net_conn_t *conn)
         return conn->status;
     }
     weft_status_t status = uds_connect_step(conn);
-    if (status != WEFT_OK && status != WEFT_IN_PROGRESS) {
-        conn->status = status;
-    }
+    conn->status = status == WEFT_IN_PROGRESS ? WEFT_OK : status;
     return status;
 }
+static void uds_send(weft_net_conn_t *conn);
 static void uds_conn_close(weft_net_conn_t *conn)
 {
     if (conn == NULL) {
         return;
     }
+    uds_send(conn); /* nothing, but for what "wire-early" has not sent */
     weft_net_conn_t **link = &conn->device->conns;
     while (*link != conn) {
         link = &(*link)->next;
@@ -286,7 +298,7 @@ static weft_status_t uds_connect(weft_net_device_t *device, const weft_net_addre
     if (status != WEFT_OK) {
         return status;
     }
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int fd = uds_socket(device->net);
     if (fd < 0) {
         return host->set_error(host, WEFT_ERR_RESOURCE, errno, "no socket (ulimit -n?)");
     }
@@ -353,6 +365,7 @@ static void uds_finish(struct queue *q, uint64_t bytes)
 }
 static void uds_send(weft_net_conn_t *conn)
 {
+    const uint64_t most = conn->device->net->packets ? PACKET - 8 : UINT64_MAX;
     struct queue *q = &conn->out;
     while (conn->status == WEFT_OK && q->done != q->tail) {
         weft_net_op_t *op = &q->ops[q->done % DEPTH];
@@ -361,14 +374,12 @@ static void uds_send(weft_net_conn_t *conn)
             continue;
         }
         q->length = op->bytes;
+        uint64_t rest = op->bytes - q->moved < most ? op->bytes - q->moved : most;
         struct iovec iov[2] = {{(char *)&q->length + q->prefix, 8 - q->prefix},
-                               {(char *)op->buffer + q->moved, op->bytes - q->moved}};
+                               {(char *)op->buffer + q->moved, rest}};
         struct msghdr msg = {.msg_iov = iov, .msg_iovlen = op->bytes > 0 ? 2 : 1};
         ssize_t n = sendmsg(conn->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n < 0 && (errno == EAGAIN || errno == ENOBUFS)) {
+        if (n < 0 && (errno == EAGAIN || errno == ENOBUFS || errno == EINTR)) {
             return;
         }
         if (n < 0) {
@@ -388,6 +399,24 @@ static void uds_send(weft_net_conn_t *conn)
         }
     }
 }
+static ssize_t uds_take(weft_net_conn_t *conn, void *to, size_t bytes)
+{
+    if (!conn->device->net->packets) {
+        return recv(conn->fd, to, bytes, MSG_DONTWAIT);
+    }
+    if (conn->packet_at == conn->packet_bytes) {
+        ssize_t n = recv(conn->fd, conn->packet, PACKET, MSG_DONTWAIT);
+        if (n <= 0) {
+            return n;
+        }
+        conn->packet_at = 0;
+        conn->packet_bytes = (size_t)n;
+    }
+    size_t left = conn->packet_bytes - conn->packet_at, taken = bytes < left ? bytes : left;
+    memcpy(to, conn->packet + conn->packet_at, taken);
+    conn->packet_at += taken;
+    return (ssize_t)taken;
+}
 static void uds_receive(weft_net_conn_t *conn)
 {
     struct queue *q = &conn->in;
@@ -395,11 +424,8 @@ static void uds_receive(weft_net_conn_t *conn)
         weft_net_op_t *op = &q->ops[q->done % DEPTH];
         char *to = q->prefix < 8 ? (char *)&q->length + q->prefix : (char *)op->buffer + q->moved;
         uint64_t want = q->prefix < 8 ? 8 - q->prefix : q->length - q->moved;
-        ssize_t n = recv(conn->fd, to, want, MSG_DONTWAIT);
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n < 0 && errno == EAGAIN) {
+        ssize_t n = uds_take(conn, to, want);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
             return;
         }
         if (n <= 0) {
@@ -432,7 +458,7 @@ static void uds_receive(weft_net_conn_t *conn)
 static weft_status_t uds_check(weft_net_conn_t *conn)
 {
     char byte;
-    if (conn->status != WEFT_OK) {
+    if (conn->status != WEFT_OK || conn->packet_at != conn->packet_bytes) {
         return conn->status;
     }
     ssize_t n = recv(conn->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
@@ -445,6 +471,11 @@ static weft_status_t uds_check(weft_net_conn_t *conn)
 static int q_two(const struct queue *q)
 {
     return q->tail - q->done >= 2 && q->prefix == 0;
+}
+static bool q_overtakes(const struct queue *q)
+{
+    return wrong_is("wire-overtake") && q->ops[q->done % DEPTH].bytes >= LARGE &&
+           q->ops[(q->done + 1) % DEPTH].bytes < LARGE;
 }
 static void q_exchange(struct queue *q)
 {
@@ -463,38 +494,53 @@ static weft_status_t uds_post(weft_net_conn_t *conn, const weft_net_op_t *ops, u
     for (; conn->status == WEFT_OK && *posted_p < count; (*posted_p)++) {
         const weft_net_op_t *op = &ops[*posted_p];
         struct queue *q = op->kind == WEFT_NET_SEND ? &conn->out : &conn->in;
-        if (q->tail - q->head == DEPTH) {
+        if (q->tail - q->head == DEPTH || q->tail - q->done == DEPTH) {
             break;
         }
         q->ops[q->tail++ % DEPTH] = *op;
     }
-    if (q_two(&conn->out) && wrong_now("wire-exchange")) {
+    if (q_two(&conn->out) && (wrong_now("wire-exchange") || q_overtakes(&conn->out))) {
         q_exchange(&conn->out);
     }
-    uds_send(conn);
+    if (!wrong_is("wire-overtake") && !wrong_is("wire-early")) {
+        uds_send(conn);
+    }
     if (conn->status != WEFT_OK && *posted_p == 0) {
         return conn->status;
     }
     return *posted_p == count ? WEFT_OK : conn->status != WEFT_OK ? conn->status : WEFT_AGAIN;
 }
+/* Those that are done, and with "wire-early" small sends that are not. */
 static void uds_give(weft_net_conn_t *conn, struct queue *q, weft_net_completion_t *completions,
                      uint32_t max, uint32_t *count_p)
 {
-    for (; q->head != q->done && *count_p < max; q->head++) {
+    for (; q->head != q->tail && *count_p < max; q->head++) {
         weft_net_op_t *op = &q->ops[q->head % DEPTH];
-        completions[(*count_p)++] = (weft_net_completion_t){
-            op->context, q->status[q->head % DEPTH], op->kind, q->got[q->head % DEPTH], conn};
+        bool done = (int32_t)(q->done - q->head) > 0;
+        if (!done && !(wrong_is("wire-early") && op->kind == WEFT_NET_SEND && op->bytes < LARGE)) {
+            break;
+        }
+        completions[(*count_p)++] =
+            (weft_net_completion_t){op->context, done ? q->status[q->head % DEPTH] : WEFT_OK,
+                                    op->kind, done ? q->got[q->head % DEPTH] : op->bytes, conn};
     }
+}
+static bool q_idle(const struct queue *q)
+{
+    return q->head == q->tail && q->done == q->tail;
 }
 static weft_status_t uds_poll(weft_net_device_t *device, weft_net_completion_t *completions,
                               uint32_t max, uint32_t *count_p)
 {
+    static _Atomic uint32_t polls;
     *count_p = 0;
     for (weft_net_conn_t *conn = device->conns; conn != NULL; conn = conn->next) {
-        if (conn->out.head == conn->out.tail && conn->in.head == conn->in.tail) {
+        if (q_idle(&conn->out) && q_idle(&conn->in)) {
             continue;
         }
-        uds_send(conn);
+        if (!wrong_is("wire-early") || ++polls % 3 == 0) {
+            uds_send(conn);
+        }
         uds_receive(conn);
         uds_give(conn, &conn->out, completions, max, count_p);
         uds_give(conn, &conn->in, completions, max, count_p);

@@ -100,6 +100,14 @@ static weft_status_t wrong_count(weft_net_t *net, uint32_t *count_p)
     return right->device_count(net, count_p);
 }
 
+/* Bytes that are taken: the least that a transport may have is right, if it says so ("short"). */
+static uint64_t message_most(void)
+{
+    if (wrong_is("short"))
+        return UINT64_C(1) << 20;
+    return wrong_is("message-limit") ? UINT64_C(64) << 20 : UINT64_MAX;
+}
+
 static weft_status_t wrong_props(weft_net_t *net, uint32_t index, weft_net_props_t *props)
 {
     weft_status_t status = right->device_props(net, index, props);
@@ -127,6 +135,8 @@ static weft_status_t wrong_props(weft_net_t *net, uint32_t index, weft_net_props
         props->memory_kinds = 0;
     if (wrong_is("props-message"))
         props->max_message = 100;
+    if (wrong_is("short") && props->size == sizeof *props)
+        props->max_message = message_most();
     if (wrong_is("props-slot"))
         props->slot_bytes = UINT64_C(1) << 40;
     if (wrong_is("props-slot-none"))
@@ -281,6 +291,9 @@ static weft_status_t wrong_post(weft_net_conn_t *conn, const weft_net_op_t *ops,
                                 uint32_t *posted_p)
 {
     bool sends = ops->kind == WEFT_NET_SEND;
+    *posted_p = 0;
+    if (ops->bytes > message_most())
+        return host->set_error(host, WEFT_ERR_ARG, 0, "message too long");
     if (sends && wrong_now("post-fail")) {
         moment = MOMENT - 1; /* it stays so; what is posted stays open */
         return host->set_error(host, WEFT_ERR_LINK, 0, "the cable is out");

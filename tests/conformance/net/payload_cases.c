@@ -93,6 +93,9 @@ static void payloads_go_where_they_are_wanted(const kit_t *kit)
     payload_pair_t pair;
     pair_open(kit, &pair);
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        if (HEADER + sizes[i] > pair.side.props.max_message) {
+            break;
+        }
         payload_pass(&pair, sizes[i], WISH_NOTHING);
         payload_pass(&pair, sizes[i], WISH_LENGTH);
         payload_pass(&pair, sizes[i], WISH_OTHER_LENGTH);

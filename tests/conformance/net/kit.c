@@ -15,7 +15,9 @@
 
 #include "core/check/check.h"
 
-#define PATIENCE_NS UINT64_C(10000000000)
+#define PATIENCE_S 10u
+#define PATIENCE_NS (PATIENCE_S * UINT64_C(1000000000))
+#define SPOILED 0xdb /* what a given buffer is filled with */
 
 static _Thread_local char note[600];
 static _Thread_local uint32_t completions;
@@ -270,13 +272,24 @@ static void end_post(kit_end_t *end, const weft_net_op_t *op)
     }
 }
 
-void end_send(kit_end_t *end, const void *bytes, uint64_t count, kit_done_t *done)
+static void end_post_send(kit_end_t *end, const void *bytes, uint64_t count, kit_done_t *done)
 {
-    *done = (kit_done_t){.done = false};
     /* The plugin promises not to write to it. */
     weft_net_op_t op = {
         .kind = WEFT_NET_SEND, .buffer = (void *)(uintptr_t)bytes, .bytes = count, .context = done};
     end_post(end, &op);
+}
+
+void end_send(kit_end_t *end, const void *bytes, uint64_t count, kit_done_t *done)
+{
+    *done = (kit_done_t){.done = false};
+    end_post_send(end, bytes, count, done);
+}
+
+void end_give(kit_end_t *end, void *bytes, uint64_t count, kit_done_t *done)
+{
+    *done = (kit_done_t){.given = bytes, .given_bytes = count};
+    end_post_send(end, bytes, count, done);
 }
 
 void end_receive(kit_end_t *end, void *bytes, uint64_t room, kit_done_t *done)
@@ -295,6 +308,9 @@ void side_pump(kit_side_t *side)
     for (uint32_t i = 0; i < count; i++) {
         kit_done_t *done = list[i].context;
         REQUIRE(!done->done);
+        if (done->given != NULL) {
+            memset(done->given, SPOILED, done->given_bytes);
+        }
         *done = (kit_done_t){.done = true,
                              .status = list[i].status,
                              .bytes = list[i].bytes,
@@ -305,16 +321,20 @@ void side_pump(kit_side_t *side)
 
 void sides_wait(kit_side_t *a, kit_side_t *b, const kit_done_t *done)
 {
+    sides_wait_long(a, b, done, PATIENCE_S);
+}
+
+void sides_wait_long(kit_side_t *a, kit_side_t *b, const kit_done_t *done, uint32_t seconds)
+{
     uint64_t start = kit_now_ns();
     while (!done->done) {
         side_pump(a);
         if (b != NULL && b != a) {
             side_pump(b);
         }
-        bool in_time = kit_now_ns() - start < PATIENCE_NS;
+        bool in_time = kit_now_ns() - start < seconds * UINT64_C(1000000000);
         if (!in_time) {
-            kit_note("an operation has no completion after %d s",
-                     (int)(PATIENCE_NS / UINT64_C(1000000000)));
+            kit_note("an operation has no completion after %u s", seconds);
         }
         REQUIRE(in_time);
     }

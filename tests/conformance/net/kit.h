@@ -49,6 +49,8 @@ typedef struct kit_done {
     uint64_t bytes;
     uint32_t kind;
     uint32_t order; /* completions of this thread are counted */
+    void *given;    /* overwritten when the operation completes; NULL: nothing is */
+    uint64_t given_bytes;
 } kit_done_t;
 
 /* What: ends the case when `held` is false. */
@@ -87,11 +89,16 @@ void end_close(kit_end_t *end);
 
 /* What: posts one operation; AGAIN and progress are dealt with. */
 void end_send(kit_end_t *end, const void *bytes, uint64_t count, kit_done_t *done);
+/* What: as end_send(), and overwrites the bytes as soon as the send completes: whoever reads them later
+ * sends others. */
+void end_give(kit_end_t *end, void *bytes, uint64_t count, kit_done_t *done);
 void end_receive(kit_end_t *end, void *bytes, uint64_t room, kit_done_t *done);
 /* What: polls once, fills contexts. */
 void side_pump(kit_side_t *side);
 /* What: polls both (b may be NULL) until `done` is. */
 void sides_wait(kit_side_t *a, kit_side_t *b, const kit_done_t *done);
+/* What: as sides_wait(), for at most so long instead of 10 s. */
+void sides_wait_long(kit_side_t *a, kit_side_t *b, const kit_done_t *done, uint32_t seconds);
 
 /* What: opens one side here and runs `child` in another process with a side of its own, that was told
  * this side's address. Skips if `reachable` says that processes cannot meet. Returns the child. */

@@ -9,6 +9,9 @@
 
 #define WINDOW 24
 #define RANDOM_BYTES 40000
+#define MIXED 8                       /* messages of several sizes behind each other */
+#define LARGE (UINT64_C(1) << 20)     /* what every device takes */
+#define LONGEST (UINT64_C(128) << 20) /* of a message, whatever a device says */
 
 typedef struct message_pair {
     kit_side_t side;
@@ -79,6 +82,31 @@ static void any_size_arrives(const kit_t *kit)
     pair_shut(&pair);
 }
 
+/* A device may say more than a host can hold: no more than LONGEST is tried. */
+static void a_message_may_be_as_long_as_promised(const kit_t *kit)
+{
+    message_pair_t pair;
+    kit_done_t s, r;
+    pair_open(kit, &pair);
+    uint64_t most = pair.side.props.max_message, bytes = most < LONGEST ? most : LONGEST;
+    uint8_t *out = malloc(bytes), *in = malloc(bytes);
+    if (out == NULL || in == NULL) {
+        kit_skip("memory for the longest message");
+    }
+    kit_fill(out, bytes, 17);
+    end_receive(&pair.b, in, bytes, &r);
+    end_give(&pair.a, out, bytes, &s);
+    sides_wait_long(&pair.side, NULL, &r, 45);
+    sides_wait(&pair.side, NULL, &s);
+    kit_note("%llu bytes of max_message %llu: send %d, receive %d", (unsigned long long)bytes,
+             (unsigned long long)most, (int)s.status, (int)r.status);
+    REQUIRE(s.status == WEFT_OK && r.status == WEFT_OK && r.bytes == bytes);
+    REQUIRE(kit_matches(in, bytes, 17));
+    pair_shut(&pair);
+    free(out);
+    free(in);
+}
+
 static void receive_may_have_more_room(const kit_t *kit)
 {
     message_pair_t pair;
@@ -129,6 +157,56 @@ static void messages_keep_their_order(const kit_t *kit)
     pair_shut(&pair);
 }
 
+/* A few of `sizes`, posted at once, before their receives or behind them. */
+static void mixed_pass(message_pair_t *pair, const uint64_t *sizes, uint32_t count,
+                       bool receive_first, uint8_t **out, uint8_t **in)
+{
+    kit_done_t s[MIXED], r[MIXED];
+    for (uint32_t i = 0; i < 2 * count; i++) {
+        uint32_t at = i % count;
+        if ((i < count) == receive_first) {
+            end_receive(&pair->b, in[at], LARGE, &r[at]);
+        } else {
+            kit_fill(out[at], sizes[at], sizes[at] + at);
+            end_give(&pair->a, out[at], sizes[at], &s[at]);
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        sides_wait(&pair->side, NULL, &r[i]);
+        sides_wait(&pair->side, NULL, &s[i]);
+        kit_note("message %u of %llu bytes: send %d, receive %d of %llu bytes", i,
+                 (unsigned long long)sizes[i], (int)s[i].status, (int)r[i].status,
+                 (unsigned long long)r[i].bytes);
+        REQUIRE(s[i].status == WEFT_OK && r[i].status == WEFT_OK && r[i].bytes == sizes[i]);
+        REQUIRE(kit_matches(in[i], sizes[i], sizes[i] + i));
+        REQUIRE(i == 0 || r[i].order > r[i - 1].order);
+    }
+}
+
+/* A large message may go another way than a small one, by a rendezvous say, and must not be overtaken. */
+static void small_messages_do_not_pass_large_ones(const kit_t *kit)
+{
+    static const uint64_t sizes[2 * MIXED] = {65536, 8, 262144, 0, 65537, 200, LARGE, 4096,
+                                              65536, 8, 262144, 0, 65537, 200, LARGE, 4096};
+    message_pair_t pair;
+    uint8_t *out[MIXED], *in[MIXED];
+    pair_open(kit, &pair);
+    for (int i = 0; i < MIXED; i++) {
+        out[i] = buffer_make(LARGE);
+        in[i] = buffer_make(LARGE);
+    }
+    uint32_t count = sends_ahead(&pair, MIXED);
+    for (uint32_t first = 0; first < MIXED; first++) {
+        mixed_pass(&pair, sizes + first, count, true, out, in);
+        mixed_pass(&pair, sizes + first, count, false, out, in);
+    }
+    for (int i = 0; i < MIXED; i++) {
+        free(out[i]);
+        free(in[i]);
+    }
+    pair_shut(&pair);
+}
+
 /* A window of messages of random sizes in one direction. */
 typedef struct stream {
     kit_end_t *from, *to;
@@ -172,7 +250,7 @@ static bool stream_advance(stream_t *stream)
         uint32_t i = stream->sent % WINDOW;
         stream->bytes[i] = random_size(&stream->seed);
         kit_fill(stream->out[i], stream->bytes[i], stream->sent);
-        end_send(stream->from, stream->out[i], stream->bytes[i], &stream->s[i]);
+        end_give(stream->from, stream->out[i], stream->bytes[i], &stream->s[i]);
         end_receive(stream->to, stream->in[i], RANDOM_BYTES, &stream->r[i]);
         stream->sent++;
     }
@@ -351,8 +429,12 @@ static void wait_fd_tells_of_work(const kit_t *kit)
 
 const kit_case_t message_cases[] = {
     {"any size arrives", WEFT_NET_CAP_MESSAGES, any_size_arrives},
+    {"a message may be as long as promised", WEFT_NET_CAP_MESSAGES,
+     a_message_may_be_as_long_as_promised},
     {"a receive may have more room", WEFT_NET_CAP_MESSAGES, receive_may_have_more_room},
     {"messages keep their order", WEFT_NET_CAP_MESSAGES, messages_keep_their_order},
+    {"small messages do not pass large ones", WEFT_NET_CAP_MESSAGES,
+     small_messages_do_not_pass_large_ones},
     {"random sizes are bit-exact", WEFT_NET_CAP_MESSAGES, random_sizes_are_bit_exact},
     {"post says AGAIN when full", WEFT_NET_CAP_MESSAGES, post_says_again_when_full},
     {"many connections carry messages", WEFT_NET_CAP_MESSAGES, many_connections_carry_messages},

@@ -47,10 +47,11 @@ static void pair_shut(payload_pair_t *pair)
     free(pair->apart);
 }
 
-static void payload_send(payload_pair_t *pair, const uint8_t *header, const uint8_t *payload,
+/* The payload is overwritten as soon as the send completes. */
+static void payload_send(payload_pair_t *pair, const uint8_t *header, uint8_t *payload,
                          uint64_t bytes, kit_done_t *done)
 {
-    *done = (kit_done_t){.done = false};
+    *done = (kit_done_t){.given = payload, .given_bytes = bytes};
     weft_net_op_t op = {.kind = WEFT_NET_SEND,
                         .buffer = (void *)(uintptr_t)header,
                         .bytes = HEADER,

@@ -210,11 +210,20 @@ static void perf_fork_reap(family_t *family, uint32_t index)
 {
     child_t *c = &family->children[index];
     int status = 0;
-    while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR) {
-    }
+    int code = TOOL_INTERNAL;
+    pid_t got;
+    do {
+        got = waitpid(c->pid, &status, 0);
+    } while (got < 0 && errno == EINTR);
+    const int cause = errno;
     c->ended = true;
     perf_fork_close_pipe_end(&c->up[0]);
-    const int code = perf_fork_judge(family, index, status);
+    if (got < 0) {
+        fprintf(stderr, "weft: cannot tell how process %d ended: %s\n", (int)c->pid,
+                strerror(cause));
+    } else {
+        code = perf_fork_judge(family, index, status);
+    }
     if (code != TOOL_OK && code != TOOL_WRONG && family->deadline == WEFT_NEVER) {
         if (family->have_id) {
             uint32_t threads = family->job->threads;

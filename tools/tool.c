@@ -42,6 +42,7 @@ int tool_usage(const char *format, ...)
 void tool_begin(void)
 {
     (void)signal(SIGXFSZ, SIG_IGN);
+    (void)signal(SIGCHLD, SIG_DFL);
     weft_os_open_standard();
 }
 

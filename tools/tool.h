@@ -73,7 +73,8 @@ bool tool_close(FILE *out, const char *path);
 
 /* For main(): what is closed of the three standard streams leads nowhere from now on. Else the next file
  * that is opened gets its number, and the output. A file that grows beyond the limit is an error of the
- * write, and no signal that ends the process. */
+ * write, and no signal that ends the process. Whoever started this may ignore SIGCHLD, which would hide how
+ * the processes end that are started here: it has its default again. */
 void tool_begin(void);
 /* For main(): writes what waits in standard output. Returns `code`, or TOOL_INTERNAL after one line if
  * something of the output is lost. */

@@ -145,7 +145,8 @@ static int fork_all(family_t *family)
             return (int)i;
         }
         if (c->pid < 0) {
-            fprintf(stderr, "weft: cannot fork process %u: %s\n", i, strerror(errno));
+            fprintf(stderr, "weft: cannot fork process %u: %s%s\n", i, strerror(errno),
+                    tool_fork_limits(errno));
             return FORK_FAILED;
         }
     }
@@ -249,6 +250,18 @@ static void perf_fork_kill_rest(family_t *family)
     }
 }
 
+/* Not all could be started: those that were, end without a word. */
+static void perf_fork_take_back(family_t *family)
+{
+    for (uint32_t i = 0; i < family->count; i++) {
+        if (family->children[i].pid > 0) {
+            kill(family->children[i].pid, SIGKILL);
+            while (waitpid(family->children[i].pid, NULL, 0) < 0 && errno == EINTR) {
+            }
+        }
+    }
+}
+
 static int perf_fork_wait_ms(const family_t *family)
 {
     if (family->deadline == WEFT_NEVER) {
@@ -306,7 +319,7 @@ int perf_fork_run(const perf_fork_job_t *job)
     }
     if (index == FORK_FAILED) {
         family.code = TOOL_INTERNAL;
-        perf_fork_kill_rest(&family);
+        perf_fork_take_back(&family);
         goto err_free;
     }
     signal(SIGPIPE, SIG_IGN);

@@ -71,7 +71,8 @@ bool run_far_start(run_far_t *far, const run_job_t *job, const run_host_t *host)
         return false;
     }
     if (pipe2(down, O_CLOEXEC) != 0 || pipe2(up, O_CLOEXEC) != 0 || (far->pid = fork()) < 0) {
-        fprintf(stderr, "weft run: cannot start an agent: %s\n", strerror(errno));
+        fprintf(stderr, "weft run: cannot start an agent: %s%s\n", strerror(errno),
+                tool_fork_limits(errno));
         far->pid = 0;
         return false;
     }

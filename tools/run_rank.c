@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "core/config/env.h"
+#include "tools/tool.h"
 
 enum { RUN_RANK_NAME = 64 };
 
@@ -226,7 +227,8 @@ bool run_rank_start(const run_place_t *place, uint32_t index, run_rank_t *rank, 
         in[1] = -1;
     }
     if (pid < 0) {
-        snprintf(text, bytes, "cannot start a process: %s", strerror(errno));
+        snprintf(text, bytes, "cannot start a process: %s%s", strerror(errno),
+                 tool_fork_limits(errno));
     } else {
         close(say[1]);
         say[1] = -1;

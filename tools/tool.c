@@ -46,6 +46,11 @@ void tool_begin(void)
     weft_os_open_standard();
 }
 
+const char *tool_fork_limits(int error)
+{
+    return error == EAGAIN ? " (see ulimit -u, and pids.max of the cgroup)" : "";
+}
+
 bool tool_close(FILE *out, const char *path)
 {
     const bool lost = ferror(out) != 0;

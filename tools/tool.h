@@ -80,6 +80,9 @@ void tool_begin(void);
  * something of the output is lost. */
 int tool_end(int code);
 
+/* Which limits to look at after fork() failed with `error`: text to put behind that of the error. */
+const char *tool_fork_limits(int error);
+
 /* Path of a program that is installed beside this one; false if it is not there. */
 bool tool_beside(const char *name, char *path, size_t bytes);
 

@@ -12,3 +12,18 @@ expect 3 "${deaf[@]}" "$weft" perf all_reduce -P 2 -b 8 -e 8 -n 2 --set core.fli
 expect 0 "${deaf[@]}" "${run[@]}" -n 2 true
 expect 5 "${deaf[@]}" "${run[@]}" -n 2 sh -c 'exit 5'
 seconds=60
+
+# Where no process can be started, the limits are named. Only root can become somebody who has a limit of one.
+one=(setpriv --reuid 65534 --clear-groups --no-new-privs prlimit --nproc=1)
+if [ "$(id -u)" -eq 0 ] && "${one[@]}" "$weft" version >/dev/null 2>&1; then
+    expect 1 "${one[@]}" "$weft" perf all_reduce -P 2
+    says err '^weft: cannot fork process 0: Resource temporarily unavailable \(see ulimit -u, and pids.max of'
+    expect 1 "${one[@]}" "${run[@]}" -n 2 true
+    says err '^weft run: cannot start an agent: Resource temporarily unavailable \(see ulimit -u, and'
+    # Those that were started before end without a word.
+    one[${#one[@]} - 1]=--nproc=2
+    expect 1 "${one[@]}" "$weft" perf all_reduce -P 4
+    ! grep -E 'did not end|was killed' err || die "more than the cause"
+else
+    echo "no other user: the limit of processes was not tried"
+fi

@@ -53,6 +53,12 @@ static void run_master_signal(run_master_t *master, int number)
     }
 }
 
+/* No time is none here, and not for ever as weft_os_deadline() has it. */
+static uint64_t run_master_deadline(double seconds)
+{
+    return seconds > 0 ? weft_os_deadline(seconds) : weft_os_clock_ns();
+}
+
 static void run_master_end(run_master_t *master, run_stage_t stage)
 {
     static const int numbers[] = {[RUN_ASKED] = SIGTERM, [RUN_KILLED] = SIGKILL};
@@ -65,7 +71,7 @@ static void run_master_end(run_master_t *master, run_stage_t stage)
         return;
     }
     master->quiet = true;
-    master->next = weft_os_deadline(stage == RUN_ASKED ? master->job->grace : give_up);
+    master->next = run_master_deadline(stage == RUN_ASKED ? master->job->grace : give_up);
     run_master_signal(master, numbers[stage]);
 }
 
@@ -269,7 +275,7 @@ static void run_master_obey(run_master_t *master)
         if (master->stage < RUN_ASKED && master->unready == 0) {
             master->stage = RUN_ASKED;
             master->quiet = true;
-            master->next = weft_os_deadline(master->job->grace);
+            master->next = run_master_deadline(master->job->grace);
             run_master_signal(master, number);
         } else {
             run_master_end(master, RUN_KILLED); /* a second one: at once */

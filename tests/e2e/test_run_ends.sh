@@ -27,3 +27,9 @@ if [ "$(id -u)" -eq 0 ] && "${one[@]}" "$weft" version >/dev/null 2>&1; then
 else
     echo "no other user: the limit of processes was not tried"
 fi
+
+# A grace of no seconds is none.
+seconds=15
+expect 3 "${run[@]}" --grace 0 -n 2 sh -c 'trap "" TERM; [ $WEFT_RANK = 0 ] && exit 3; sleep 100'
+says err '^weft run: rank 0 ended with code 3; the others are ended$'
+seconds=60

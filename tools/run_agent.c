@@ -18,6 +18,7 @@
 #include "core/os/os.h"
 #include "core/os/os_socket.h"
 #include "tools/run_rank.h"
+#include "tools/run_signals.h"
 #include "tools/run_wire.h"
 #include "tools/tool.h"
 
@@ -332,16 +333,9 @@ static void run_agent_step(run_agent_t *agent)
 
 int run_agent(void)
 {
+    static const int numbers[] = {SIGCHLD, SIGTERM, SIGINT, SIGHUP, 0};
     run_agent_t agent = {.kill_at = WEFT_NEVER, .sockets = {-1, -1}};
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGCHLD);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGHUP);
-    (void)signal(SIGPIPE, SIG_IGN);
-    (void)sigprocmask(SIG_BLOCK, &set, NULL);
-    agent.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    agent.signals = run_signals_open(numbers);
     char hello[128];
     int length = snprintf(hello, sizeof hello, RUN_GREETING "%s\n", weft_version());
     if (agent.signals < 0 || !run_wire_write(RUN_AGENT_OUT, hello, (size_t)length)) {

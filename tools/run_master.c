@@ -18,6 +18,7 @@
 #include "core/os/os.h"
 #include "tools/run_far.h"
 #include "tools/run_lines.h"
+#include "tools/run_signals.h"
 #include "tools/run_wire.h"
 #include "tools/tool.h"
 
@@ -339,19 +340,6 @@ static void run_master_step(run_master_t *master)
     }
 }
 
-static int run_master_catch(void)
-{
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
-    sigset_t set;
-    sigemptyset(&set);
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        sigaddset(&set, numbers[i]);
-    }
-    (void)signal(SIGPIPE, SIG_IGN);
-    (void)sigprocmask(SIG_BLOCK, &set, NULL);
-    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
 static void run_master_begin(run_master_t *master)
 {
     const run_job_t *job = master->job;
@@ -375,11 +363,12 @@ static void run_master_begin(run_master_t *master)
 
 int run_master(const run_job_t *job)
 {
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, 0};
     run_master_t master = {.job = job, .next = weft_os_deadline(ready_patience)};
     master.agents = calloc(job->host_count, sizeof *master.agents);
     master.lines = calloc(2 * (size_t)job->nranks, sizeof *master.lines);
     master.polls = calloc((size_t)job->host_count + 2, sizeof *master.polls);
-    master.signals = run_master_catch();
+    master.signals = run_signals_open(numbers);
     /* A program in the background may not read the terminal. */
     master.ended = isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) != getpgrp();
     if (master.agents == NULL || master.lines == NULL || master.polls == NULL ||

@@ -4,6 +4,16 @@
 . "$(dirname "$0")/common.sh"
 cd "$work" || exit 1
 run=("$weft" run)
+# waits WHAT COMMAND…: until the command succeeds.
+waits() {
+    local what=$1
+    shift
+    for _ in $(seq 400); do
+        "$@" && return
+        sleep 0.05
+    done
+    die "$what"
+}
 
 # A caller that ignores SIGCHLD hides no end of a process.
 seconds=15
@@ -33,3 +43,17 @@ seconds=15
 expect 3 "${run[@]}" --grace 0 -n 2 sh -c 'trap "" TERM; [ $WEFT_RANK = 0 ] && exit 3; sleep 100'
 says err '^weft run: rank 0 ended with code 3; the others are ended$'
 seconds=60
+
+# What the caller ignores stays ignored, as with nohup and jobs in the background; the ranks have the defaults.
+for signal in HUP INT; do
+    rm -f begun go
+    env --ignore-signal=$signal "${run[@]}" -n 2 \
+        sh -c ': >begun; while [ ! -e go ]; do sleep 0.05; done; grep SigIgn: /proc/self/status' >out 2>err &
+    job=$!
+    waits "the ranks did not start" test -e begun
+    kill -$signal $job "$(pgrep -P $job)"
+    sleep 0.3
+    : >go
+    wait $job || die "$signal was ignored and ended the job"
+    [ "$(grep -c '^SigIgn:.*0[0-9a-f]$' out)" -eq 2 ] || die "signals that ranks ignore"
+done

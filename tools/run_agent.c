@@ -32,6 +32,8 @@ typedef struct run_agent {
     run_rank_t *ranks;
     struct pollfd *polls;
     uint32_t alive;
+    uint32_t turn;  /* the rank whose output comes first */
+    int64_t window; /* bytes of output that may go; those of dead ranks go in any case */
     int signals;
     int sockets[2];   /* hold the ports of rank 0 */
     bool alone;       /* nobody reads what is written here */
@@ -182,6 +184,9 @@ static void run_agent_take(run_agent_t *agent, const run_frame_t *frame, const c
     case RUN_SIGNAL:
         run_agent_signal(agent, (int)frame->number);
         break;
+    case RUN_MORE:
+        agent->window += frame->number;
+        break;
     case RUN_INPUT:
         if (agent->ranks != NULL && frame->bytes <= sizeof agent->input) {
             memcpy(agent->input, data, frame->bytes);
@@ -224,6 +229,7 @@ static void run_agent_carry(run_agent_t *agent, uint32_t index, run_kind_t kind,
         got = read(*fd, data, sizeof data);
         if (got > 0) {
             run_agent_send(agent, kind, agent->task.first + index, data, (size_t)got);
+            agent->window -= got;
         } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
             run_agent_close(fd);
         }
@@ -270,6 +276,11 @@ static void run_agent_look_for_dead(run_agent_t *agent)
     }
 }
 
+static bool run_agent_has_room(const run_agent_t *agent)
+{
+    return agent->window > 0 || agent->alone;
+}
+
 static nfds_t run_agent_arm(run_agent_t *agent, struct pollfd *polls)
 {
     nfds_t count = 2;
@@ -277,8 +288,9 @@ static nfds_t run_agent_arm(run_agent_t *agent, struct pollfd *polls)
     polls[1] = (struct pollfd){.fd = agent->signals, .events = POLLIN};
     for (uint32_t i = 0; agent->ranks != NULL && i < agent->task.count; i++) {
         run_rank_t *rank = &agent->ranks[i];
-        polls[count++] = (struct pollfd){.fd = rank->out, .events = POLLIN};
-        polls[count++] = (struct pollfd){.fd = rank->err, .events = POLLIN};
+        const bool room = run_agent_has_room(agent);
+        polls[count++] = (struct pollfd){.fd = room ? rank->out : -1, .events = POLLIN};
+        polls[count++] = (struct pollfd){.fd = room ? rank->err : -1, .events = POLLIN};
         bool feed = agent->input_at < agent->input_bytes;
         polls[count++] = (struct pollfd){.fd = feed ? rank->in : -1, .events = POLLOUT};
     }
@@ -297,10 +309,10 @@ static int run_agent_patience_ms(const run_agent_t *agent)
 /* `of`: what poll() says of a rank. */
 static void run_agent_serve(run_agent_t *agent, uint32_t index, const struct pollfd *of)
 {
-    if (of[0].revents != 0) {
+    if (of[0].revents != 0 && run_agent_has_room(agent)) {
         run_agent_carry(agent, index, RUN_OUT, false);
     }
-    if (of[1].revents != 0) {
+    if (of[1].revents != 0 && run_agent_has_room(agent)) {
         run_agent_carry(agent, index, RUN_ERR, false);
     }
     if (of[2].revents != 0) {
@@ -319,9 +331,12 @@ static void run_agent_step(run_agent_t *agent)
         run_agent_signal(agent, SIGKILL);
         agent->kill_at = weft_os_deadline(orphan_grace);
     }
-    for (uint32_t i = 0; 3 * (nfds_t)i + 2 < count; i++) {
-        run_agent_serve(agent, i, &polls[2 + 3 * (size_t)i]);
+    const uint32_t ranks = (uint32_t)(count - 2) / 3;
+    for (uint32_t i = 0; i < ranks; i++) {
+        const uint32_t index = (agent->turn + i) % ranks;
+        run_agent_serve(agent, index, &polls[2 + 3 * (size_t)index]);
     }
+    agent->turn = ranks > 0 ? (agent->turn + 1) % ranks : 0;
     const bool dead = polls[1].revents != 0;
     if (polls[0].revents != 0) {
         run_agent_hear(agent); /* may make the array of polls */
@@ -334,7 +349,7 @@ static void run_agent_step(run_agent_t *agent)
 int run_agent(void)
 {
     static const int numbers[] = {SIGCHLD, SIGTERM, SIGINT, SIGHUP, 0};
-    run_agent_t agent = {.kill_at = WEFT_NEVER, .sockets = {-1, -1}};
+    run_agent_t agent = {.kill_at = WEFT_NEVER, .window = RUN_WINDOW, .sockets = {-1, -1}};
     agent.signals = run_signals_open(numbers);
     char hello[128];
     int length = snprintf(hello, sizeof hello, RUN_GREETING "%s\n", weft_version());

@@ -17,6 +17,7 @@ typedef struct run_far {
     bool greeted, ready;
     uint32_t ports; /* what it was ready with */
     uint32_t left;  /* ranks that have not ended */
+    uint32_t owed;  /* bytes of output that have come and do not count as written yet */
 } run_far_t;
 
 /* Starts the agent of a host and tells it its task. False and one line on stderr if it cannot. */

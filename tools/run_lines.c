@@ -3,11 +3,10 @@
  * Whole lines. Bars of progress end theirs with a return. */
 #include "tools/run_lines.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "tools/run_wire.h"
 
 /* A line that is longer is cut. */
 #define RUN_LINES_MOST ((size_t)1 << 20)
@@ -38,47 +37,52 @@ static const char *run_lines_find_end(const char *data, size_t bytes)
     return NULL;
 }
 
-/* Writes the whole lines that are there, each with its label, in one go. */
-static bool run_lines_flush(run_lines_t *lines)
+/* Puts the whole lines that are there, each with its label, in one go. */
+static void run_lines_flush(run_lines_t *lines, run_out_t *out)
 {
-    run_lines_t out = {.fd = lines->fd};
+    run_lines_t whole = {.fd = lines->fd};
     char label[16];
     const size_t length = (size_t)snprintf(label, sizeof label, "[%u] ", lines->rank);
     const char *at = lines->data, *end;
     bool fine = true;
     size_t left = lines->used;
     while (fine && (end = run_lines_find_end(at, left)) != NULL) {
-        fine = (!lines->label || run_lines_add(&out, label, length)) &&
-               run_lines_add(&out, at, (size_t)(end - at));
+        fine = (!lines->label || run_lines_add(&whole, label, length)) &&
+               run_lines_add(&whole, at, (size_t)(end - at));
         left -= (size_t)(end - at);
         at = end;
     }
-    fine = fine && (out.used == 0 || run_wire_write(lines->fd, out.data, out.used));
-    free(out.data);
+    if (!fine) {
+        out->errors[lines->fd] = ENOMEM;
+    } else if (whole.used > 0) {
+        run_out_put(out, lines->fd, whole.data, whole.used);
+    }
+    free(whole.data);
     memmove(lines->data, at, left);
     lines->used = left;
-    return fine;
 }
 
-bool run_lines_put(run_lines_t *lines, const char *data, size_t bytes)
+void run_lines_put(run_lines_t *lines, run_out_t *out, const char *data, size_t bytes)
 {
     if (lines->raw) {
-        return run_wire_write(lines->fd, data, bytes);
+        run_out_put(out, lines->fd, data, bytes);
+    } else if (!run_lines_add(lines, data, bytes)) {
+        out->errors[lines->fd] = ENOMEM;
+    } else if (run_lines_find_end(data, bytes) != NULL) {
+        run_lines_flush(lines, out);
+    } else if (lines->used >= RUN_LINES_MOST) {
+        run_lines_end(lines, out);
     }
-    if (!run_lines_add(lines, data, bytes)) {
-        return false;
-    }
-    if (run_lines_find_end(data, bytes) != NULL) {
-        return run_lines_flush(lines);
-    }
-    return lines->used < RUN_LINES_MOST || run_lines_end(lines);
 }
 
-bool run_lines_end(run_lines_t *lines)
+void run_lines_end(run_lines_t *lines, run_out_t *out)
 {
-    bool fine = lines->used == 0 || (run_lines_add(lines, "\n", 1) && run_lines_flush(lines));
+    if (lines->used > 0 && run_lines_add(lines, "\n", 1)) {
+        run_lines_flush(lines, out);
+    } else if (lines->used > 0) {
+        out->errors[lines->fd] = ENOMEM;
+    }
     free(lines->data);
     lines->data = NULL;
     lines->used = lines->room = 0;
-    return fine;
 }

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tools/run_out.h"
+
 /* One output of one rank. */
 typedef struct run_lines {
     int fd;        /* where its lines go */
@@ -18,9 +20,9 @@ typedef struct run_lines {
     size_t used, room;
 } run_lines_t;
 
-/* False: nobody reads at `lines->fd` any more. */
-bool run_lines_put(run_lines_t *lines, const char *data, size_t bytes);
-/* Writes what has no line end yet, with one. */
-bool run_lines_end(run_lines_t *lines);
+/* Without memory `out` has an error. */
+void run_lines_put(run_lines_t *lines, run_out_t *out, const char *data, size_t bytes);
+/* Puts what has no line end yet, with one. */
+void run_lines_end(run_lines_t *lines, run_out_t *out);
 
 #endif

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,11 +19,14 @@
 #include "core/os/os.h"
 #include "tools/run_far.h"
 #include "tools/run_lines.h"
+#include "tools/run_out.h"
 #include "tools/run_signals.h"
 #include "tools/run_wire.h"
 #include "tools/tool.h"
 
 enum { RUN_NOT_STARTED = 127, RUN_SIGNALLED = 128 };
+/* Descriptors to wait for, in front of those of the agents: signals, input, output. */
+enum { RUN_POLLS = 2 + RUN_OUT_LISTS };
 /* Seconds for the agents to be ready; for ranks that weft tells of a failure, to say so; for an agent
  * to end after its ranks were killed. */
 static const double ready_patience = 60, last_words = 0.5, give_up = 3;
@@ -34,6 +38,7 @@ typedef struct run_master {
     const run_job_t *job;
     run_far_t *agents;
     run_lines_t *lines; /* stdout and stderr of each rank */
+    run_out_t out;
     struct pollfd *polls;
     uint32_t open;    /* agents whose ranks have not all ended */
     uint32_t unready; /* agents that have not said so */
@@ -43,7 +48,23 @@ typedef struct run_master {
     bool feed;     /* rank 0 takes more input */
     bool ended;    /* there is no more input */
     bool quiet;    /* ranks that end now were told to */
+    bool told;     /* a signal wants the end */
+    bool lost;     /* something could not be written */
 } run_master_t;
+
+/* One line on stderr, behind what ranks have written there. */
+static void run_master_say(run_master_t *master, const char *format, ...) WEFT_PRINTF(2, 3);
+static void run_master_say(run_master_t *master, const char *format, ...)
+{
+    char text[1024] = "weft run: ";
+    const size_t at = strlen(text);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text + at, sizeof text - at - 1, format, args);
+    va_end(args);
+    strcat(text, "\n");
+    run_out_put(&master->out, STDERR_FILENO, text, strlen(text));
+}
 
 static void run_master_signal(run_master_t *master, int number)
 {
@@ -95,6 +116,14 @@ static const char *run_master_where(const run_master_t *master, const run_far_t 
     return text;
 }
 
+/* What ranks have written last may have no line end. */
+static void run_master_end_lines(run_master_t *master, uint32_t first, uint32_t count)
+{
+    for (size_t i = 2 * (size_t)first; i < 2 * ((size_t)first + count); i++) {
+        run_lines_end(&master->lines[i], &master->out);
+    }
+}
+
 /* A rank has ended. */
 static void run_master_note(run_master_t *master, run_far_t *far, uint32_t rank, int status)
 {
@@ -102,9 +131,7 @@ static void run_master_note(run_master_t *master, run_far_t *far, uint32_t rank,
     const bool first = master->code == 0 && master->job->nranks > 1 && !master->job->keep_going;
     const char *rest = first ? "; the others are ended" : "";
     far->left -= far->left > 0;
-    for (uint32_t i = 0; i < 2; i++) {
-        (void)run_lines_end(&master->lines[2 * (size_t)rank + i]);
-    }
+    run_master_end_lines(master, rank, 1);
     if (status == 0 && master->job->keep_going && !master->quiet) {
         master->code = 0; /* the one that ends last decides */
     }
@@ -118,8 +145,8 @@ static void run_master_note(run_master_t *master, run_far_t *far, uint32_t rank,
     } else {
         snprintf(how, sizeof how, "with code %d", WEXITSTATUS(status));
     }
-    fprintf(stderr, "weft run: rank %u%s ended %s%s\n", rank,
-            run_master_where(master, far, where, sizeof where), how, rest);
+    run_master_say(master, "rank %u%s ended %s%s", rank,
+                   run_master_where(master, far, where, sizeof where), how, rest);
     run_master_fail(master,
                     WIFSIGNALED(status) ? RUN_SIGNALLED + WTERMSIG(status) : WEXITSTATUS(status));
 }
@@ -186,11 +213,10 @@ static void run_master_take(run_master_t *master, run_far_t *far, const run_fram
         break;
     case RUN_OUT:
     case RUN_ERR:
-        if (of_rank &&
-            !run_lines_put(&master->lines[2 * (size_t)frame->number + (frame->kind == RUN_ERR)],
-                           data, frame->bytes)) {
-            run_master_fail(master, RUN_SIGNALLED + SIGPIPE);
-            run_master_end(master, RUN_ASKED);
+        if (of_rank) {
+            run_lines_put(&master->lines[2 * (size_t)frame->number + (frame->kind == RUN_ERR)],
+                          &master->out, data, frame->bytes);
+            far->owed += frame->bytes;
         }
         break;
     case RUN_EXIT:
@@ -200,8 +226,9 @@ static void run_master_take(run_master_t *master, run_far_t *far, const run_fram
         }
         break;
     default:
-        fprintf(stderr, "weft run:%s %.*s\n", run_master_where(master, far, where, sizeof where),
-                (int)frame->bytes, data);
+        run_master_where(master, far, where, sizeof where);
+        run_master_say(master, "%s%s%.*s", where[0] != '\0' ? where + 1 : "",
+                       where[0] != '\0' ? " " : "", (int)frame->bytes, data);
         run_master_fail(master, RUN_NOT_STARTED);
         run_master_end(master, RUN_KILLED);
         far->left = 0;
@@ -216,17 +243,17 @@ static void run_master_close(run_master_t *master, run_far_t *far)
     const int status = run_far_end(far, give_up);
     master->open--;
     far->left = 0;
+    run_master_end_lines(master, far->host->first, far->host->count);
     if (left == 0) {
         return;
     }
     if (!greeted) {
-        fprintf(stderr,
-                "weft run: no agent of weft could be started on %s: %s ended with code %d\n",
-                far->host->name, far->host->here ? "it" : master->job->rsh,
-                WIFEXITED(status) ? WEXITSTATUS(status) : RUN_SIGNALLED + WTERMSIG(status));
+        run_master_say(master, "no agent of weft could be started on %s: %s ended with code %d",
+                       far->host->name, far->host->here ? "it" : master->job->rsh,
+                       WIFEXITED(status) ? WEXITSTATUS(status) : RUN_SIGNALLED + WTERMSIG(status));
     } else if (!master->quiet) {
-        fprintf(stderr, "weft run: the connection to %s ended, with %u ranks there\n",
-                far->host->name, left);
+        run_master_say(master, "the connection to %s ended, with %u ranks there", far->host->name,
+                       left);
     }
     run_master_fail(master, TOOL_LIBRARY);
 }
@@ -273,6 +300,7 @@ static void run_master_obey(run_master_t *master)
             continue;
         }
         master->code = master->code == 0 ? RUN_SIGNALLED + number : master->code;
+        master->told = true;
         if (master->stage < RUN_ASKED && master->unready == 0) {
             master->stage = RUN_ASKED;
             master->quiet = true;
@@ -290,8 +318,8 @@ static void run_master_advance(run_master_t *master)
     for (uint32_t i = 0; i < master->job->host_count; i++) {
         run_far_t *far = &master->agents[i];
         if (master->stage == RUN_GOES && !far->ready && far->from >= 0) {
-            fprintf(stderr, "weft run: %s has not answered within %.0f s\n", far->host->name,
-                    ready_patience);
+            run_master_say(master, "%s has not answered within %.0f s", far->host->name,
+                           ready_patience);
             run_master_fail(master, TOOL_TIMEOUT);
             master->stage = RUN_KILLED;
             break;
@@ -306,6 +334,38 @@ static void run_master_advance(run_master_t *master)
             run_master_close(master, &master->agents[i]);
         }
     }
+    master->next = WEFT_NEVER;
+}
+
+/* What ranks write is lost, so they end. A pipe that nobody reads is no error to speak of. */
+static void run_master_lose(run_master_t *master, const char *stream, int error)
+{
+    const char *rest = master->open > 0 ? "; the ranks are ended" : "";
+    master->lost = true;
+    if (error != EPIPE) {
+        run_master_say(master, "cannot write to standard %s: %s%s", stream, strerror(error), rest);
+    }
+    run_master_fail(master, error == EPIPE ? RUN_SIGNALLED + SIGPIPE : TOOL_INTERNAL);
+    run_master_end(master, RUN_ASKED);
+}
+
+/* Writes what can be written. When nothing waits any more, agents may send as much again. */
+static void run_master_write(run_master_t *master)
+{
+    static const char *const streams[] = {[STDOUT_FILENO] = "output", [STDERR_FILENO] = "error"};
+    run_out_push(&master->out);
+    for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO && !master->lost; fd++) {
+        if (master->out.errors[fd] != 0) {
+            run_master_lose(master, streams[fd], master->out.errors[fd]);
+        }
+    }
+    for (uint32_t i = 0; run_out_is_done(&master->out) && i < master->job->host_count; i++) {
+        run_far_t *far = &master->agents[i];
+        if (far->owed >= RUN_WINDOW / 2 && far->to >= 0) {
+            (void)run_wire_send(far->to, RUN_MORE, far->owed, NULL, 0);
+            far->owed = 0;
+        }
+    }
 }
 
 static void run_master_step(run_master_t *master)
@@ -315,17 +375,20 @@ static void run_master_step(run_master_t *master)
     polls[0] = (struct pollfd){.fd = master->signals, .events = POLLIN};
     bool feed = master->feed && !master->ended;
     polls[1] = (struct pollfd){.fd = feed ? STDIN_FILENO : -1, .events = POLLIN};
+    for (int i = 0; i < RUN_OUT_LISTS; i++) {
+        polls[2 + i] = (struct pollfd){.fd = run_out_awaits(&master->out, i), .events = POLLOUT};
+    }
     for (uint32_t i = 0; i < count; i++) {
-        polls[2 + i] = (struct pollfd){.fd = master->agents[i].from, .events = POLLIN};
+        polls[RUN_POLLS + i] = (struct pollfd){.fd = master->agents[i].from, .events = POLLIN};
     }
     uint64_t now = weft_os_clock_ns();
     uint64_t left = master->next > now ? master->next - now : 0;
     int wait = master->next == WEFT_NEVER ? -1 : (int)(left / WEFT_NS_PER_MS) + 1;
-    if (poll(polls, count + 2, wait) < 0) {
+    if (poll(polls, count + RUN_POLLS, wait) < 0) {
         return;
     }
     for (uint32_t i = 0; i < count; i++) {
-        if (polls[2 + i].revents != 0 && master->agents[i].from >= 0) {
+        if (polls[RUN_POLLS + i].revents != 0 && master->agents[i].from >= 0) {
             run_master_hear(master, &master->agents[i]);
         }
     }
@@ -338,6 +401,14 @@ static void run_master_step(run_master_t *master)
     if (master->next != WEFT_NEVER && weft_os_clock_ns() >= master->next) {
         run_master_advance(master);
     }
+    run_master_write(master);
+}
+
+/* Until all ranks have ended and what they wrote is out, or the patience of who wants the end is. */
+static bool run_master_goes_on(const run_master_t *master)
+{
+    const bool given_up = master->told && master->stage == RUN_KILLED;
+    return master->open > 0 || (!run_out_is_done(&master->out) && !given_up);
 }
 
 static void run_master_begin(run_master_t *master)
@@ -365,9 +436,10 @@ int run_master(const run_job_t *job)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, 0};
     run_master_t master = {.job = job, .next = weft_os_deadline(ready_patience)};
+    run_out_init(&master.out);
     master.agents = calloc(job->host_count, sizeof *master.agents);
     master.lines = calloc(2 * (size_t)job->nranks, sizeof *master.lines);
-    master.polls = calloc((size_t)job->host_count + 2, sizeof *master.polls);
+    master.polls = calloc((size_t)job->host_count + RUN_POLLS, sizeof *master.polls);
     master.signals = run_signals_open(numbers);
     /* A program in the background may not read the terminal. */
     master.ended = isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) != getpgrp();
@@ -378,14 +450,12 @@ int run_master(const run_job_t *job)
         goto err_free;
     }
     run_master_begin(&master);
-    while (master.open > 0) {
+    while (run_master_goes_on(&master)) {
         run_master_step(&master);
     }
     close(master.signals);
+    run_out_fini(&master.out);
 err_free:
-    for (uint32_t i = 0; master.lines != NULL && i < 2 * job->nranks; i++) {
-        (void)run_lines_end(&master.lines[i]);
-    }
     free(master.agents);
     free(master.lines);
     free(master.polls);

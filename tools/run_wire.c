@@ -15,7 +15,7 @@ bool run_wire_write(int fd, const void *data, size_t bytes)
     const char *p = data;
     while (bytes > 0) {
         ssize_t put = write(fd, p, bytes);
-        if (put < 0 && errno == EAGAIN) { /* a terminal that another program made so */
+        if (put < 0 && errno == EAGAIN) { /* the remote shell made it so */
             struct pollfd one = {.fd = fd, .events = POLLOUT};
             (void)poll(&one, 1, -1);
             continue;

@@ -19,10 +19,11 @@ typedef enum run_kind {
     RUN_START,   /* number: port of torch's store; data: strings, the id and the host of rank 0 */
     RUN_INPUT,   /* data for rank 0; none: the end */
     RUN_SIGNAL,  /* number: the signal that all ranks get */
+    RUN_MORE,    /* number: so many bytes of output are written, and as many may come */
     /* from an agent */
     RUN_READY, /* number: the two ports that rank 0 may use */
     RUN_TAKEN, /* rank 0 has taken the input: there may be more */
-    RUN_OUT,   /* number: the rank; data: what it wrote */
+    RUN_OUT,   /* number: the rank; data: what it wrote; see RUN_WINDOW */
     RUN_ERR,
     RUN_EXIT,  /* number: the rank; data: what waitpid() said, an int */
     RUN_FAILED /* data: why the agent cannot start its ranks */
@@ -34,6 +35,9 @@ typedef struct run_frame {
 
 /* More than input and output in one frame. The pipe takes it whole while nothing else is in it. */
 #define RUN_CHUNK 8192
+/* Bytes of output that an agent sends before it hears that some are written. So both ends always read, and hear
+ * of signals and deaths, while nobody takes the output. The last words of a rank come beyond that. */
+#define RUN_WINDOW (8 * RUN_CHUNK)
 /* A frame that claims more is no frame. */
 #define RUN_FRAME_MOST (16u << 20)
 

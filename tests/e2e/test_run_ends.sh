@@ -14,6 +14,8 @@ waits() {
     done
     die "$what"
 }
+# ended PID: the process is over.
+ended() { ! kill -0 "$1" 2>/dev/null; }
 
 # A caller that ignores SIGCHLD hides no end of a process.
 seconds=15
@@ -57,3 +59,55 @@ for signal in HUP INT; do
     wait $job || die "$signal was ignored and ended the job"
     [ "$(grep -c '^SigIgn:.*0[0-9a-f]$' out)" -eq 2 ] || die "signals that ranks ignore"
 done
+
+# While nobody takes the output, ranks are held back, and signals and deaths are heard all the same.
+mkfifo full
+exec 9<>full
+hold() { # PROGRAM…: a job of two ranks whose output is a pipe that nobody reads
+    rm -f pids.*
+    "${run[@]}" -n 2 --grace "$grace" "$@" >full 2>err 9>&- &
+    job=$!
+    waits "the ranks did not start" test -s pids.1
+    sleep 0.7
+}
+flood='echo $$ >pids.$WEFT_RANK; exec yes'
+grace=1
+hold sh -c "$flood"
+kill -0 $job || die "the job did not wait for its output"
+[ "$(awk '/^VmRSS/ { print $2 }' /proc/$job/status)" -lt 40000 ] || die "the ranks were not held back"
+kill -TERM $job
+waits "SIGTERM was not heard" ended $job
+wait $job
+[ $? -eq 143 ] || die "SIGTERM: another exit code"
+waits "a rank is left" ended "$(cat pids.0)"
+grace=60
+hold sh -c 'trap "" TERM; '"$flood"
+kill -TERM $job
+sleep 0.2
+kill -HUP $job
+waits "a second signal did not end the job at once" ended $job
+hold sh -c "if [ \$WEFT_RANK = 0 ]; then $flood; fi; echo \$\$ >pids.1; sleep 0.5; exit 5"
+waits "a death was not heard" grep -q '^weft run: rank 1 ended with code 5; the others are ended$' err
+waits "the others were not ended" ended "$(cat pids.0)"
+kill -0 $job || die "the job did not wait for its output"
+timeout 10 cat <full >/dev/null &
+reader=$!
+wait $job
+[ $? -eq 5 ] || die "the code of the rank that failed is lost"
+kill $reader
+# All that is written comes through a pipe that is slow.
+"${run[@]}" -n 2 seq 100000 | { sleep 0.5; wc -l; } >out
+grep -qx 200000 out || die "output is lost in a slow pipe"
+exec 9>&-
+
+# Output that cannot be written is an error, and no job goes on for nothing.
+if [ -w /dev/full ]; then
+    lost='^weft run: cannot write to standard output: No space left on device'
+    expect 1 bash -c '"$@" >/dev/full' - "${run[@]}" -n 2 printf 'last result 42'
+    says err "$lost"
+    expect 1 bash -c '"$@" >/dev/full' - "${run[@]}" -n 1 sh -c 'echo much; exec sleep 50'
+    says err "$lost; the ranks are ended$"
+    expect 5 bash -c '"$@" >/dev/full' - "${run[@]}" -n 1 sh -c 'printf much >&2; exit 5'
+fi
+expect 141 bash -c '"$@" | head -n 1; exit ${PIPESTATUS[0]}' - "${run[@]}" -n 2 yes
+[ "$(wc -l <out) $(wc -c <err)" = "1 0" ] || die "a reader that ends is spoken of"

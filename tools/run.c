@@ -3,6 +3,7 @@
  * `weft run`: its options. */
 #include "tools/run.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -187,16 +188,33 @@ static void run_free(run_job_t *job)
     free(job->hosts);
 }
 
+/* The ranks start in this folder unless --wdir says another. False: it has no path, which is reported. */
+static bool run_take_folder(run_job_t *job, char *folder)
+{
+    char name[RUN_FOLDER] = "";
+    if (job->folder != NULL) {
+        return true;
+    }
+    job->folder = getcwd(folder, RUN_FOLDER);
+    if (job->folder == NULL) {
+        const int error = errno == ERANGE ? ENAMETOOLONG : errno;
+        const char *known = weft_env("PWD");
+        const char *found = readlink("/proc/self/cwd", name, sizeof name - 1) > 0 ? name : known;
+        tool_usage("cannot tell the path of this folder (%s), --wdir FOLDER names one: %s",
+                   strerror(error), found != NULL ? found : "it has no name");
+    }
+    return job->folder != NULL;
+}
+
 int tool_run(int argc, char **argv)
 {
-    char folder[RUN_FOLDER] = "/";
+    char folder[RUN_FOLDER];
     run_job_t job = {.rsh = "ssh -o BatchMode=yes", .grace = 2};
     run_request_t request = {.job = &job};
     int code = TOOL_USAGE;
     if (argc == 2 && strcmp(argv[1], "--agent") == 0) {
         return run_agent();
     }
-    job.folder = getcwd(folder, sizeof folder) != NULL ? folder : "/";
     job.command = calloc((size_t)argc + 2, sizeof *job.command);
     job.variables = calloc(RUN_VARIABLES, sizeof *job.variables);
     if (job.command == NULL || job.variables == NULL) {
@@ -205,7 +223,8 @@ int tool_run(int argc, char **argv)
         if (request.help) {
             run_print_help();
             code = TOOL_OK;
-        } else if (run_task_hosts(&job, request.hosts, (uint32_t)request.nranks)) {
+        } else if (run_take_folder(&job, folder) &&
+                   run_task_hosts(&job, request.hosts, (uint32_t)request.nranks)) {
             code = run_master(&job);
         }
     }

@@ -111,3 +111,13 @@ if [ -w /dev/full ]; then
 fi
 expect 141 bash -c '"$@" | head -n 1; exit ${PIPESTATUS[0]}' - "${run[@]}" -n 2 yes
 [ "$(wc -l <out) $(wc -c <err)" = "1 0" ] || die "a reader that ends is spoken of"
+
+# Ranks start in this folder or not at all.
+mkdir lost
+expect 6 bash -c 'cd lost && rmdir ../lost && exec "$@"' - "${run[@]}" -n 1 pwd
+says err "^weft: cannot tell the path of this folder \(No such file or directory\), --wdir FOLDER .*: $work/lost \(deleted\)$"
+deep='for i in $(seq 25); do mkdir $0 && cd -P $0 || exit 1; done; cd .; exec "$@"'
+expect 6 bash -c "$deep" "$(printf 'd%.0s' $(seq 200))" "${run[@]}" -n 1 pwd
+says err "^weft: cannot tell the path of this folder \(File name too long\), --wdir FOLDER .*: $work/dddd"
+expect 0 bash -c "$deep" "$(printf 'e%.0s' $(seq 200))" "${run[@]}" -n 1 --wdir / pwd
+says out '^/$'

@@ -19,6 +19,7 @@
 #include "core/os/os_socket.h"
 #include "tools/run_rank.h"
 #include "tools/run_signals.h"
+#include "tools/run_warden.h"
 #include "tools/run_wire.h"
 #include "tools/tool.h"
 
@@ -30,6 +31,7 @@ typedef struct run_agent {
     run_reader_t reader;
     run_task_t task;
     run_rank_t *ranks;
+    run_warden_t warden;
     struct pollfd *polls;
     uint32_t alive;
     uint32_t turn;  /* the rank whose output comes first */
@@ -83,11 +85,11 @@ static void run_agent_complain(run_agent_t *agent, const char *text)
     run_agent_send(agent, RUN_FAILED, 0, text, strlen(text));
 }
 
-/* Memory and files for the ranks. */
+/* Memory and files for the ranks, and who ends what they leave. */
 static bool run_agent_reserve(run_agent_t *agent)
 {
     const uint32_t count = agent->task.count;
-    char what[64];
+    char what[128];
     snprintf(what, sizeof what, "%u ranks of weft run", count);
     if (weft_os_files_reserve(3 * count + 16, what) != WEFT_OK) {
         weft_error_t error = {.size = sizeof error};
@@ -99,6 +101,12 @@ static bool run_agent_reserve(run_agent_t *agent)
     agent->polls = calloc(2 + 3 * (size_t)count, sizeof *agent->polls);
     if (agent->ranks == NULL || agent->polls == NULL) {
         run_agent_complain(agent, "no memory for its ranks");
+        return false;
+    }
+    if (!run_warden_start(&agent->warden)) {
+        snprintf(what, sizeof what, "cannot start a process: %s%s", strerror(errno),
+                 tool_fork_limits(errno));
+        run_agent_complain(agent, what);
         return false;
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -140,6 +148,7 @@ static void run_agent_start(run_agent_t *agent, uint32_t port, const char *data,
             run_agent_signal(agent, SIGKILL);
             return;
         }
+        run_warden_add(&agent->warden, rank->pid);
         (void)fcntl(rank->out, F_SETFL, O_NONBLOCK);
         (void)fcntl(rank->err, F_SETFL, O_NONBLOCK);
         if (rank->in >= 0) {
@@ -245,6 +254,7 @@ static void run_agent_bury(run_agent_t *agent, uint32_t index)
     run_rank_t *rank = &agent->ranks[index];
     int status = 0;
     (void)kill(-rank->pid, SIGKILL);
+    run_warden_remove(&agent->warden, rank->pid);
     while (waitpid(rank->pid, &status, 0) < 0 && errno == EINTR) {
     }
     rank->pid = 0;
@@ -363,6 +373,7 @@ int run_agent(void)
     run_agent_close(&agent.sockets[0]);
     run_agent_close(&agent.sockets[1]);
     run_agent_close(&agent.signals);
+    run_warden_end(&agent.warden);
     run_reader_free(&agent.reader);
     free(agent.task.memory);
     free(agent.ranks);

@@ -121,3 +121,17 @@ expect 6 bash -c "$deep" "$(printf 'd%.0s' $(seq 200))" "${run[@]}" -n 1 pwd
 says err "^weft: cannot tell the path of this folder \(File name too long\), --wdir FOLDER .*: $work/dddd"
 expect 0 bash -c "$deep" "$(printf 'e%.0s' $(seq 200))" "${run[@]}" -n 1 --wdir / pwd
 says out '^/$'
+
+# What ranks have started ends with them, also when their agent is killed, or stopped and then killed.
+for signal in KILL STOP; do
+    rm -f pids.*
+    "${run[@]}" -n 2 --grace 0.2 sh -c 'sleep 1000 & echo $! $$ | tr " " "\n" >pids.$WEFT_RANK; wait' >out 2>err &
+    job=$!
+    waits "the ranks did not start" test -s pids.0 -a -s pids.1
+    kill -$signal "$(pgrep -P $job)"
+    [ $signal = KILL ] || kill -TERM $job
+    wait $job
+    for pid in $(cat pids.*); do
+        waits "process $pid is left after SIG$signal" ended "$pid"
+    done
+done

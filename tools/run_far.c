@@ -29,7 +29,7 @@ static bool run_far_own_path(char *path, size_t bytes)
 /* In the new process: becomes the agent, or the remote shell that starts it. */
 static void run_far_become(const run_job_t *job, const run_host_t *host, char *path)
 {
-    char command[RUN_FAR_PATH + 64], agent[] = "--agent", run[] = "run", name[64];
+    char command[RUN_FAR_PATH + 64], agent[] = "--agent", run[] = "run", name[RUN_HOST_NAME];
     char *here[] = {path, run, agent, NULL};
     char *words[RUN_FAR_WORDS + 3], *rest = NULL;
     size_t count = 0;

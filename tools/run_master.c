@@ -127,7 +127,7 @@ static void run_master_end_lines(run_master_t *master, uint32_t first, uint32_t 
 /* A rank has ended. */
 static void run_master_note(run_master_t *master, run_far_t *far, uint32_t rank, int status)
 {
-    char where[80], how[64];
+    char where[RUN_HOST_NAME + 8], how[64];
     const bool first = master->code == 0 && master->job->nranks > 1 && !master->job->keep_going;
     const char *rest = first ? "; the others are ended" : "";
     far->left -= far->left > 0;
@@ -156,11 +156,11 @@ static void run_master_start(run_master_t *master, uint32_t ports)
 {
     const run_far_t *first = &master->agents[0];
     weft_unique_id_t id;
-    char host[64], at[96], text[WEFT_ID_HEX + sizeof host];
+    char host[RUN_HOST_NAME], at[sizeof host + 16], text[WEFT_ID_HEX + sizeof host];
     bool alone = master->job->host_count == 1 && first->host->here;
     snprintf(host, sizeof host, "%s", alone ? "127.0.0.1" : first->host->name);
     if (!alone && first->host->here) {
-        (void)gethostname(host, sizeof host - 1);
+        weft_os_host_name(host, sizeof host);
     }
     const char *bracket = strchr(host, ':') != NULL ? "[" : "";
     snprintf(at, sizeof at, "%s%s%s:%u", bracket, host, bracket[0] != '\0' ? "]" : "",
@@ -198,7 +198,7 @@ static void run_master_take(run_master_t *master, run_far_t *far, const run_fram
                             const char *data)
 {
     const run_host_t *host = far->host;
-    char where[80];
+    char where[RUN_HOST_NAME + 8];
     int status;
     const bool of_rank = frame->number >= host->first && frame->number - host->first < host->count;
     switch (frame->kind) {

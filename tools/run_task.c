@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "core/os/os.h"
 #include "tools/tool.h"
 #include "tools/values.h"
 
@@ -23,8 +23,8 @@ static uint32_t run_task_cores(void)
 /* "localhost" and the name of this host need no remote shell. */
 static bool run_task_is_here(const char *name)
 {
-    char mine[64] = "";
-    (void)gethostname(mine, sizeof mine - 1);
+    char mine[RUN_HOST_NAME];
+    weft_os_host_name(mine, sizeof mine);
     return strcmp(name, "localhost") == 0 || strcmp(name, mine) == 0;
 }
 

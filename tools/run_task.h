@@ -8,8 +8,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* A name of the DNS and its end; Linux has at most 64 characters for its own. */
+enum { RUN_HOST_NAME = 256 };
+
 typedef struct run_host {
-    char name[64];
+    char name[RUN_HOST_NAME];
     uint32_t slots;
     uint32_t first, count; /* its ranks */
     bool here;             /* needs no remote shell */

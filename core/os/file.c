@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <link.h>
 #include <stdio.h>
 #include <string.h>
@@ -105,10 +106,10 @@ void weft_os_host_id(uint8_t id[16])
 
 void weft_os_host_name(char *name, size_t bytes)
 {
-    if (gethostname(name, bytes) != 0) {
-        snprintf(name, bytes, "unknown");
-    }
-    name[bytes - 1] = '\0';
+    char whole[HOST_NAME_MAX + 1];
+    const bool known = gethostname(whole, sizeof whole) == 0;
+    whole[HOST_NAME_MAX] = '\0';
+    snprintf(name, bytes, "%.*s", (int)bytes - 1, known ? whole : "unknown");
 }
 
 static void file_keep_dlerror(char *why, size_t bytes)

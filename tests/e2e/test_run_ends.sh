@@ -135,3 +135,17 @@ for signal in KILL STOP; do
         waits "process $pid is left after SIG$signal" ended "$pid"
     done
 done
+
+# A host may have a name of 64 characters, and others longer ones.
+long=$(printf 'h%.0s' $(seq 64))
+named() { unshare -u sh -c 'echo "$0" >/proc/sys/kernel/hostname && exec "$@"' "$long" "$@"; }
+if named true 2>/dev/null; then
+    export -f named
+    export long
+    expect 0 bash -c 'named "$@"' - "${run[@]}" --rsh false -H "$long:2" true
+    expect 0 bash -c 'named "$@"' - "${run[@]}" -n 2 "$weft" perf all_reduce -b 8 -e 8 -n 1
+else
+    echo "no name of its own: a long one of this host was not tried"
+fi
+expect 3 "${run[@]}" --rsh false -H "$long.$long.$long" true
+says err "could be started on $long.$long.$long: false ended with code 1"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Files: shared objects that are cut off, and descriptors that a program has closed. */
+ * Shared objects that are cut off, descriptors that a program has closed, and the name of the host. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -85,11 +85,28 @@ static void closed_standard_descriptors_are_opened(void **state)
     assert_int_equal(code, 0);
 }
 
+static void the_name_of_the_host_is_cut_where_it_does_not_fit(void **state)
+{
+    (void)state;
+    char all[256] = "", name[256], cut[2];
+    assert_int_equal(gethostname(all, sizeof all), 0);
+    weft_os_host_name(name, sizeof name);
+    assert_string_equal(name, all);
+    /* "unknown", of a name that is known, would be another. */
+    weft_os_host_name(cut, sizeof cut);
+    snprintf(name, sizeof cut, "%s", all);
+    assert_string_equal(cut, name);
+    memset(name, 'x', sizeof name);
+    weft_os_host_name(name, strlen(all) + 1);
+    assert_string_equal(name, all);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_shared_object_that_is_cut_off_is_refused),
         cmocka_unit_test(closed_standard_descriptors_are_opened),
+        cmocka_unit_test(the_name_of_the_host_is_cut_where_it_does_not_fit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,22 +64,10 @@ void weft_connector_prepare(const weft_connector_t *connector, struct pollfd *en
     }
 }
 
-static void connector_addresses(const weft_connector_t *connector, char *text, size_t bytes)
-{
-    size_t at = 0;
-    text[0] = '\0';
-    for (uint32_t i = 0; i < connector->count; i++) {
-        char one[WEFT_OS_ADDR_TEXT];
-        weft_os_addr_text(&connector->addrs[i], one);
-        int used = snprintf(text + at, bytes - at, "%s%s", i > 0 ? ", " : "", one);
-        at += used > 0 && (size_t)used < bytes - at ? (size_t)used : 0;
-    }
-}
-
 static weft_status_t connector_give_up(weft_connector_t *connector, weft_status_t status)
 {
     char text[3 * WEFT_OS_ADDR_TEXT + 8];
-    connector_addresses(connector, text, sizeof text);
+    weft_os_addrs_text(connector->addrs, connector->count, text, sizeof text);
     weft_connector_end(connector);
     switch (status) {
     case WEFT_ERR_AUTH:

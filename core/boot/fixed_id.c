@@ -116,6 +116,15 @@ static void fixed_id_renew(weft_id_t *id, uint32_t use)
                              sizeof id->nonce);
 }
 
+/* Adds the addresses by which the others reach rank 0. It can do without. */
+static void fixed_id_name_host(weft_id_t *id)
+{
+    const weft_error_t before = *weft_error_record();
+    const uint16_t port = id->addrs[0].port;
+    id->count += weft_os_addr_find(id->host, port, id->addrs + 1, WEFT_ID_ADDRS - 1);
+    *weft_error_record() = before;
+}
+
 /* Rank 0: listens on the port of the id, and reaches itself without the network. */
 static weft_status_t fixed_id_serve(const weft_boot_settings_t *settings, weft_id_t *id,
                                     uint64_t until)
@@ -135,6 +144,7 @@ static weft_status_t fixed_id_serve(const weft_boot_settings_t *settings, weft_i
         }
         weft_os_sleep_ns(PAUSE_NS);
     }
+    fixed_id_name_host(id);
     return status;
 }
 

@@ -12,7 +12,7 @@ static weft_status_t id_create_fill(const weft_boot_settings_t *settings, weft_i
     double life = settings->init_timeout;
     id->created = (uint32_t)weft_os_wall_s();
     id->life = life > 0 && life < 1e9 ? (uint32_t)life + 1 : 0;
-    id->count = weft_os_addrs(settings->interface, id->addrs, WEFT_ID_ADDRS);
+    id->count = weft_os_addrs(settings->interface, NULL, id->addrs, WEFT_ID_ADDRS);
     weft_status_t status = id->count > 0 ? WEFT_OK : weft_error_record()->status;
     if (status == WEFT_OK) {
         status = weft_os_random(id->secret, sizeof id->secret);

@@ -152,6 +152,21 @@ static weft_status_t join_learn_peers(weft_join_t *join)
     return status;
 }
 
+/* Others reach this host by the address from which it reaches the root. If that is the loopback, the root
+ * is here, and they reach it by the addresses of its id. */
+static void join_prefer_near(const weft_join_t *join, const char *filter, weft_join_request_t *mine)
+{
+    const weft_id_t *id = &join->root.id;
+    weft_os_addr_t near[WEFT_ID_ADDRS + 1] = {{0}};
+    if (!weft_os_own_addr(join->root.fd, &near[0])) {
+        return;
+    }
+    if (weft_os_addr_is_loopback(&near[0])) {
+        memcpy(near, id->addrs, id->count * sizeof *near);
+    }
+    weft_join_request_prefer(mine, filter, near);
+}
+
 /* While the root looks at our first message, which names this rank, the listener is made. */
 static weft_status_t join_register(weft_join_t *join, const weft_boot_settings_t *settings,
                                    const weft_id_t *id)
@@ -168,6 +183,10 @@ static weft_status_t join_register(weft_join_t *join, const weft_boot_settings_t
     if (status == WEFT_OK) {
         join_learn(boot, &mine);
         status = weft_root_client_reach(&join->root);
+    }
+    if (status == WEFT_OK) {
+        join_prefer_near(join, settings->interface, &mine);
+        join_learn(boot, &mine);
     }
     return status == WEFT_OK ? weft_root_client_register(&join->root, &mine) : status;
 }

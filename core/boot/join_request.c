@@ -16,6 +16,21 @@
 
 _Static_assert(SPACE_AT + 4 == WEFT_WIRE_JOIN_REQUEST, "request fits");
 
+/* Returns how many there are; 0 with the error recorded, and nothing changed. */
+static uint32_t join_request_list(weft_join_request_t *request, const char *filter,
+                                  const weft_os_addr_t *near, uint16_t port)
+{
+    weft_os_addr_t addrs[WEFT_ID_ADDRS] = {{0}};
+    uint32_t count = weft_os_addrs(filter, near, addrs, WEFT_ID_ADDRS);
+    for (uint32_t i = 0; i < count; i++) {
+        addrs[i].port = port;
+    }
+    if (count > 0) {
+        memcpy(request->addrs, addrs, sizeof addrs);
+    }
+    return count;
+}
+
 weft_status_t weft_join_request_make(weft_join_request_t *request, uint32_t rank, uint32_t nranks,
                                      const char *filter, uint16_t port)
 {
@@ -30,11 +45,14 @@ weft_status_t weft_join_request_make(weft_join_request_t *request, uint32_t rank
     if (port == 0) {
         return WEFT_OK;
     }
-    uint32_t count = weft_os_addrs(filter, request->addrs, WEFT_ID_ADDRS);
-    for (uint32_t i = 0; i < count; i++) {
-        request->addrs[i].port = port;
-    }
-    return count > 0 ? WEFT_OK : WEFT_ERR_CONFIG;
+    return join_request_list(request, filter, NULL, port) > 0 ? WEFT_OK : WEFT_ERR_CONFIG;
+}
+
+void weft_join_request_prefer(weft_join_request_t *request, const char *filter,
+                              const weft_os_addr_t *near)
+{
+    /* If the interfaces have gone meanwhile, what there was stays. */
+    (void)join_request_list(request, filter, near, request->addrs[0].port);
 }
 
 void weft_join_request_encode(const weft_join_request_t *request,

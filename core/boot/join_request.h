@@ -23,6 +23,10 @@ typedef struct weft_join_request {
  * none if `port` is 0. ERR_CONFIG: the filter leaves none. */
 weft_status_t weft_join_request_make(weft_join_request_t *request, uint32_t rank, uint32_t nranks,
                                      const char *filter, uint16_t port);
+/* Puts those of its addresses first that are in `near` (as weft_os_addrs()), also such as had no
+ * room. `filter` as it was made with. */
+void weft_join_request_prefer(weft_join_request_t *request, const char *filter,
+                              const weft_os_addr_t *near);
 void weft_join_request_encode(const weft_join_request_t *request,
                               uint8_t bytes[WEFT_WIRE_JOIN_REQUEST]);
 /* ERR_PROTO with the bad field in *why, and no error record. The caller checks rank, nranks and

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "core/base/error.h"
 
@@ -45,6 +46,28 @@ void weft_os_addr_text(const weft_os_addr_t *addr, char text[WEFT_OS_ADDR_TEXT])
     char host[INET6_ADDRSTRLEN] = "?";
     inet_ntop(addr->family == 6 ? AF_INET6 : AF_INET, addr->bytes, host, sizeof host);
     snprintf(text, WEFT_OS_ADDR_TEXT, addr->family == 6 ? "[%s]:%u" : "%s:%u", host, addr->port);
+}
+
+void weft_os_addrs_text(const weft_os_addr_t *addrs, uint32_t count, char *text, size_t bytes)
+{
+    size_t at = 0;
+    text[0] = '\0';
+    for (uint32_t i = 0; i < count; i++) {
+        char one[WEFT_OS_ADDR_TEXT];
+        weft_os_addr_text(&addrs[i], one);
+        size_t used = strlen(one) + (i > 0 ? 2 : 0);
+        if (used >= bytes - at) {
+            return;
+        }
+        at += (size_t)snprintf(text + at, bytes - at, "%s%s", i > 0 ? ", " : "", one);
+    }
+}
+
+bool weft_os_addr_is_loopback(const weft_os_addr_t *addr)
+{
+    static const uint8_t one[16] = {[15] = 1};
+    return addr->family == 4 ? addr->bytes[0] == 127
+                             : addr->family == 6 && memcmp(addr->bytes, one, sizeof one) == 0;
 }
 
 /* 1 + position of the first entry of the comma list that fits `name`; 0 = none does. */
@@ -81,37 +104,88 @@ bool weft_os_interface_match(const char *filter, const char *name)
     return os_address_filter_rank(filter, name) != 0;
 }
 
-/* Lower is better. The order of an include list decides first. */
-static uint32_t os_address_penalty(const struct ifaddrs *entry, uint32_t listed)
+/* False for what is no IP address, or means nothing on another host without its scope. */
+static bool os_address_read(const struct sockaddr *from, weft_os_addr_t *addr)
 {
-    static const char bridges[] = "docker,br-,virbr,veth,cni,flannel,podman";
-    uint32_t kind = entry->ifa_flags & IFF_LOOPBACK                         ? 2
-                    : os_address_list_find(bridges, false, entry->ifa_name) ? 1
-                                                                            : 0;
-    return listed * 8 + kind * 2 + (entry->ifa_addr->sa_family == AF_INET6);
+    memset(addr, 0, sizeof *addr);
+    if (from->sa_family == AF_INET) {
+        const struct sockaddr_in *in = (const struct sockaddr_in *)from;
+        addr->family = 4;
+        memcpy(addr->bytes, &in->sin_addr, 4);
+        return true;
+    }
+    if (from->sa_family == AF_INET6) {
+        const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)from;
+        addr->family = 6;
+        memcpy(addr->bytes, &in6->sin6_addr, 16);
+        return !IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr);
+    }
+    return false;
 }
 
 /* False for what cannot be used: interface down, no IP address, link-local. */
 static bool os_address_usable(const struct ifaddrs *entry, weft_os_addr_t *addr)
 {
-    memset(addr, 0, sizeof *addr);
-    if (entry->ifa_addr == NULL || !(entry->ifa_flags & IFF_UP)) {
-        return false;
+    return entry->ifa_addr != NULL && (entry->ifa_flags & IFF_UP) != 0 &&
+           os_address_read(entry->ifa_addr, addr);
+}
+
+/* The address from which the default route leaves, for a family. Nothing is sent: the kernel looks for the
+ * way to an address that is nobody's (RFC 5737, RFC 3849). Family 0: there is no such route. */
+static weft_os_addr_t os_address_default(int family)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(9)};
+    struct sockaddr_in6 to6 = {.sin6_family = AF_INET6, .sin6_port = htons(9)};
+    struct sockaddr_storage from = {.ss_family = AF_UNSPEC};
+    socklen_t bytes = sizeof from;
+    weft_os_addr_t addr;
+    bool v4 = family == AF_INET;
+    (void)inet_pton(AF_INET, "192.0.2.1", &to.sin_addr);
+    (void)inet_pton(AF_INET6, "2001:db8::1", &to6.sin6_addr);
+    int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    bool found = fd >= 0 &&
+                 connect(fd, v4 ? (struct sockaddr *)&to : (struct sockaddr *)&to6,
+                         v4 ? sizeof to : sizeof to6) == 0 &&
+                 getsockname(fd, (struct sockaddr *)&from, &bytes) == 0;
+    if (fd >= 0) {
+        close(fd);
     }
-    if (entry->ifa_addr->sa_family == AF_INET) {
-        const struct sockaddr_in *in = (const struct sockaddr_in *)entry->ifa_addr;
-        addr->family = 4;
-        memcpy(addr->bytes, &in->sin_addr, 4);
-        return true;
+    memset(&addr, 0, sizeof addr);
+    return found && os_address_read((struct sockaddr *)&from, &addr)
+               ? addr
+               : (weft_os_addr_t){.family = 0};
+}
+
+/* What decides the order of addresses. */
+typedef struct os_address_order {
+    const weft_os_addr_t *near;
+    weft_os_addr_t routed[2]; /* from which the default routes leave */
+} os_address_order_t;
+
+static bool os_address_same(const weft_os_addr_t *one, const weft_os_addr_t *two)
+{
+    return one->family == two->family && memcmp(one->bytes, two->bytes, sizeof one->bytes) == 0;
+}
+
+/* Lower is better. */
+static uint32_t os_address_penalty(const os_address_order_t *order, const struct ifaddrs *entry,
+                                   const weft_os_addr_t *addr, uint32_t listed)
+{
+    enum { NEAR = 16 };
+    static const char bridges[] = "docker,br-,virbr,veth,cni,flannel,podman";
+    bool loopback = weft_os_addr_is_loopback(addr);
+    for (uint32_t i = 0; order->near != NULL && order->near[i].family != 0 && i < NEAR; i++) {
+        if (!loopback && os_address_same(&order->near[i], addr)) {
+            return i;
+        }
     }
-    if (entry->ifa_addr->sa_family == AF_INET6) {
-        const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)entry->ifa_addr;
-        addr->family = 6;
-        memcpy(addr->bytes, &in6->sin6_addr, 16);
-        /* A link-local address means nothing on another host without its scope. */
-        return !IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr);
-    }
-    return false;
+    uint32_t kind = loopback                                                ? 3
+                    : os_address_list_find(bridges, false, entry->ifa_name) ? 2
+                    : entry->ifa_flags & IFF_LOOPBACK                       ? 1
+                                                                            : 0;
+    bool routed =
+        os_address_same(&order->routed[0], addr) || os_address_same(&order->routed[1], addr);
+    return NEAR + listed * 16 + kind * 4 + (routed ? 0 : 2) + (addr->family == 6);
 }
 
 /* Keeps the best `max`, sorted; equal ones stay in the system's order. */
@@ -174,7 +248,8 @@ static void os_address_fail(const char *filter, const struct ifaddrs *list)
               names[0] != '\0' ? names : "none");
 }
 
-uint32_t weft_os_addrs(const char *filter, weft_os_addr_t *addrs, uint32_t max)
+uint32_t weft_os_addrs(const char *filter, const weft_os_addr_t *near, weft_os_addr_t *addrs,
+                       uint32_t max)
 {
     enum { MOST = 16 };
     uint32_t costs[MOST], count = 0;
@@ -183,13 +258,15 @@ uint32_t weft_os_addrs(const char *filter, weft_os_addr_t *addrs, uint32_t max)
         weft_fail(WEFT_ERR_SYSTEM, errno, "cannot list the network interfaces");
         return 0;
     }
+    const os_address_order_t order = {
+        .near = near, .routed = {os_address_default(AF_INET), os_address_default(AF_INET6)}};
     max = max < MOST ? max : MOST;
     for (struct ifaddrs *entry = list; entry != NULL; entry = entry->ifa_next) {
         weft_os_addr_t addr;
         uint32_t listed = os_address_filter_rank(filter, entry->ifa_name);
         if (listed != 0 && os_address_usable(entry, &addr)) {
             count = os_address_insert(addrs, costs, count, max, addr,
-                                      os_address_penalty(entry, listed));
+                                      os_address_penalty(&order, entry, &addr, listed));
         }
     }
     if (count == 0) {
@@ -197,24 +274,6 @@ uint32_t weft_os_addrs(const char *filter, weft_os_addr_t *addrs, uint32_t max)
     }
     freeifaddrs(list);
     return count;
-}
-
-static bool os_address_from_info(const struct addrinfo *info, weft_os_addr_t *addr)
-{
-    memset(addr, 0, sizeof *addr);
-    if (info->ai_family == AF_INET) {
-        const struct sockaddr_in *in = (const struct sockaddr_in *)info->ai_addr;
-        addr->family = 4;
-        memcpy(addr->bytes, &in->sin_addr, 4);
-        return true;
-    }
-    if (info->ai_family == AF_INET6) {
-        const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)info->ai_addr;
-        addr->family = 6;
-        memcpy(addr->bytes, &in6->sin6_addr, 16);
-        return !IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr);
-    }
-    return false;
 }
 
 uint32_t weft_os_addr_find(const char *host, uint16_t port, weft_os_addr_t *addrs, uint32_t max)
@@ -227,7 +286,7 @@ uint32_t weft_os_addr_find(const char *host, uint16_t port, weft_os_addr_t *addr
         return 0;
     }
     for (const struct addrinfo *info = found; info != NULL && count < max; info = info->ai_next) {
-        if (os_address_from_info(info, &addrs[count])) {
+        if (os_address_read(info->ai_addr, &addrs[count])) {
             addrs[count++].port = port;
         }
     }

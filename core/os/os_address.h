@@ -25,12 +25,22 @@ weft_status_t weft_os_addr_decode(const uint8_t bytes[WEFT_OS_ADDR_BYTES], weft_
 /* Writes the address as "10.0.0.1:4711" or "[fe80::1]:4711". */
 void weft_os_addr_text(const weft_os_addr_t *addr, char text[WEFT_OS_ADDR_TEXT]);
 
-/* Fills `addrs` with usable addresses of this host, best first: real interfaces, then bridges of
- * containers and virtual machines, then loopback. `filter` is a comma list of name prefixes: a
- * leading '^' excludes them, a leading '=' means whole names, "^=" both; NULL or "" takes all. An
- * interface that the list names comes in the list's order. Returns how many of `max` were filled,
- * or 0 with the error recorded. */
-uint32_t weft_os_addrs(const char *filter, weft_os_addr_t *addrs, uint32_t max);
+/* Writes the addresses with commas between them, as many as fit. */
+void weft_os_addrs_text(const weft_os_addr_t *addrs, uint32_t count, char *text, size_t bytes);
+/* Tells whether nobody but this host reaches itself there: 127.0.0.0/8 or ::1, whatever interface
+ * has it. */
+bool weft_os_addr_is_loopback(const weft_os_addr_t *addr);
+
+/* Fills `addrs` with usable addresses of this host, best first: those of `near`, then real
+ * interfaces, then what is no loopback address but lies on the loopback interface, then bridges of
+ * containers and virtual machines, then loopback; of equal ones first what the default route leaves
+ * from. `near`: addresses, of any port, by which others are known to reach this host; loopback and
+ * those of other hosts do not count; it ends with family 0; NULL: none. `filter` is a comma list of
+ * name prefixes: a leading '^' excludes them, a leading '=' means whole names, "^=" both; NULL or
+ * "" takes all. But for `near`, an interface that the list names comes in the list's order. Returns
+ * how many of `max` were filled, or 0 with the error recorded. */
+uint32_t weft_os_addrs(const char *filter, const weft_os_addr_t *near, weft_os_addr_t *addrs,
+                       uint32_t max);
 /* Finds the addresses of a host, given as a name or an address, and gives them `port`. Returns how
  * many of `max` were filled, or 0 with ERR_LINK recorded, which names the host. Blocks as long as
  * the resolver of the system does. */

@@ -153,14 +153,16 @@ int weft_os_connect_result(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &bytes) != 0 ? errno : error;
 }
 
-bool weft_os_peer_addr(int fd, weft_os_addr_t *addr)
+/* `name`: getpeername() or getsockname(). */
+static bool os_socket_addr(int fd, int (*name)(int, struct sockaddr *, socklen_t *),
+                           weft_os_addr_t *addr)
 {
     struct sockaddr_storage at = {.ss_family = AF_UNSPEC};
     const struct sockaddr_in *in = (const struct sockaddr_in *)&at;
     const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&at;
     socklen_t bytes = sizeof at;
     memset(addr, 0, sizeof *addr);
-    if (getpeername(fd, (struct sockaddr *)&at, &bytes) != 0) {
+    if (name(fd, (struct sockaddr *)&at, &bytes) != 0) {
         return false;
     }
     if (at.ss_family == AF_INET) {
@@ -173,6 +175,16 @@ bool weft_os_peer_addr(int fd, weft_os_addr_t *addr)
         memcpy(addr->bytes, &in6->sin6_addr, sizeof in6->sin6_addr);
     }
     return true;
+}
+
+bool weft_os_peer_addr(int fd, weft_os_addr_t *addr)
+{
+    return os_socket_addr(fd, getpeername, addr);
+}
+
+bool weft_os_own_addr(int fd, weft_os_addr_t *addr)
+{
+    return os_socket_addr(fd, getsockname, addr);
 }
 
 void weft_os_tune_control(int fd)

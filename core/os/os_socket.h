@@ -25,6 +25,8 @@ weft_status_t weft_os_connect(const weft_os_addr_t *addr, int *fd_p);
 int weft_os_connect_result(int fd);
 /* Gives out the address of the other end, with its port. False: the connection has ended. */
 bool weft_os_peer_addr(int fd, weft_os_addr_t *addr);
+/* The same of this end. */
+bool weft_os_own_addr(int fd, weft_os_addr_t *addr);
 
 /* Tunes a control connection: no delay, and a dead host is noticed after about 3 s. Failures are
  * ignored. */

@@ -14,6 +14,7 @@
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static bool write_text(const char *path, const char *text)
@@ -115,6 +116,26 @@ bool hosts_connect(uint32_t host, uint32_t border, pid_t pid)
                "nsenter -n -t %d sh -c 'ip address add 10.77.0.%u/24 dev eth0 && "
                "ip link set eth0 up && ip link set lo up'; } 2>/dev/null",
                host, (int)pid, host, host < border ? "west" : "east", host, (int)pid, host + 1);
+}
+
+bool host_run(pid_t pid, const char *format, ...)
+{
+    char script[1024], process[16];
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(script, sizeof script, format, args);
+    va_end(args);
+    snprintf(process, sizeof process, "%d", (int)pid);
+    if (length <= 0 || (size_t)length >= sizeof script) {
+        return false;
+    }
+    pid_t shell = fork();
+    if (shell == 0) {
+        execlp("nsenter", "nsenter", "-n", "-t", process, "sh", "-c", script, (char *)NULL);
+        _exit(127);
+    }
+    int how = 0;
+    return waitpid(shell, &how, 0) == shell && WIFEXITED(how) && WEXITSTATUS(how) == 0;
 }
 
 void host_plug(uint32_t host, bool in)

@@ -26,6 +26,8 @@ void sandbox_fill(const char *folder);
 bool hosts_connect(uint32_t host, uint32_t border, pid_t pid);
 /* The bridges and the cable between them; before the first host. */
 bool hosts_begin(void);
+/* Runs a script of the shell in the network of process `pid`. False: it failed. */
+__attribute__((format(printf, 2, 3))) bool host_run(pid_t pid, const char *format, ...);
 /* The host's cable is pulled, or plugged in again. */
 void host_plug(uint32_t host, bool in);
 /* Nothing reaches the host any more; what it sends arrives. */

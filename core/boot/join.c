@@ -69,8 +69,33 @@ static weft_status_t join_parent_step(weft_join_t *join)
     }
     weft_boot_rank_text(boot, boot->links[WEFT_TREE_PARENT].rank, who, sizeof who);
     weft_fail(status == WEFT_ERR_LINK ? WEFT_ERR_PEER_DEAD : status, 0,
-              "cannot connect to %s, the parent in the tree: %s", who, why);
+              "cannot connect to %s, the parent in the tree: %s%s", who, why,
+              status == WEFT_ERR_LINK ? WEFT_BOOT_CHOOSE_INTERFACE : "");
     return weft_boot_set_culprit(boot, boot->links[WEFT_TREE_PARENT].rank);
+}
+
+/* The time is over. Who is missing may be the root's word. Where this rank and its neighbour have looked
+ * for each other is known here. */
+static weft_status_t join_name_addresses(const weft_join_t *join, uint32_t missing)
+{
+    const weft_boot_t *boot = join->boot;
+    const bool parent = missing == boot->links[WEFT_TREE_PARENT].rank && boot->rank > 0;
+    const weft_join_request_t *listener = &boot->requests[parent ? missing : boot->rank];
+    weft_error_t *error = weft_error_record();
+    char addrs[WEFT_ID_ADDRS * (WEFT_OS_ADDR_TEXT + 2)];
+    size_t used = strlen(error->text), room = sizeof error->text - used;
+    weft_os_addrs_text(listener->addrs, weft_join_request_addrs(listener), addrs, sizeof addrs);
+    snprintf(error->text + used, room, "; rank %u had no connection to rank %u at %s",
+             parent ? boot->rank : missing, listener->rank, addrs);
+    return error->status;
+}
+
+static weft_status_t join_timed_out(const weft_join_t *join, uint32_t missing)
+{
+    weft_fail(WEFT_ERR_TIMEOUT, 0, "rank %u did not connect before init_timeout%s", missing,
+              WEFT_BOOT_CHOOSE_INTERFACE);
+    (void)weft_boot_set_culprit(join->boot, missing);
+    return join_name_addresses(join, missing);
 }
 
 static weft_status_t join_connect_tree(weft_join_t *join)
@@ -87,6 +112,9 @@ static weft_status_t join_connect_tree(weft_join_t *join)
             status = weft_root_client_step(&join->root);
         }
         int64_t missing = join_absent(join);
+        if (status == WEFT_ERR_TIMEOUT && missing >= 0) {
+            return join_name_addresses(join, (uint32_t)missing);
+        }
         if (status != WEFT_OK || missing < 0) {
             return status;
         }
@@ -94,9 +122,7 @@ static weft_status_t join_connect_tree(weft_join_t *join)
             weft_root_client_waits(&join->root);
         }
         if (now >= until) {
-            weft_fail(WEFT_ERR_TIMEOUT, 0, "rank %u did not connect before init_timeout",
-                      (uint32_t)missing);
-            return weft_boot_set_culprit(boot, (uint32_t)missing);
+            return join_timed_out(join, (uint32_t)missing);
         }
         weft_control_listener_prepare(&boot->listener, &entries[0], &wake);
         entries[1] = (struct pollfd){.fd = join->root.fd, .events = POLLIN};

@@ -9,6 +9,10 @@
 
 #define WEFT_RANKS_MOST (1u << 20)
 
+/* Follows the text of an error: ranks do not reach each other, and may have the wrong addresses. */
+#define WEFT_BOOT_CHOOSE_INTERFACE                                                                 \
+    "; if they run, boot.interface = NAME chooses the interface that leads from host to host"
+
 typedef struct weft_join_request {
     uint32_t rank, nranks;
     int32_t pid;

@@ -454,9 +454,9 @@ static void root_time_out(root_t *root)
     if (table->nranks != 0 && table->failure.status == WEFT_OK) {
         uint32_t first,
             count = weft_root_missing(table, root->welcomed, ranks, sizeof ranks, &first);
-        snprintf(text, sizeof text, "%u of %u ranks did not %s before init_timeout: rank%s %s",
+        snprintf(text, sizeof text, "%u of %u ranks did not %s before init_timeout: rank%s %s%s",
                  count, table->nranks, root->welcomed ? "connect to their neighbours" : "join",
-                 count == 1 ? "" : "s", ranks);
+                 count == 1 ? "" : "s", ranks, root->welcomed ? WEFT_BOOT_CHOOSE_INTERFACE : "");
         root_fail(root, WEFT_ERR_TIMEOUT, count == 1 ? &table->seats[first] : NULL, text);
     }
     weft_root_tell_own(table, WEFT_NEVER); /* also of a failure that was found just now */

@@ -306,7 +306,9 @@ static weft_status_t sock_attempt_next(weft_net_conn_t *conn, weft_status_t stat
     snprintf(attempt->tried + used, sizeof attempt->tried - used, "%s%s (%s)", used > 0 ? ", " : "",
              conn->info.peer, why);
     if (attempt->at + 1 == attempt->list.count) {
-        return conn->host->set_error(conn->host, status, 0, "cannot connect; tried %s",
+        return conn->host->set_error(conn->host, status, 0,
+                                     "cannot connect; net-socket.devices = NAME or NETWORK, on "
+                                     "the peer's host, chooses its addresses; tried %s",
                                      attempt->tried);
     }
     attempt->at++;

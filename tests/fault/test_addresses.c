@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Hosts with many addresses, of which one leads to the others: ranks find it. Each
+ * Hosts with many addresses, of which one leads to the others: ranks find it, or say what they tried. Each
  * host is a network namespace. Exit code 77: this machine has none. */
 #include <sched.h>
 #include <setjmp.h>
@@ -161,6 +161,7 @@ static void case_begin(const char *network)
     "ip addr add " address " dev eno$i; ip link set eno$i up; ip link set peno$i up; done"
 #define SAME_NETWORKS ADD_INTERFACES("1 2 3 4", "192.168.$((120+i)).1/24")
 #define OWN_NETWORKS ADD_INTERFACES("1 2 3 4", "192.168.$((120+$1*10+i)).1/24")
+#define MANY_NETWORKS ADD_INTERFACES("1 2 3 4 5 6 7 8", "192.168.$((120+$1*10+i)).1/24")
 
 static void the_address_that_reached_the_root_is_among_those_of_a_rank(void **state)
 {
@@ -200,7 +201,37 @@ static void the_filter_holds_for_the_address_that_reached_the_root_too(void **st
     board->settings[board->settings_count++] = "boot.interface=eno";
     run(SAME_NETWORKS, ":");
     expect(1, WEFT_ERR_PEER_DEAD, "192.168.121.1:");
+    expect(1, WEFT_ERR_PEER_DEAD, "boot.interface");
     assert_null(strstr(board->error[1].text, "at 10.77.0."));
+}
+
+static void a_join_that_takes_too_long_names_addresses_and_the_remedy(void **state)
+{
+    (void)state;
+    case_begin("10.77.0");
+    board->settings[1] = "boot.init_timeout=3";
+    board->settings[board->settings_count++] = "boot.interface=eno";
+    run(OWN_NETWORKS, ":");
+    for (uint32_t r = 0; r < HOSTS; r++) {
+        expect(r, WEFT_ERR_TIMEOUT, "192.168.121.");
+        expect(r, WEFT_ERR_TIMEOUT, "boot.interface");
+    }
+}
+
+/* More than a transport tells its peers. */
+static void data_that_finds_no_address_names_the_option_that_chooses(void **state)
+{
+    (void)state;
+    for (int chosen = 0; chosen < 2; chosen++) {
+        case_begin("10.77.0");
+        if (chosen) {
+            board->settings[board->settings_count++] = "net-socket.devices==eth0";
+        }
+        run(MANY_NETWORKS, ":");
+        for (uint32_t r = 0; r < HOSTS; r++) {
+            expect(r, chosen ? WEFT_OK : WEFT_ERR_LINK, chosen ? NULL : "net-socket.devices");
+        }
+    }
 }
 
 int main(void)
@@ -210,6 +241,8 @@ int main(void)
         cmocka_unit_test(so_is_an_address_of_ipv6),
         cmocka_unit_test(an_id_has_the_address_to_which_the_default_route_belongs),
         cmocka_unit_test(the_filter_holds_for_the_address_that_reached_the_root_too),
+        cmocka_unit_test(a_join_that_takes_too_long_names_addresses_and_the_remedy),
+        cmocka_unit_test(data_that_finds_no_address_names_the_option_that_chooses),
     };
     const char *why = sandbox_enter();
     why = why == NULL && !hosts_begin() ? "no virtual networks: they need ip and namespaces" : why;

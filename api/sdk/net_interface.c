@@ -131,15 +131,24 @@ static bool interface_is_bridge(const char *name)
     return false;
 }
 
-/* Kinds of interfaces in the order of the list. */
-enum { KIND_NETWORK = 0, KIND_BRIDGE = 1, KIND_LOOPBACK = 2, KINDS = 3 };
+/* Kinds of addresses in the order of the list. One on the loopback interface that is no loopback address
+ * is announced to routers, and is the host's in the whole network. */
+enum { KIND_NETWORK = 0, KIND_ROUTED = 1, KIND_BRIDGE = 2, KIND_LOOPBACK = 3, KINDS = 4 };
 
-static int interface_kind(const struct ifaddrs *item)
+static bool interface_is_loopback(const weft_endpoint_t *point)
 {
-    if ((item->ifa_flags & IFF_LOOPBACK) != 0) {
+    return point->any.sa_family == AF_INET ? ntohl(point->v4.sin_addr.s_addr) >> 24 == 127
+                                           : IN6_IS_ADDR_LOOPBACK(&point->v6.sin6_addr) != 0;
+}
+
+static int interface_kind(const struct ifaddrs *item, const weft_endpoint_t *point)
+{
+    if (interface_is_loopback(point)) {
         return KIND_LOOPBACK;
     }
-    return interface_is_bridge(item->ifa_name) ? KIND_BRIDGE : KIND_NETWORK;
+    return (item->ifa_flags & IFF_LOOPBACK) != 0 ? KIND_ROUTED
+           : interface_is_bridge(item->ifa_name) ? KIND_BRIDGE
+                                                 : KIND_NETWORK;
 }
 
 static uint8_t interface_prefix(const struct sockaddr *mask)
@@ -166,8 +175,9 @@ static void interface_list_add(const struct ifaddrs *items, const weft_interface
     uint32_t room = kind == KIND_LOOPBACK ? WEFT_ENDPOINTS_MAX : WEFT_ENDPOINTS_MAX - 2;
     for (const struct ifaddrs *item = items; item != NULL; item = item->ifa_next) {
         weft_endpoint_t point;
-        if (list->count < room && (item->ifa_flags & IFF_UP) != 0 && interface_kind(item) == kind &&
+        if (list->count < room && (item->ifa_flags & IFF_UP) != 0 &&
             interface_endpoint(item->ifa_addr, family, &point) &&
+            interface_kind(item, &point) == kind &&
             weft_interface_filter_admits(filter, item->ifa_name, &point)) {
             weft_endpoint_set_port(&point, 0);
             list->entries[list->count++] =

@@ -234,6 +234,17 @@ static void data_that_finds_no_address_names_the_option_that_chooses(void **stat
     }
 }
 
+/* Hosts that announce an address of their own to the routers, and have none on the wire. */
+static void addresses_on_the_loopback_interface_carry_data(void **state)
+{
+    (void)state;
+    case_begin("10.99.0");
+    run("ip addr add 10.99.0.$2/32 dev lo",
+        "ip addr flush dev eth0; ip route add 10.99.0.$3/32 dev eth0 src 10.99.0.$2");
+    expect(0, WEFT_OK, NULL);
+    expect(1, WEFT_OK, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -243,6 +254,7 @@ int main(void)
         cmocka_unit_test(the_filter_holds_for_the_address_that_reached_the_root_too),
         cmocka_unit_test(a_join_that_takes_too_long_names_addresses_and_the_remedy),
         cmocka_unit_test(data_that_finds_no_address_names_the_option_that_chooses),
+        cmocka_unit_test(addresses_on_the_loopback_interface_carry_data),
     };
     const char *why = sandbox_enter();
     why = why == NULL && !hosts_begin() ? "no virtual networks: they need ip and namespaces" : why;

@@ -32,7 +32,8 @@ bool weft_interface_filter_admits(const weft_interface_filter_t *filter, const c
 
 /* Lists the addresses, with port 0, of the interfaces that are up and admitted. `family` is 0 for
  * any, 1 for IPv4, 2 for IPv6. Link-local addresses are left out, because they mean nothing to
- * another host. Returns OK (the list may be empty), ERR_SYSTEM, or ERR_CONFIG if a word chooses
+ * another host. An address is loopback if it is of 127.0.0.0/8 or ::1, whatever interface it lies
+ * on. Returns OK (the list may be empty), ERR_SYSTEM, or ERR_CONFIG if a word chooses
  * nothing that this host has; the text lists what it has. */
 weft_status_t weft_endpoint_list_local(const weft_host_t *host,
                                        const weft_interface_filter_t *filter, int64_t family,

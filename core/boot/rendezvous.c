@@ -6,7 +6,8 @@
  * watches it and tells it the outcome. When all have claimed, rank 0 removes the note, and all
  * return. When the exchange failed before all were told why, a verdict takes the place of the note,
  * for ranks that come when there is no root any more; the next rank 0 removes it. A file that a
- * crashed job left is known by its dead writer or its age. */
+ * crashed job left is known by its dead writer or its age, on the clock of the folder: those of hosts
+ * may differ. */
 #include "core/boot/rendezvous.h"
 
 #include <sodium.h>
@@ -67,8 +68,9 @@ typedef struct meeting {
     uint64_t pause;
     uint64_t asked; /* communicator whose root was asked about its verdict; 0: none */
     uint64_t began;
+    int64_t came;    /* when our file was written (weft_os_file_written) */
     bool said;       /* that we wait for rank 0 */
-    char ended[160]; /* whose note was found that may be an older job's; "": nobody's */
+    char ended[200]; /* whose note was found that may be an older job's; "": nobody's */
     weft_join_request_t self;
     char folder[PATH_MOST - 64];
     char path[PATH_MOST];
@@ -278,6 +280,25 @@ static void rendezvous_note_ended(meeting_t *meeting, const weft_join_request_t 
         writer->pid, writer->host_name);
 }
 
+/* Tells whether the root of a note that was written then has given up before this rank came. */
+static bool rendezvous_note_expired(meeting_t *meeting, const record_t *record, const weft_id_t *id,
+                                    int64_t written)
+{
+    const char *why;
+    weft_join_request_t writer;
+    const int64_t age = meeting->came - written;
+    if (id->life == 0 || age <= (int64_t)id->life) {
+        return false;
+    }
+    if (weft_join_request_decode(record->writer, &writer, &why) == WEFT_OK) {
+        snprintf(meeting->ended, sizeof meeting->ended,
+                 "pid %d of host %s, which left it %lld s before this rank came: more than its "
+                 "init_timeout",
+                 writer.pid, writer.host_name, (long long)age);
+    }
+    return true;
+}
+
 /* Reads the note. Returns OK and the id; AGAIN: there is none, or it is an old one; else why the
  * exchange failed. */
 static weft_status_t rendezvous_read(meeting_t *meeting, weft_unique_id_t *id,
@@ -287,12 +308,15 @@ static weft_status_t rendezvous_read(meeting_t *meeting, weft_unique_id_t *id,
     weft_id_t opened;
     weft_unique_id_t bytes;
     weft_status_t status = WEFT_AGAIN;
-    if (!weft_os_private_read(meeting->path, &record, sizeof record)) {
+    int64_t
+        written; /* looked for first: a note that replaces this one meanwhile is found next time */
+    if (!weft_os_file_written(meeting->path, &written) ||
+        !weft_os_private_read(meeting->path, &record, sizeof record)) {
         return WEFT_AGAIN;
     }
     memcpy(bytes.bytes, record.id, sizeof bytes.bytes);
-    if (weft_id_decode(&bytes, &opened) == WEFT_OK && !weft_id_expired(&opened) &&
-        weft_id_comm(&opened) != rendezvous_failed) {
+    if (weft_id_decode(&bytes, &opened) == WEFT_OK && weft_id_comm(&opened) != rendezvous_failed &&
+        !rendezvous_note_expired(meeting, &record, &opened, written)) {
         writer_state_t state = rendezvous_judge(meeting, &record, writer);
         status = weft_get_u64(record.judged) != 0 ? rendezvous_judged(meeting, &record, &opened)
                  : state == WRITER_LIVES          ? WEFT_OK
@@ -542,6 +566,7 @@ static weft_status_t rendezvous_fetch(meeting_t *meeting, weft_unique_id_t *id)
     char waits[PATH_MOST + 16];
     snprintf(waits, sizeof waits, "%s.%u", meeting->path, meeting->of->rank);
     weft_status_t status = rendezvous_write(meeting, waits, NULL);
+    (void)weft_os_file_written(waits, &meeting->came);
     if (status == WEFT_OK) {
         status = rendezvous_find(meeting, &found, &writer);
     }

@@ -12,7 +12,7 @@
 #define WEFT_ID_HOST 58
 
 typedef struct weft_id {
-    uint32_t created; /* wall-clock seconds since 1970: for texts and for old files only */
+    uint32_t created; /* seconds since 1970, by the clock of its maker's host: for texts only */
     uint32_t life;    /* seconds; 0 = for ever */
     bool by_rank_0;   /* rank 0 made it, as its carrier knows */
     uint32_t count;
@@ -38,7 +38,7 @@ bool weft_id_from_hex(const char *hex, weft_unique_id_t *id);
 
 /* Tells whether it is a fixed id. False for what is no id. */
 bool weft_id_is_fixed(const weft_unique_id_t *id);
-/* Tells whether its time has passed, by this host's clock. */
+/* Tells whether its time has passed, by this host's clock. That of its maker's host may differ. */
 int weft_id_expired(const weft_id_t *id);
 /* Wipes the secret and all else. */
 void weft_id_wipe(weft_id_t *id);

@@ -131,6 +131,16 @@ void weft_os_file_remove(const char *path)
     (void)unlink(path);
 }
 
+bool weft_os_file_written(const char *path, int64_t *seconds_p)
+{
+    struct stat st;
+    if (lstat(path, &st) != 0) {
+        return false;
+    }
+    *seconds_p = st.st_mtime;
+    return true;
+}
+
 void weft_os_folder_visit(const char *path,
                           void (*visit)(void *arg, const char *name, uint64_t age_s), void *arg)
 {

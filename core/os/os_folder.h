@@ -22,6 +22,9 @@ weft_status_t weft_os_private_write(const char *path, const void *data, size_t b
  * false for any other; records no error. */
 bool weft_os_private_read(const char *path, void *data, size_t bytes);
 void weft_os_file_remove(const char *path);
+/* Gives out when the file was written, in seconds on the clock of its file system: for two files of
+ * a folder it is the same clock, whichever hosts wrote them. False: there is no such file. */
+bool weft_os_file_written(const char *path, int64_t *seconds_p);
 
 /* Calls `visit` with the name and the age of each regular file of a folder, in any order. `visit`
  * may remove it. */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -478,6 +479,83 @@ static void a_note_that_may_be_ours_is_named_at_the_deadline(void **unused)
     remove_files();
 }
 
+/* Waits for the only file in the folder and copies it. Returns its size. */
+static size_t keep_file(char path[512], uint8_t *bytes, size_t most)
+{
+    while (files_left() == 0) {
+        weft_os_sleep_ns(WEFT_NS_PER_MS);
+    }
+    char of[128];
+    snprintf(of, sizeof of, "%s/weft-%u", folder, geteuid());
+    DIR *dir = opendir(of);
+    for (struct dirent *e; (e = readdir(dir)) != NULL;) {
+        if (e->d_name[0] != '.') {
+            snprintf(path, 512, "%s/%.255s", of, e->d_name);
+        }
+    }
+    closedir(dir);
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    size_t size = fread(bytes, 1, most, file);
+    fclose(file);
+    return size;
+}
+
+/* An hour between the clocks of the hosts of ranks 0 and 1 is no matter. */
+static void an_id_of_another_clock_is_taken(void **unused)
+{
+    (void)unused;
+    int how;
+    weft_id_t opened;
+    weft_unique_id_t id = {{0}};
+    weft_launcher_t launchers[] = {launcher_of(0, 2), launcher_of(1, 2)};
+    const char *settings[] = {"boot.init_timeout=10"};
+    weft_comm_options_t options = {
+        .size = sizeof options, .settings = settings, .settings_count = 1};
+    launcher_environment("PMIX_NAMESPACE=clocks", NULL);
+    pid_t other = fork();
+    alarm(50);
+    if (other == 0) {
+        weft_status_t status = weft_launcher_exchange_id(&launchers[1], &id, &options);
+        fprintf(stderr, "%s", status == WEFT_OK ? "" : weft_error_record()->text);
+        _exit(status != WEFT_OK);
+    }
+    assert_int_equal(weft_unique_id_create(&id, &options), WEFT_OK);
+    assert_int_equal(weft_id_decode(&id, &opened), WEFT_OK);
+    opened.created -= 3600;
+    weft_id_encode(&opened, &id);
+    assert_int_equal(weft_launcher_exchange_id(&launchers[0], &id, &options), WEFT_OK);
+    waitpid(other, &how, 0);
+    assert_true(WIFEXITED(how) && WEXITSTATUS(how) == 0);
+    assert_int_equal(files_left(), 0);
+}
+
+/* Nobody here sees whether a process of another host has ended. */
+static void a_note_of_another_host_that_is_too_old_is_named_at_the_deadline(void **unused)
+{
+    (void)unused;
+    char path[512];
+    uint8_t bytes[2048];
+    weft_unique_id_t id = {{0}};
+    weft_launcher_t launcher = launcher_of(1, 2);
+    const char *settings[] = {"boot.init_timeout=0.3"};
+    weft_comm_options_t options = {
+        .size = sizeof options, .settings = settings, .settings_count = 1};
+    const struct timespec long_ago[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000}};
+    launcher_environment("PMIX_NAMESPACE=elsewhere", NULL);
+    leave_a_dead_note();
+    size_t size = keep_file(path, bytes, sizeof bytes);
+    bytes[WEFT_UNIQUE_ID_BYTES + 16] ^= 1; /* the writer's host */
+    assert_int_equal(weft_os_private_write(path, bytes, size), WEFT_OK);
+    assert_int_equal(utimensat(AT_FDCWD, path, long_ago, 0), 0);
+    alarm(50);
+    assert_int_equal(weft_launcher_exchange_id(&launcher, &id, &options), WEFT_ERR_TIMEOUT);
+    if (strstr(weft_error_record()->text, " s before this rank came") == NULL) {
+        fail_msg("%s", weft_error_record()->text);
+    }
+    remove_files();
+}
+
 /* Rank 3 is started when the verdict is older than what it may take for its own. Rank 0 has returned
  * and its process goes on, so there is somebody to ask. */
 static void a_rank_that_is_started_long_after_a_death_asks_the_root(void **unused)
@@ -517,28 +595,6 @@ static void a_rank_that_is_started_long_after_a_death_asks_the_root(void **unuse
     }
     remove_files();
     munmap(shared, sizeof *shared);
-}
-
-/* Waits for the only file in the folder and copies it. Returns its size. */
-static size_t keep_file(char path[512], uint8_t *bytes, size_t most)
-{
-    while (files_left() == 0) {
-        weft_os_sleep_ns(WEFT_NS_PER_MS);
-    }
-    char of[128];
-    snprintf(of, sizeof of, "%s/weft-%u", folder, geteuid());
-    DIR *dir = opendir(of);
-    for (struct dirent *e; (e = readdir(dir)) != NULL;) {
-        if (e->d_name[0] != '.') {
-            snprintf(path, 512, "%s/%.255s", of, e->d_name);
-        }
-    }
-    closedir(dir);
-    FILE *file = fopen(path, "rb");
-    assert_non_null(file);
-    size_t size = fread(bytes, 1, most, file);
-    fclose(file);
-    return size;
 }
 
 /* Rank 1 stops after its claim, its file lies there as if it had not removed it yet, and it is killed. */
@@ -589,6 +645,8 @@ int main(void)
         cmocka_unit_test(a_rank_that_comes_long_after_a_death_names_it),
         cmocka_unit_test(rank_0_that_was_started_after_us_and_died_unseen_is_named),
         cmocka_unit_test(a_note_that_may_be_ours_is_named_at_the_deadline),
+        cmocka_unit_test(an_id_of_another_clock_is_taken),
+        cmocka_unit_test(a_note_of_another_host_that_is_too_old_is_named_at_the_deadline),
         cmocka_unit_test(a_rank_that_is_started_long_after_a_death_asks_the_root),
     };
     alarm(50);

@@ -248,6 +248,7 @@ WEFT_EXPORT weft_status_t weft_comm_dup(weft_comm_t *comm, weft_comm_t **copy_p)
  * The parent is not used meanwhile: its other ranks do not take part, and calls on it may go on. It
  * may have failed: the ranks that live go on without a dead one so.
  * The child belongs to the family as with weft_comm_split(), and the caller owns *child_p likewise.
+ * Each set of ranks and tag is remembered, in 32 bytes, until the parent is destroyed.
  * On failure *child_p is unchanged, and the creation is over on all members; trying again is legal.
  * Errors: ERR_ARG (NULL, no ranks, a rank out of range or given twice, the caller is not one of
  * them), ERR_STATE (also inside a group), ERR_TIMEOUT (names the members that did not call it with

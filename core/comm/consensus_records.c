@@ -26,11 +26,6 @@ void weft_consensus_free_record(weft_consensus_record_t *record)
 
 void weft_consensus_forget(weft_family_survival_t *survival)
 {
-    while (survival->attempts != NULL) {
-        weft_family_attempt_t *attempt = survival->attempts;
-        survival->attempts = attempt->next;
-        weft_os_free(attempt);
-    }
     while (survival->records != NULL) {
         weft_consensus_record_t *record = survival->records;
         survival->records = record->next;

@@ -58,14 +58,16 @@ static weft_status_t create_group_check(const weft_comm_identity_t *parent,
 }
 
 /* The id: equal on all members, and different for each group, tag and creation. */
-static weft_status_t create_group_name(const weft_comm_identity_t *parent, create_group_t *c)
+static weft_status_t create_group_name(weft_comm_state_t *parent, create_group_t *c)
 {
     const weft_group_wish_t *wish = c->wish;
-    uint64_t attempt = 0, id = weft_split_mix(parent->id, (uint64_t)wish->tag << 32 | wish->count);
+    uint64_t attempt = 0;
+    uint64_t id = weft_split_mix(parent->self.id, (uint64_t)wish->tag << 32 | wish->count);
     for (uint32_t i = 0; i < wish->count; i++) {
         id = weft_split_mix(id, wish->ranks[i]);
     }
-    weft_status_t status = weft_family_count_attempt(parent->family, id, &attempt);
+    weft_status_t status =
+        weft_family_count_attempt(parent->self.family, &parent->member, id, &attempt);
     id = weft_split_mix(id, attempt);
     c->setup.id = id != 0 ? id : 1;
     return status;
@@ -80,7 +82,7 @@ static void create_group_look(weft_comm_state_t *parent, void *arg)
      * hears of all deaths of the family. */
     c->status = create_group_check(self, c->wish);
     if (c->status == WEFT_OK) {
-        c->status = create_group_name(self, c);
+        c->status = create_group_name(parent, c);
     }
     if (c->status != WEFT_OK) {
         return;

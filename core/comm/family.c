@@ -31,13 +31,19 @@ void weft_family_remove(weft_family_t *family, weft_family_member_t *member)
     if (*position != NULL) {
         *position = member->next;
     }
+    while (member->attempts != NULL) {
+        weft_family_attempt_t *attempt = member->attempts;
+        member->attempts = attempt->next;
+        weft_os_free(attempt);
+    }
     weft_os_unlock(&family->lock);
 }
 
-weft_status_t weft_family_count_attempt(weft_family_t *family, uint64_t key, uint64_t *attempt_p)
+weft_status_t weft_family_count_attempt(weft_family_t *family, weft_family_member_t *member,
+                                        uint64_t key, uint64_t *attempt_p)
 {
     weft_os_lock(&family->lock);
-    weft_family_attempt_t *found = family->survival.attempts;
+    weft_family_attempt_t *found = member->attempts;
     while (found != NULL && found->key != key) {
         found = found->next;
     }
@@ -45,8 +51,8 @@ weft_status_t weft_family_count_attempt(weft_family_t *family, uint64_t key, uin
         found = weft_os_alloc(sizeof *found, 0);
         if (found != NULL) {
             found->key = key;
-            found->next = family->survival.attempts;
-            family->survival.attempts = found;
+            found->next = member->attempts;
+            member->attempts = found;
         }
     }
     weft_status_t status =

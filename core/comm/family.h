@@ -79,13 +79,6 @@ typedef struct weft_family_tuner {
 
 struct weft_comm_state;
 
-/* The membership of one communicator; embedded in its state. */
-typedef struct weft_family_member {
-    struct weft_family_member *next;
-    struct weft_comm_state *state;
-    uint64_t comm_id;
-} weft_family_member_t;
-
 /* How often this rank has called something that its members alone do, by a key for who they are. */
 typedef struct weft_family_attempt {
     struct weft_family_attempt *next;
@@ -93,11 +86,18 @@ typedef struct weft_family_attempt {
     uint64_t attempts;
 } weft_family_attempt_t;
 
+/* The membership of one communicator; embedded in its state. */
+typedef struct weft_family_member {
+    struct weft_family_member *next;
+    struct weft_comm_state *state;
+    uint64_t comm_id;
+    weft_family_attempt_t *attempts; /* of calls on it */
+} weft_family_member_t;
+
 struct weft_consensus_record;
 
 /* What outlives communicators: see consensus_records.h. */
 typedef struct weft_family_survival {
-    weft_family_attempt_t *attempts;
     struct weft_consensus_record *records; /* the newest first */
     uint8_t *gone;        /* per rank of the family: it died or left; NULL for one rank */
     weft_flight_t flight; /* has a lock of its own */
@@ -141,12 +141,15 @@ typedef struct weft_family {
 void weft_family_retain(weft_family_t *family);
 
 /* From add to remove the communicator receives events of the health channel. After remove() no
- * other thread uses `member`. Removing a communicator that was not added does nothing. */
+ * other thread uses `member`, and what it counted is forgotten. Removing a communicator that was
+ * not added is legal. */
 void weft_family_add(weft_family_t *family, weft_family_member_t *member);
 void weft_family_remove(weft_family_t *family, weft_family_member_t *member);
 
-/* Returns in *attempt_p how often this rank has called this with `key` before. ERR_RESOURCE. */
-weft_status_t weft_family_count_attempt(weft_family_t *family, uint64_t key, uint64_t *attempt_p);
+/* Returns in *attempt_p how often this rank has called this on the communicator with `key` before.
+ * ERR_RESOURCE. */
+weft_status_t weft_family_count_attempt(weft_family_t *family, weft_family_member_t *member,
+                                        uint64_t key, uint64_t *attempt_p);
 
 /* Returns the member with that id, or NULL. The caller holds family->lock. */
 struct weft_comm_state *weft_family_find(const weft_family_t *family, uint64_t comm_id);

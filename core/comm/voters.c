@@ -136,7 +136,7 @@ static void voters_look(weft_comm_state_t *state, void *arg)
         look->status = voters_reserve(p);
     }
     if (look->status == WEFT_OK) {
-        look->status = weft_family_count_attempt(self->family, p->base, &p->call);
+        look->status = weft_family_count_attempt(self->family, &state->member, p->base, &p->call);
     }
     if (look->status == WEFT_OK) {
         p->family = self->family;

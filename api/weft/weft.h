@@ -259,7 +259,8 @@ WEFT_EXPORT weft_status_t weft_comm_create_group(weft_comm_t *parent, const uint
                                                  weft_comm_t **child_p) WEFT_MUST_CHECK;
 
 /* Leaves the communicator and frees it. Waits for operations in flight up to their deadline, then
- * aborts them. Peers that still use the communicator get ERR_PEER_LEFT. NULL is allowed.
+ * aborts them. Peers that still use the communicator get ERR_PEER_LEFT, or the failure that it had;
+ * where they shrink it or agree on it, this rank counts as gone. NULL is allowed.
  * Errors: ERR_STATE (already destroyed, forked child, or another thread is inside a call).
  * Blocking: only for operations in flight. Thread: one. */
 WEFT_EXPORT weft_status_t weft_comm_destroy(weft_comm_t *comm);

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "core/base/error.h"
+#include "core/comm/consensus_records.h"
 #include "core/comm/family_setup.h"
 #include "core/comm/health_events.h"
 #include "core/comm/holdings.h"
@@ -162,7 +163,8 @@ weft_status_t weft_comm_create(uint32_t nranks, const weft_unique_id_t *id, uint
 void weft_comm_tell_leave(weft_comm_state_t *state)
 {
     weft_assert_owner(state);
-    if (state->self.nranks > 1 && !weft_comm_has_failed(state)) {
+    /* A failure keeps its reason: the word of it is before this one on every way through the tree. */
+    if (state->self.nranks > 1) {
         weft_leave_t leave = {.sequence = state->queue.sequence};
         weft_history_get_run(&state->flight->history, &leave.run);
         if (leave.run.last.sequence != (uint32_t)leave.sequence) {
@@ -170,6 +172,7 @@ void weft_comm_tell_leave(weft_comm_state_t *state)
         }
         weft_health_leave_comm(state->self.family->boot, state->self.id, &leave);
     }
+    weft_consensus_leave(state->self.family, state->self.id);
 }
 
 static void create_free_peers(weft_comm_state_t *state)

@@ -15,7 +15,8 @@ weft_status_t weft_comm_create(uint32_t nranks, const weft_unique_id_t *id, uint
 /* Makes one more communicator of a family. ERR_RESOURCE. */
 weft_status_t weft_comm_create_child(const weft_comm_setup_t *setup, weft_comm_state_t **state_p);
 
-/* Tells the other ranks that this one leaves, unless the communicator has failed. */
+/* Tells the other ranks that this one leaves, and drops what the family keeps to answer them. A
+ * communicator that has failed is left likewise: they may shrink it, and would wait. */
 void weft_comm_tell_leave(weft_comm_state_t *state);
 
 /* Frees it, and the family with its last communicator. Nothing is under way, except in streams,

@@ -58,6 +58,22 @@ static void records_prune(weft_family_survival_t *survival, const weft_consensus
     }
 }
 
+void weft_consensus_leave(weft_family_t *family, uint64_t comm_id)
+{
+    weft_os_lock(&family->lock);
+    weft_consensus_record_t **at = &family->survival.records;
+    while (*at != NULL) {
+        weft_consensus_record_t *record = *at;
+        if (record->comm_id == comm_id && !record->awaited) {
+            *at = record->next;
+            weft_consensus_free_record(record);
+        } else {
+            at = &record->next;
+        }
+    }
+    weft_os_unlock(&family->lock);
+}
+
 void weft_consensus_add(weft_consensus_record_t *record)
 {
     weft_family_survival_t *survival = &record->family->survival;

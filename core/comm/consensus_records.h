@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The consensuses of a family. The health thread serves the words of others and the deaths. What
- * was decided stays for the next consensus of the same voters, and longer: a rank that goes on, and
- * even destroys the communicator, still answers those that have not heard it.
+ * was decided stays for the next consensus of the same voters: a rank that goes on still answers
+ * those that have not heard it.
+ *
+ * It stays until this rank leaves the communicator. To the other voters that is a death: they wait
+ * for no word of this rank any more, and find the decision with those that are left, or alone,
+ * since all that lived had taken it. So whoever drops its records must have told the others that it
+ * leaves, and a communicator that has failed is no exception (weft_comm_tell_leave).
  *
  * Everything here is guarded by the family's lock, but `ended`. */
 #ifndef WEFT_COMM_CONSENSUS_RECORDS_H
@@ -33,6 +38,10 @@ void weft_consensus_add(weft_consensus_record_t *record);
 void weft_consensus_free_record(weft_consensus_record_t *record);
 /* Wakes the waiting thread if the machine has decided. */
 void weft_consensus_look(weft_consensus_record_t *record);
+
+/* This rank has left communicator comm_id, and told the others: drops what is kept of it, but not
+ * a consensus for which a thread waits. */
+void weft_consensus_leave(weft_family_t *family, uint64_t comm_id);
 
 /* News of the health channel: rank `rank` of the family left communicator comm_id; 0: it left the
  * family, or died. Thread: the health thread. */

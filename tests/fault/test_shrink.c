@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "core/os/os.h"
+#include "tests/support/holdings.h"
 #include "tests/support/ranks.h"
 
 static const char *const shm[] = {"core.net=net-shm"};
@@ -192,6 +193,34 @@ static void excluded_ranks_do_nothing(void **state)
     run_with(5, exclude, shm, 1);
 }
 
+/* Rank 0 gives up a communicator that has failed. The others take it for one that left; the parent still
+ * has it. */
+static int give_up(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    weft_comm_t *copy = NULL, *rest = NULL;
+    weft_error_t error = {.size = sizeof error};
+    uint64_t bits = 5;
+    int wrong = 0;
+    (void)arg;
+    NEED(weft_comm_dup(comm, &copy) == WEFT_OK);
+    NEED(weft_comm_revoke(copy) == WEFT_OK);
+    if (rank != 0) {
+        NEED(weft_comm_agree(copy, &bits) == WEFT_OK && bits == 5);
+        NEED(weft_comm_shrink(copy, NULL, 0, &rest) == WEFT_OK && sums(rest, 1, n - 1));
+        NEED(weft_comm_destroy(rest) == WEFT_OK);
+        NEED(weft_comm_error(copy, &error) == WEFT_OK && error.status == WEFT_ERR_REVOKED);
+    }
+    NEED(weft_comm_destroy(copy) == WEFT_OK);
+    NEED(sums(comm, 1, n));
+    return wrong;
+}
+
+static void who_left_a_communicator_that_failed_is_not_waited_for(void **state)
+{
+    (void)state;
+    run_with(3, give_up, soon, 2);
+}
+
 /* Rank 2 does not come in time, and then it does. */
 static int come_late(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
@@ -224,6 +253,47 @@ static void who_does_not_come_is_named(void **state)
 {
     (void)state;
     run_with(3, come_late, soon, 2);
+}
+
+/* Communicators that agree, fail, shrink and go, over and over, in a family that stays. The first rounds
+ * fill what grows up to a limit, as the event log does. */
+static int come_and_go(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    enum { FIRST = 400, ROUNDS = 800, KIB_MORE = 512 };
+    holdings_t before = {.kib = 0}, after;
+    int wrong = 0;
+    (void)arg;
+    for (uint32_t i = 0; i < FIRST + ROUNDS && wrong == 0; i++) {
+        weft_comm_t *copy = NULL, *rest = NULL;
+        uint64_t bits = 5;
+        before = i == FIRST ? holdings_now() : before;
+        NEED(weft_comm_dup(comm, &copy) == WEFT_OK);
+        NEED(weft_comm_agree(copy, &bits) == WEFT_OK && bits == 5);
+        NEED(weft_comm_revoke(copy) == WEFT_OK);
+        NEED(weft_comm_shrink(copy, NULL, 0, &rest) == WEFT_OK);
+        NEED(weft_comm_destroy(copy) == WEFT_OK && weft_comm_destroy(rest) == WEFT_OK);
+    }
+    after = holdings_now();
+    if (rank == 0 && after.kib > before.kib + KIB_MORE) {
+        fprintf(stderr, "%llu KiB of %u ranks after %d rounds, %llu after %d more\n",
+                (unsigned long long)before.kib, n, FIRST, (unsigned long long)after.kib, ROUNDS);
+    }
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    NEED(after.kib <= before.kib + KIB_MORE);
+#endif
+    return wrong;
+}
+
+static void communicators_that_come_and_go_leave_nothing(void **state)
+{
+    static const char *const quiet[] = {"core.net=net-shm", "core.log=error"};
+    (void)state;
+    ranks_job_t job = {.nranks = 2, .settings = quiet, .settings_count = 2, .work = come_and_go};
+#ifndef __SANITIZE_THREAD__
+    assert_int_equal(ranks_run_processes(&job, 120, -1), 0);
+#else
+    assert_int_equal(ranks_run_threads(&job), 0);
+#endif
 }
 
 static int bad_arguments(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
@@ -358,7 +428,9 @@ int main(void)
         cmocka_unit_test(revoking_ends_the_calls_of_all),
         cmocka_unit_test(all_agree_on_the_bits_that_all_have),
         cmocka_unit_test(excluded_ranks_do_nothing),
+        cmocka_unit_test(who_left_a_communicator_that_failed_is_not_waited_for),
         cmocka_unit_test(who_does_not_come_is_named),
+        cmocka_unit_test(communicators_that_come_and_go_leave_nothing),
         cmocka_unit_test(bad_arguments_are_named),
         cmocka_unit_test(one_side_goes_on_where_a_quorum_is_asked_for),
         cmocka_unit_test(who_was_declared_dead_does_not_go_on_alone),

@@ -2,8 +2,9 @@
  *
  * A model check of the consensus: all interleavings of starts, words, deaths and the news of deaths,
  * for few voters. The network keeps every word that was ever said and may deliver it at any
- * time, again and again, or never: loss, doubling and overtaking are all in it. States are compared
- * by a hash of 64 bits. */
+ * time, again and again, or never: loss, doubling and overtaking are all in it. A death stands for a
+ * rank that leaves its communicator, too: it answers nobody any more, decided or not. States are
+ * compared by a hash of 64 bits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

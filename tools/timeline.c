@@ -342,6 +342,7 @@ static bool timeline_run_bar(run_t *run, lane_t *lane, uint64_t mask)
     for (uint32_t i = 0; i < lane->plan->nlanes; i++) {
         if ((mask >> i & 1) != 0) {
             lanes[i].at = at;
+            run->timeline->steps++;
             timeline_finish(run, &lanes[i], lanes[i].cursor.pc, at);
             weft_cursor_next(&lanes[i].cursor);
             timeline_wake(run, lane->first + i);

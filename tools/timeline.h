@@ -31,7 +31,7 @@ typedef struct timeline_input {
     weft_plan_t *const *plans;
     uint32_t nranks;
     uint32_t slots, slices;
-    uint64_t limit; /* of slice steps; reaching it ends the run */
+    uint64_t limit; /* of slices and barriers; reaching it ends the run */
     bool record;    /* false: only whether it ends, and when */
 } timeline_input_t;
 

@@ -107,6 +107,31 @@ static void a_run_past_its_limit_is_refused(void **state)
     plan_fixture_close(&fixture);
 }
 
+static void write_barriers(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    (void)call;
+    b->grid(b, 1, 0);
+    uint32_t lane = b->lane(b);
+    b->loop(b, lane, 100);
+    b->bar(b, lane, 1);
+    b->end(b, lane);
+}
+
+static void barriers_count_for_the_limit(void **state)
+{
+    (void)state;
+    weft_plan_t **plans = plan_fixture_write(write_barriers, WEFT_ALL_REDUCE, 2);
+    assert_non_null(plans);
+    for (uint64_t limit = 199; limit <= 200; limit++) {
+        timeline_t timeline;
+        timeline_input_t input = {
+            .plans = plans, .nranks = 2, .slots = 4, .slices = 1, .limit = limit};
+        assert_int_equal(timeline_run(&input, &timeline), limit < 200 ? WEFT_ERR_ARG : WEFT_OK);
+        timeline_free(&timeline);
+    }
+    plan_fixture_free(plans, 2);
+}
+
 /* Two lanes: lane 1 starts after lane 0, both meet at a barrier; a PAR of an exchange. */
 static void write_lanes(const weft_algo_call_t *call, weft_plan_builder_t *b)
 {
@@ -163,6 +188,7 @@ int main(void)
         cmocka_unit_test(ring_takes_a_step_for_every_move),
         cmocka_unit_test(least_depth_is_the_edge_of_deadlock),
         cmocka_unit_test(a_run_past_its_limit_is_refused),
+        cmocka_unit_test(barriers_count_for_the_limit),
         cmocka_unit_test(members_waits_and_barriers_have_their_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

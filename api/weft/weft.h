@@ -168,9 +168,10 @@ WEFT_EXPORT weft_status_t weft_unique_id_create(weft_unique_id_t *id,
 WEFT_EXPORT weft_status_t weft_unique_id_check(const weft_unique_id_t *id) WEFT_MUST_CHECK;
 
 /* Joins a communicator as `rank` of `nranks`. Returns when all ranks have joined and agree on
- * plugins, versions and configuration. `id` and `options` may be freed afterwards. The caller owns
- * *comm_p until weft_comm_destroy(). On failure *comm_p is unchanged. A process has at most 4,096
- * communicators at once, those of all its ranks and those made of others counted.
+ * plugins, versions and configuration. `id` and `options` may be freed afterwards. Descriptors 0, 1
+ * and 2 that are closed are opened as /dev/null. The caller owns *comm_p until weft_comm_destroy().
+ * On failure *comm_p is unchanged. A process has at most 4,096 communicators at once, those of all
+ * its ranks and those made of others counted.
  * Errors: ERR_ARG (NULL, rank out of range, rank already taken, ranks disagree about nranks),
  * ERR_STATE (stale id), ERR_CONFIG and ERR_MISMATCH (the text gives the first key that differs and
  * both values), ERR_PLUGIN, ERR_UNSUPPORTED (a plugin cannot do here what an option asks of it),

@@ -63,13 +63,11 @@ static weft_status_t transports_plugin_create(weft_transport_t *transport)
     if (status != WEFT_OK) {
         return status;
     }
-    if ((transport->ops->caps & WEFT_NET_CAP_MAP) != 0) {
-        transport->map = transport->ops->get_extension(transport->net, WEFT_NET_MAP);
-        if (transport->map == NULL) {
-            return weft_fail(WEFT_ERR_PLUGIN, 0,
-                             "%s: get_extension has no %s, which WEFT_NET_CAP_MAP promises (%s)",
-                             loaded->plugin->name, WEFT_NET_MAP, loaded->path);
-        }
+    const bool maps = (transport->ops->caps & WEFT_NET_CAP_MAP) != 0;
+    transport->map = maps ? transport->ops->get_extension(transport->net, WEFT_NET_MAP) : NULL;
+    if (maps && transport->map == NULL) {
+        return weft_fail(WEFT_ERR_PLUGIN, 0, "%s: no %s, which WEFT_NET_CAP_MAP promises (%s)",
+                         loaded->plugin->name, WEFT_NET_MAP, loaded->path);
     }
     if (WEFT_HAS(transport->ops, weft_net_ops_t, get_extension)) {
         transport->attach = transport->ops->get_extension(transport->net, WEFT_NET_ATTACH);

@@ -174,13 +174,13 @@ void weft_os_host_name(char *name, size_t bytes);
 weft_status_t weft_os_read_file(const char *path, size_t max, char **text_p, size_t *bytes_p,
                                 int *errno_p);
 
-/* Opens /dev/null as those of the descriptors 0, 1 and 2 that are closed. A connection that gets one of
- * them would be written to by whoever prints. */
+/* Opens /dev/null as those of the descriptors 0, 1 and 2 that are closed. A connection that gets
+ * one of them would be written to by whoever prints. */
 void weft_os_open_standard(void);
 
-/* Loads a shared object, RTLD_NOW | RTLD_LOCAL. Returns NULL and the reason in `why` on failure. A file
- * that is shorter than its segments is refused: the system would map it, and end the process when
- * it is touched. */
+/* Loads a shared object, RTLD_NOW | RTLD_LOCAL. Returns NULL and the reason in `why` on failure. A
+ * file that is shorter than its segments is refused: the system would map it, and end the process
+ * when it is touched. */
 void *weft_os_dl_open(const char *path, char *why, size_t bytes);
 void *weft_os_dl_symbol(void *object, const char *name, char *why, size_t bytes);
 /* Returns a symbol of the program and what it is linked with, or, if `library` is not NULL, of that

@@ -9,19 +9,11 @@
 #include <stdbool.h>
 
 #define SOCK_BACKOFF_MS 1000 /* the least that the system takes */
-/* While it connects TCP asks for an answer with waits that double, too, and gives up after a number of them. The most
- * that can be said is as long as without a limit, two minutes. */
-#define SOCK_CONNECT_TRIES 127
 /* TCP gives up after a number of waits, which would be 15 s now instead of 15 minutes. Who waits for how
  * long is for boot.unresponsive and exec.op_timeout to say, so this is longer than both are by default. */
 #define SOCK_GIVE_UP_MS 3600000
 
-/* Limits the waits of a socket that is going to connect. How far its peer is nobody knows yet, but without a round trip TCP
- * waits for a second anyhow. */
-void sock_backoff_limit_connect(int fd);
-
-/* Limits the waits of a connected socket. False: its round trip is too long for that, or the
- * system cannot; its waits are then those of the system. */
+/* Limits the waits of a connected socket. False: its round trip is too long for that, or the system cannot. */
 bool sock_backoff_limit(int fd);
 
 #endif

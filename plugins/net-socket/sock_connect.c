@@ -18,7 +18,6 @@
 
 #include <weft/sdk/acceptor.h>
 
-#include "sock_backoff.h"
 #include "sock_conn.h"
 #include "sock_path.h"
 #include "sock_rails.h"
@@ -166,7 +165,6 @@ static weft_status_t sock_leg_open(weft_net_conn_t *conn, uint32_t index)
     }
     conn->streams[index].fd = fd;
     sock_tune(conn->device->net, fd);
-    sock_backoff_limit_connect(fd);
     bool bound = path == NULL || bind(fd, &path->from.any, weft_endpoint_bytes(&path->from)) == 0;
     if (!bound || (connect(fd, &point->any, weft_endpoint_bytes(point)) != 0 &&
                    errno != EINPROGRESS && errno != EINTR)) {

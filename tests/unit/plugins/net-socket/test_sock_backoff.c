@@ -68,25 +68,10 @@ static void a_socket_without_a_round_trip_is_left_alone(void **state)
     close(fd);
 }
 
-static void asking_for_a_connection_is_limited(void **state)
-{
-    (void)state;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const int waits = option_of(fd, TCP_RTO_MAX_MS), tries = option_of(fd, TCP_SYNCNT);
-    sock_backoff_limit_connect(fd);
-    assert_int_equal(option_of(fd, TCP_RTO_MAX_MS), waits >= 0 ? SOCK_BACKOFF_MS : -1);
-    assert_int_equal(option_of(fd, TCP_SYNCNT), waits >= 0 ? SOCK_CONNECT_TRIES : tries);
-    /* It is far away: its waits are those of the system again. */
-    assert_false(sock_backoff_limit(fd));
-    assert_int_equal(option_of(fd, TCP_RTO_MAX_MS), waits);
-    close(fd);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_ends_wait_a_second_at_most),
-        cmocka_unit_test(asking_for_a_connection_is_limited),
         cmocka_unit_test(a_socket_without_a_round_trip_is_left_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,10 +10,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <weft/sdk/endpoint.h>
+
 /* Connections accepted per socket and poll, so that pending peers are served in between. */
 #define ACCEPTOR_BURST 16u
 #define ACCEPTOR_ENTRIES (WEFT_ACCEPTOR_SOCKETS + WEFT_ACCEPTOR_PENDING)
 #define ACCEPTOR_NOBODY UINT32_MAX
+/* A transport listens at each of its addresses. */
+_Static_assert(WEFT_ACCEPTOR_SOCKETS >= WEFT_ENDPOINTS_MAX, "a socket for each address");
 /* Bits of the filter per hello; with 32 bits of room for each hello 0.02 % are taken for others. */
 #define ACCEPTOR_SEEN_HASHES 4u
 

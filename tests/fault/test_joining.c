@@ -154,11 +154,12 @@ static void closed_standard_descriptors_become_no_connections(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        /* First: it forks, and the others have had threads. */
+        cmocka_unit_test(closed_standard_descriptors_become_no_connections),
         cmocka_unit_test(a_plugin_that_one_rank_does_not_find_is_named_on_all),
         cmocka_unit_test(a_key_that_one_rank_does_not_know_is_named_on_all),
         cmocka_unit_test(an_interface_that_one_rank_does_not_have_is_named_on_all),
         cmocka_unit_test(a_plugin_of_another_kind_on_one_rank_is_named_on_all),
-        cmocka_unit_test(closed_standard_descriptors_become_no_connections),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,7 +25,7 @@
 extern "C" {
 #endif
 
-#define WEFT_ACCEPTOR_SOCKETS 8u                            /* listening sockets of one acceptor */
+#define WEFT_ACCEPTOR_SOCKETS 16u                           /* listening sockets of one acceptor */
 #define WEFT_ACCEPTOR_PENDING 64u                           /* pending peers of one acceptor */
 #define WEFT_ACCEPTOR_PATIENCE_NS UINT64_C(2000000000)      /* for one pending peer */
 #define WEFT_ACCEPTOR_LOG_INTERVAL_NS UINT64_C(10000000000) /* between two log lines */

@@ -308,8 +308,8 @@ static weft_status_t rendezvous_read(meeting_t *meeting, weft_unique_id_t *id,
     weft_id_t opened;
     weft_unique_id_t bytes;
     weft_status_t status = WEFT_AGAIN;
-    int64_t
-        written; /* looked for first: a note that replaces this one meanwhile is found next time */
+    int64_t written;
+    /* Its time first: a note that replaces this one meanwhile is found next time. */
     if (!weft_os_file_written(meeting->path, &written) ||
         !weft_os_private_read(meeting->path, &record, sizeof record)) {
         return WEFT_AGAIN;

@@ -24,7 +24,7 @@
 #include "core/os/os.h"
 #include "tests/support/sandbox.h"
 
-enum { HOSTS = 2, LATE_S = 60, EXIT_SKIPPED = 77, SETTINGS_MOST = 4 };
+enum { HOSTS = 2, EXIT_SKIPPED = 77, SETTINGS_MOST = 4 };
 
 /* What the processes of a case share. */
 typedef struct board {
@@ -40,18 +40,6 @@ typedef struct board {
 
 static board_t *board;
 
-static bool await(const _Atomic uint32_t *number, uint32_t least)
-{
-    const uint64_t until = weft_os_deadline(LATE_S);
-    while (atomic_load(number) < least) {
-        if (weft_os_clock_ns() > until) {
-            return false;
-        }
-        usleep(1000);
-    }
-    return true;
-}
-
 static weft_status_t rank_id(uint32_t rank, const weft_comm_options_t *options)
 {
     weft_status_t status = WEFT_OK;
@@ -60,7 +48,7 @@ static weft_status_t rank_id(uint32_t rank, const weft_comm_options_t *options)
                                       : weft_unique_id_create(&board->id, options);
         atomic_store(&board->named, 1);
     }
-    return await(&board->named, 1) ? status : WEFT_ERR_TIMEOUT;
+    return hosts_await(&board->named, 1) ? status : WEFT_ERR_TIMEOUT;
 }
 
 static weft_status_t rank_work(uint32_t rank)
@@ -90,7 +78,7 @@ static void rank_main(uint32_t rank)
     board->status[rank] = WEFT_ERR_SYSTEM;
     if (unshare(CLONE_NEWNET) == 0) {
         atomic_fetch_add(&board->apart, 1);
-        board->status[rank] = await(&board->wired, 1) ? rank_work(rank) : WEFT_ERR_TIMEOUT;
+        board->status[rank] = hosts_await(&board->wired, 1) ? rank_work(rank) : WEFT_ERR_TIMEOUT;
     }
     _exit(0);
 }
@@ -99,7 +87,7 @@ static void rank_main(uint32_t rank)
  * rank, $2 and $3 are the last numbers of its own address and of the other's. */
 static bool wire(const pid_t *pids, const char *before, const char *after)
 {
-    bool right = await(&board->apart, HOSTS);
+    bool right = hosts_await(&board->apart, HOSTS);
     for (uint32_t r = 0; r < HOSTS && right; r++) {
         const uint32_t own = board->first + r, other = board->first + 1 - r;
         right = host_run(pids[r], "set -e; set -- %u %u %u; %s", r, own + 1, other + 1, before) &&

@@ -26,7 +26,7 @@
 
 /* The control connections break after 3 s, and are sought for 2 s at first. TCP left to itself sends again 6.2 s
  * and 12.6 s after the cable was pulled. */
-enum { HOSTS = 2, AWAY_MS = 7000, BACK_MS = 4000, LATE_S = 60, EXIT_SKIPPED = 77 };
+enum { HOSTS = 2, AWAY_MS = 7000, BACK_MS = 4000, EXIT_SKIPPED = 77 };
 
 typedef struct board {
     _Atomic uint32_t apart[HOSTS], wired, named, rounds, stop;
@@ -36,18 +36,6 @@ typedef struct board {
 static const char *const settings[] = {"core.net=net-socket", "boot.interface==eth0",
                                        "boot.unresponsive=30s"};
 
-static bool await(const _Atomic uint32_t *number, uint32_t least)
-{
-    const uint64_t until = weft_os_deadline(LATE_S);
-    while (atomic_load(number) < least) {
-        if (weft_os_clock_ns() > until) {
-            return false;
-        }
-        usleep(1000);
-    }
-    return true;
-}
-
 static weft_status_t join(board_t *board, uint32_t rank, weft_comm_t **comm_p)
 {
     const weft_comm_options_t options = {
@@ -56,7 +44,7 @@ static weft_status_t join(board_t *board, uint32_t rank, weft_comm_t **comm_p)
     if (rank == 0) {
         status = weft_unique_id_create(&board->id, &options);
         atomic_store(&board->named, 1);
-    } else if (!await(&board->named, 1)) {
+    } else if (!hosts_await(&board->named, 1)) {
         status = WEFT_ERR_TIMEOUT;
     }
     return status == WEFT_OK ? weft_comm_init_rank(comm_p, HOSTS, &board->id, rank, &options)
@@ -83,7 +71,8 @@ static int rank_main(board_t *board, uint32_t rank)
         return 1;
     }
     atomic_store(&board->apart[rank], 1);
-    weft_status_t status = await(&board->wired, 1) ? join(board, rank, &comm) : WEFT_ERR_TIMEOUT;
+    weft_status_t status =
+        hosts_await(&board->wired, 1) ? join(board, rank, &comm) : WEFT_ERR_TIMEOUT;
     status = status == WEFT_OK ? work(board, rank, comm) : status;
     if (status != WEFT_OK) {
         weft_error_t error = {.size = sizeof error};
@@ -97,7 +86,7 @@ static int rank_main(board_t *board, uint32_t rank)
 static bool wire(board_t *board, const pid_t *pids)
 {
     for (uint32_t r = 0; r < HOSTS; r++) {
-        if (!await(&board->apart[r], 1) || !hosts_connect(r, HOSTS, pids[r])) {
+        if (!hosts_await(&board->apart[r], 1) || !hosts_connect(r, HOSTS, pids[r])) {
             return false;
         }
     }
@@ -119,14 +108,14 @@ static bool can_limit_waits(void)
 /* Pulls a cable and plugs it in again. Returns whether calls went on. */
 static bool flap(board_t *board)
 {
-    if (!await(&board->rounds, 100)) {
+    if (!hosts_await(&board->rounds, 100)) {
         return false;
     }
     host_plug(1, false);
     usleep(AWAY_MS * 1000);
     host_plug(1, true);
     const uint64_t back = weft_os_clock_ns();
-    const bool on = await(&board->rounds, atomic_load(&board->rounds) + 1);
+    const bool on = hosts_await(&board->rounds, atomic_load(&board->rounds) + 1);
     const double took_ms = (double)(weft_os_clock_ns() - back) / 1e6;
     printf("away for %d ms, back after %.0f ms more\n", AWAY_MS, took_ms);
     return on && (took_ms < BACK_MS || !can_limit_waits());

@@ -8,6 +8,7 @@
 #include <net/if.h>
 #include <sched.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,8 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "core/os/os.h"
 
 static bool write_text(const char *path, const char *text)
 {
@@ -99,6 +102,18 @@ __attribute__((format(printf, 1, 2))) static bool run(const char *format, ...)
     int length = vsnprintf(command, sizeof command, format, args);
     va_end(args);
     return length > 0 && (size_t)length < sizeof command && system(command) == 0;
+}
+
+bool hosts_await(const _Atomic uint32_t *number, uint32_t least)
+{
+    const uint64_t until = weft_os_deadline(60);
+    while (atomic_load(number) < least) {
+        if (weft_os_clock_ns() > until) {
+            return false;
+        }
+        usleep(1000);
+    }
+    return true;
 }
 
 bool hosts_begin(void)

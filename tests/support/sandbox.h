@@ -24,6 +24,8 @@ void sandbox_fill(const char *folder);
 /* Makes the network of host `host`, in which process `pid` is: address 10.77.0.(1 + host). Hosts from
  * `border` on are behind the cable. False: it cannot be made. */
 bool hosts_connect(uint32_t host, uint32_t border, pid_t pid);
+/* Waits until a number in memory that the hosts share is `least` or more. False: it took a minute. */
+bool hosts_await(const _Atomic uint32_t *number, uint32_t least);
 /* The bridges and the cable between them; before the first host. */
 bool hosts_begin(void);
 /* Runs a script of the shell in the network of process `pid`. False: it failed. */

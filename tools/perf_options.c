@@ -51,7 +51,7 @@ static const tool_option_t options_table[] = {
     {0, "pattern", "NAME[:SEED]", "lengths of the blocks of the vector collectives [even]", 'l'},
     {0, "stats", NULL, "times of single iterations: min, percentiles, max, stddev", 'q'},
     {0, "model", NULL, "what the cost model predicts, beside the measured time", 'k'},
-    {'A', "algo", "NAME[:X=Y]", "use this algorithm: --set plan.algo=NAME[:X=Y,...]",
+    {'A', "algo", "NAME[:X=Y]", "use this algorithm: --set plan.algo=NAME --set NAME.X=Y",
      TOOL_OPT_ALGO},
     {0, "span", "SIZE", "move small buffers through SIZE bytes [maxbytes]", 's'},
     {0, "min-bw", "GB/S", "fail (exit code 7) below 90 % of this average busbw", 'B'},

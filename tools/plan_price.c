@@ -11,6 +11,7 @@
 #include <weft/plugin/net.h>
 
 #include "core/base/error.h"
+#include "core/comm/figures.h"
 #include "core/comm/select_price.h"
 #include "core/comm/slots.h"
 #include "core/plan/meeting.h"
@@ -74,6 +75,18 @@ static bool plan_price_take_path(price_request_t *price, const char *text)
     return path >= 0;
 }
 
+static bool plan_price_take_slot(price_request_t *price, const char *text)
+{
+    if (!tool_parse_size("--slot-bytes", text, &price->slot_bytes)) {
+        return false;
+    }
+    if (price->slot_bytes < SLOT_BYTES_LEAST) {
+        tool_usage("--slot-bytes must be at least %d", SLOT_BYTES_LEAST);
+        return false;
+    }
+    return true;
+}
+
 bool price_option_take(price_request_t *price, int id, const char *text)
 {
     switch (id) {
@@ -97,13 +110,30 @@ bool price_option_take(price_request_t *price, int id, const char *text)
         price->windows = true;
         return true;
     default:
-        return tool_parse_size("--slot-bytes", text, &price->slot_bytes);
+        return plan_price_take_slot(price, text);
     }
 }
 
+/* What the first device says, or what [figures] say of the transport. */
+static weft_cost_edge_t plan_price_edge(const weft_net_props_t *props, const weft_figures_t *given,
+                                        const char *net, uint32_t nhosts)
+{
+    weft_cost_edge_t edge = {.alpha = (double)props->latency_ns * 1e-9,
+                             .beta = 1 / (double)props->bandwidth,
+                             .overhead = weft_cost_overhead(props->latency_ns, props->overhead_ns)};
+    const weft_figures_edge_t *line =
+        weft_figures_find(given, net, nhosts == 1 ? WEFT_LEVEL_INSIDE : WEFT_LEVEL_BETWEEN);
+    if (line != NULL) {
+        edge.alpha = line->edge.alpha > 0 ? line->edge.alpha : edge.alpha;
+        edge.beta = line->edge.beta > 0 ? line->edge.beta : edge.beta;
+        edge.overhead = line->edge.overhead > 0 ? line->edge.overhead : edge.overhead;
+    }
+    return edge;
+}
+
 /* The worst device that a job of that many hosts may use: one host uses the preferred transport. */
-static void plan_price_ask_nets(const tool_session_t *session, uint32_t nhosts,
-                                price_model_t *model, weft_slots_t *asked)
+static void plan_price_ask_nets(const tool_session_t *session, const weft_figures_t *given,
+                                uint32_t nhosts, price_model_t *model, weft_slots_t *asked)
 {
     for (uint32_t i = 0;; i++) {
         const weft_loaded_t *loaded = weft_registry_get(session->registry, WEFT_KIND_NET, i);
@@ -124,11 +154,11 @@ static void plan_price_ask_nets(const tool_session_t *session, uint32_t nhosts,
         } else {
             props.latency_ns = 0;
         }
-        if ((double)props.latency_ns * 1e-9 > model->edge.alpha) {
-            model->edge.alpha = (double)props.latency_ns * 1e-9;
-            model->edge.overhead = weft_cost_overhead(props.latency_ns, props.overhead_ns);
-            model->edge.beta = 1 / (double)props.bandwidth;
-            snprintf(model->origin, sizeof model->origin, "%s", loaded->plugin->name);
+        const char *name = loaded->plugin->name;
+        const weft_cost_edge_t edge = plan_price_edge(&props, given, name, nhosts);
+        if (props.latency_ns > 0 && edge.alpha > model->edge.alpha) {
+            model->edge = edge;
+            snprintf(model->origin, sizeof model->origin, "%s", name);
         }
         ops->destroy(net);
     }
@@ -160,8 +190,10 @@ uint32_t price_depth(const weft_loaded_t *loaded)
     return depth > 0 ? depth : 1;
 }
 
-static void plan_price_ask_kernel(const tool_session_t *session, price_model_t *model)
+static void plan_price_ask_kernel(const tool_session_t *session, const weft_figures_t *given,
+                                  price_model_t *model)
 {
+    const double gamma = given->kernel.gamma[WEFT_FP32];
     const weft_loaded_t *loaded = weft_registry_get(session->registry, WEFT_KIND_KERNEL, 0);
     weft_kernel_props_t props = {.size = sizeof props};
     weft_kernel_t *kernel = NULL;
@@ -174,7 +206,7 @@ static void plan_price_ask_kernel(const tool_session_t *session, price_model_t *
     }
     if (ops->props(kernel, &props) == WEFT_OK && props.bandwidth > 0) {
         size_t at = strlen(model->origin);
-        model->gamma = 1 / (double)props.bandwidth;
+        model->gamma = gamma > 0 ? gamma : 1 / (double)props.bandwidth;
         snprintf(model->origin + at, sizeof model->origin - at, "%s%s", at > 0 ? " and " : "",
                  loaded->plugin->name);
     }
@@ -206,6 +238,26 @@ static weft_status_t plan_price_take_devices(const price_request_t *request,
     return status;
 }
 
+/* What the plugins say, or [figures] in their place. */
+static weft_status_t plan_price_ask(const tool_session_t *session, uint32_t nhosts,
+                                    price_model_t *model, weft_slots_t *slots)
+{
+    const weft_figures_settings_t *settings = &session->settings.figures;
+    const weft_loaded_t *kernel = weft_registry_get(session->registry, WEFT_KIND_KERNEL, 0);
+    weft_figures_t given;
+    weft_status_t status = weft_figures_read(settings->edge, settings->kernel,
+                                             kernel != NULL ? kernel->plugin->name : "", &given);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    plan_price_ask_nets(session, &given, nhosts, model, slots);
+    plan_price_ask_kernel(session, &given, model);
+    const bool measured = given.nedges > 0 || given.kernel.gamma[WEFT_FP32] > 0;
+    const size_t at = strlen(model->origin);
+    snprintf(model->origin + at, sizeof model->origin - at, "%s", measured ? " by [figures]" : "");
+    return WEFT_OK;
+}
+
 weft_status_t price_model_make(const price_request_t *request, const tool_session_t *session,
                                uint32_t nhosts, price_model_t *model)
 {
@@ -216,8 +268,10 @@ weft_status_t price_model_make(const price_request_t *request, const tool_sessio
         return status;
     }
     if (session != NULL) {
-        plan_price_ask_nets(session, nhosts, model, &slots);
-        plan_price_ask_kernel(session, model);
+        status = plan_price_ask(session, nhosts, model, &slots);
+        if (status != WEFT_OK) {
+            return status;
+        }
     }
     slots.count = slots.count > 0 ? slots.count : SLOTS_DEFAULT;
     slots.bytes = slots.bytes > 0 ? slots.bytes : SLOT_BYTES_DEFAULT;
@@ -317,11 +371,13 @@ price_time_t price_time(const price_plan_t *plan, const price_model_t *model, ui
     const weft_tuner_candidate_t candidate = {.core = &priced,
                                               .channels = plan_price_channels(plan, model, block)};
     price_time_t best = {.seconds = INFINITY, .channels = candidate.channels};
-    double most = (double)model->slot_bytes / packed;
+    const double room = (double)(model->slot_bytes / packed), most = room > 1 ? room : 1;
+    const double least = most < SLOT_BYTES_LEAST ? most : SLOT_BYTES_LEAST;
     for (uint32_t slices = 1; slices < plan->slots || slices == 1; slices *= 2) {
-        /* Multiples of a cache line, about 19 % apart. */
-        for (double at = SLOT_BYTES_LEAST; at <= most; at *= 1.189207115) {
-            uint64_t bytes = (uint64_t)(at + 0.5) / SLOT_BYTES_LEAST * SLOT_BYTES_LEAST;
+        /* Multiples of a cache line, about 19 % apart, or what fits where that is less than a line. */
+        for (double at = least; at <= most; at *= 1.189207115) {
+            uint64_t bytes = (uint64_t)(at + 0.5);
+            bytes = bytes < SLOT_BYTES_LEAST ? bytes : bytes / SLOT_BYTES_LEAST * SLOT_BYTES_LEAST;
             double t = weft_price_call(&call, &candidate, slices, bytes * packed);
             if (t < best.seconds) {
                 best.seconds = t;
@@ -334,6 +390,14 @@ price_time_t price_time(const price_plan_t *plan, const price_model_t *model, ui
         weft_price_protocol(&call, &candidate, best.slices, best.slice_bytes * packed),
         weft_price_longest(&call, &candidate, best.slices, best.slice_bytes * packed));
     return best;
+}
+
+int price_request_check(const price_request_t *price)
+{
+    if (price->first == 0 || price->first > price->last) {
+        return tool_usage("--minbytes must be at least 1 and at most --maxbytes");
+    }
+    return TOOL_OK;
 }
 
 bool price_next_size(const price_request_t *request, uint64_t *size_p)
@@ -467,7 +531,9 @@ const char *price_size_text(uint64_t size, char text[24])
 
 const char *price_time_text(double seconds, char text[24])
 {
-    if (seconds < 1e-3) {
+    if (isnan(seconds)) {
+        snprintf(text, 24, "-");
+    } else if (seconds < 1e-3) {
         snprintf(text, 24, "%.4g us", seconds * 1e6);
     } else if (seconds < 1) {
         snprintf(text, 24, "%.4g ms", seconds * 1e3);

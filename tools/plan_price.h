@@ -83,13 +83,17 @@ typedef struct price_facts {
 /* Takes one of PRICE_OPTIONS. False and one line on stderr if it cannot. */
 bool price_option_take(price_request_t *price, int id, const char *text);
 
+/* Whether the sizes can be priced; TOOL_USAGE and one line on stderr if not. */
+int price_request_check(const price_request_t *price);
+
 /* "1.5us", "300ns", "2e-6": seconds. */
 bool price_parse_seconds(const char *what, const char *text, double *value_p);
 /* "12GB/s" or seconds per byte. */
 bool price_parse_rate(const char *what, const char *text, double *value_p);
 
-/* What was not asked for comes from the loaded transports and kernels, as a communicator on
- * `nhosts` hosts would take it, else from constants. ERR_CONFIG: nobody tells what --path costs. */
+/* What was not asked for comes from [figures] or the loaded transports and kernels, as a communicator on
+ * `nhosts` hosts would take it, else from constants. ERR_CONFIG: nobody tells what --path costs, or
+ * [figures] are wrong. */
 weft_status_t price_model_make(const price_request_t *request, const tool_session_t *session,
                                uint32_t nhosts, price_model_t *model);
 

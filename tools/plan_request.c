@@ -89,6 +89,11 @@ static int plan_request_take_operand(plan_request_t *request, const char *text)
 
 static int plan_request_take_form(plan_request_t *request, int id, const char *text)
 {
+    if (request->form != PLAN_ALL && request->form != id) {
+        return tool_usage(
+            "--list, --check, --text, --cost, --dot, --svg and --compare exclude each "
+            "other");
+    }
     request->form = id;
     if (id == PLAN_SVG) {
         request->svg = text;
@@ -152,6 +157,10 @@ static int plan_request_check_hosts(plan_request_t *request)
         return tool_usage("--hosts lists %lld ranks, --nranks says %lld", (long long)sum,
                           (long long)request->nranks);
     }
+    if (request->hosts.count > request->nranks) {
+        return tool_usage("--hosts %u is more than %lld ranks", request->hosts.count,
+                          (long long)request->nranks);
+    }
     if (request->nranks < 2 || request->nranks > PLAN_RANKS_MAX) {
         return tool_usage("%lld ranks; a plan has 2 to %d", (long long)request->nranks,
                           PLAN_RANKS_MAX);
@@ -176,7 +185,10 @@ static int plan_request_check_together(plan_request_t *request)
                           "algo-ring algo-tree");
     }
     if (request->rank >= request->nranks || request->root >= request->nranks) {
-        return tool_usage("rank and root must be below --nranks %lld", (long long)request->nranks);
+        const bool is_rank = request->rank >= request->nranks;
+        return tool_usage("--%s %lld is not below %lld ranks", is_rank ? "rank" : "root",
+                          (long long)(is_rank ? request->rank : request->root),
+                          (long long)request->nranks);
     }
     if (request->json && (request->form == PLAN_DOT || request->form == PLAN_SVG)) {
         return tool_usage("--json does not go with a drawing");
@@ -186,7 +198,7 @@ static int plan_request_check_together(plan_request_t *request)
     }
     /* A barrier is an all_reduce of nothing, a vector collective runs its base collective. */
     request->coll = weft_coll_base(request->coll);
-    return TOOL_OK;
+    return price_request_check(&request->price);
 }
 
 int plan_request_read(plan_request_t *request, int argc, char **argv, bool *done)

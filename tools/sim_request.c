@@ -139,6 +139,16 @@ static bool sim_request_take_value(sim_request_t *request, int id, const char *t
     }
 }
 
+static bool sim_request_take_form(sim_request_t *request, int form)
+{
+    if (request->form != SIM_TABLE && request->form != form) {
+        tool_usage("--csv and --json exclude each other");
+        return false;
+    }
+    request->form = form;
+    return true;
+}
+
 static bool sim_request_take(sim_request_t *request, int id, const char *text)
 {
     switch (id) {
@@ -162,11 +172,9 @@ static bool sim_request_take(sim_request_t *request, int id, const char *text)
         request->simgrid = true;
         return true;
     case SIM_OPT_CSV:
-        request->form = SIM_CSV;
-        return true;
+        return sim_request_take_form(request, SIM_CSV);
     case TOOL_OPT_JSON:
-        request->form = SIM_JSON;
-        return true;
+        return sim_request_take_form(request, SIM_JSON);
     default:
         return sim_request_take_value(request, id, text);
     }
@@ -195,13 +203,13 @@ static int sim_request_check_together(sim_request_t *request)
     if (request->price.path != WEFT_KERNEL_PATH_COUNT && request->per_host == 1) {
         return tool_usage("--path is between ranks of a host: add --per-host N");
     }
+    if (request->svg != NULL && request->simgrid) {
+        return tool_usage("--svg does not go with --simgrid");
+    }
     if (request->platform != NULL && !request->simgrid) {
         return tool_usage("--platform goes with --simgrid");
     }
-    if (request->price.first == 0 || request->price.first > request->price.last) {
-        return tool_usage("--minbytes must be at least 1 and at most --maxbytes");
-    }
-    return TOOL_OK;
+    return price_request_check(&request->price);
 }
 
 int sim_request_read(sim_request_t *request, int argc, char **argv, bool *done)

@@ -224,7 +224,10 @@ static bool tune_take_coll(tune_request_t *request, const char *text)
 {
     int coll = tool_parse_coll(text, "all");
     if (coll >= 0 && coll < WEFT_COLL_COUNT && !tune_serves((weft_coll_t)coll)) {
-        (void)tool_usage("%s cannot be tuned: its time depends on more than one size", text);
+        (void)tool_usage("%s cannot be tuned: %s", text,
+                         coll == WEFT_BARRIER     ? "it is an all_reduce of nothing"
+                         : coll == WEFT_SEND_RECV ? "it has no algorithm"
+                                                  : "its time depends on more than one size");
         return false;
     }
     for (int i = 0; i < WEFT_COLL_COUNT; i++) {

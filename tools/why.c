@@ -38,7 +38,7 @@ static const tool_option_t options_table[] = {
     {'f', "stepfactor", "X", "look at sizes so far apart; borders are sought between [2]", 'f'},
     {'d', "datatype", "NAME", "int8, uint8, … float or fp32, double, bf16, f8e4m3 [float]", 'd'},
     {'r', "root", "RANK", "root of rooted collectives, peer of send_recv [0, of send_recv 1]", 'r'},
-    {'A', "algo", "NAME[:X=Y]", "ask of this algorithm: --set plan.algo=NAME[:X=Y,...]",
+    {'A', "algo", "NAME[:X=Y]", "ask of this algorithm: --set plan.algo=NAME --set NAME.X=Y",
      TOOL_OPT_ALGO},
     {0, "windows", NULL, "of a communicator that has a window", WHY_WINDOWS},
     TOOL_OPTIONS_CONFIG,

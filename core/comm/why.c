@@ -4,6 +4,7 @@
 #include "core/comm/why.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "core/base/coll.h"
@@ -71,6 +72,10 @@ weft_status_t weft_comm_why(weft_comm_t *comm, const weft_args_t *args,
         status = weft_select_choose(state, &call, chosen);
         if (status == WEFT_OK) {
             chosen->travel = why_travel(state, chosen->protocol, chosen->longest);
+        }
+        /* What it was chosen by is the time of another call, of blocks of equal length. */
+        if (status == WEFT_OK && weft_coll_has_vectors(args->coll)) {
+            chosen->seconds = chosen->tuner.next_seconds = NAN;
         }
     }
     weft_comm_leave(state);

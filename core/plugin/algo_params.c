@@ -78,10 +78,12 @@ static weft_status_t algo_params_unknown(const char *plugin, const weft_algo_par
                               : 0;
     }
     weft_nearest_hint(&nearest, "", "", hint, sizeof hint);
-    return weft_fail(WEFT_ERR_CONFIG, 0, "%s has no parameter \"%s\"%s", plugin, name,
+    return weft_fail(WEFT_ERR_CONFIG, 0,
+                     "%s has no parameter \"%s\"%s; its options are keys of [%s]", plugin, name,
                      hint[0] != '\0'  ? hint
                      : all[0] != '\0' ? all
-                                      : ", nor any other");
+                                      : ", nor any other",
+                     plugin);
 }
 
 /* Takes one X=Y. */

@@ -77,6 +77,23 @@ says out '"chunks_busiest": 6'
 says out '"origin": "'
 expect 6 "$weft" plan all_reduce --alpha 5parsecs
 says err '1.5us'
+# … by [figures] where there are some, as `weft why` has them
+printf '[figures]\nedge = net-shm inside latency=10us overhead=1us bandwidth=1GB/s\n' >"$work/figures.ini"
+printf 'kernel = kernel-cpu float=2GB/s\n' >>"$work/figures.ini"
+expect 0 "$weft" plan all_reduce -n 2 --cost -b 8 -e 8 --conf "$work/figures.ini"
+says out '^prices +alpha 10 us, overhead 1 us, beta 1 GB/s, gamma 2 GB/s, .* by \[figures\]$'
+expect 3 "$weft" plan all_reduce -n 2 --cost --set 'figures.edge=net-shm inside latency=10parsecs'
+says err '10parsecs'
+# … for sizes that exist, in slots that hold something
+expect 6 "$weft" plan all_reduce -n 4 --cost -b 0 -e 8
+says err 'minbytes must be at least 1'
+expect 6 "$weft" plan all_reduce -n 4 --cost -b 1K -e 8
+expect 6 "$weft" plan all_reduce -n 4 --cost --slot-bytes 63
+says err 'slot-bytes must be at least 64'
+if [ -e "$build/lib/weft/algo-pat.so" ]; then
+    expect 0 "$weft" plan all_gather -n 64 -A algo-pat --cost -b 8 -e 8 --pack 64 --slot-bytes 1K
+    says out '1 × 32 B'
+fi
 
 # Drawings
 for view in ring lanes auto; do
@@ -96,6 +113,15 @@ expect 0 "$weft" plan all_reduce -n 4 --svg - --view lanes
 cp "$work/out" "$work/stdout.svg"
 drawn "$work/stdout.svg"
 expect 6 "$weft" plan all_reduce --svg x --view pie
+for other in --check --text --cost --dot --list '--compare algo-ring algo-flat'; do
+    # shellcheck disable=SC2086 # words
+    expect 6 "$weft" plan all_reduce -n 4 --svg "$work/not.svg" $other
+    says err 'exclude each other'
+done
+expect 6 "$weft" plan broadcast -n 4 -r 4
+says err 'root 4 is not below 4 ranks'
+expect 6 "$weft" plan all_reduce -n 4 --hosts 5
+says err 'hosts 5 is more than 4 ranks'
 if [ -e "$build/lib/weft/algo-tree.so" ]; then
     expect 0 "$weft" plan all_reduce --hosts 4,4,4 -A algo-tree --svg "$work/tree.svg" \
         --set core.algo=algo-tree

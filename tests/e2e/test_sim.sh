@@ -72,3 +72,9 @@ elif [ -z "${E2E_SANITIZE:-}" ]; then
     expect 0 bash -e -c "cd '$source'; . '$work/guide.sh'"
     says out '^ +16 +33554432 +algo-swing:x=4 '
 fi
+
+# What excludes each other
+expect 6 "$weft" sim all_reduce -n 4 --csv --json
+says err 'exclude each other'
+expect 6 "$weft" sim all_reduce -n 4 --simgrid --svg "$work/not.svg"
+says err 'svg does not go with --simgrid'

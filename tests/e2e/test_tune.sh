@@ -64,6 +64,13 @@ for collective in all_gather reduce_scatter reduce all_to_all scatter send_recv;
     expect 0 "$weft" why "$collective" -P 3 -b 8 -e 64K
     says out '^# all 3 ranks answer alike'
 done
+# The model prices blocks of equal length only.
+expect 0 "$weft" why all_to_all_v -P 2 -b 64 -e 64
+says out '^ +64 B +64 B .* +- +- '
+expect 0 "$weft" why all_to_all_v -P 2 -b 64 -e 64 --json
+says out '"seconds_from": null'
+expect 6 "$weft" tune barrier -P 2
+says err 'an all_reduce of nothing'
 expect 0 "$weft" why all_reduce -P 2 -b 1K -e 1K --json --set 'tuner.rule=any: algo-flat slices=1'
 says out '"algorithm": "algo-flat"'
 says out '"decided_by": "--set any: algo-flat slices=1"'

@@ -53,6 +53,17 @@ static uint32_t family_job_bound(void)
     return (uint32_t)(hash >> 32);
 }
 
+static uint16_t family_job_cpus(void)
+{
+    const uint32_t cpus = weft_os_cpus();
+    return cpus < UINT16_MAX ? (uint16_t)cpus : UINT16_MAX;
+}
+
+static bool family_job_imagines(const weft_core_settings_t *settings)
+{
+    return settings->machine[0] != '\0' || settings->rings[0] != '\0' || settings->trees[0] != '\0';
+}
+
 static weft_status_t family_job_look(const weft_family_t *family, family_own_t *own)
 {
     const char *path = family->settings.core.topology;
@@ -61,7 +72,8 @@ static weft_status_t family_job_look(const weft_family_t *family, family_own_t *
         (weft_job_rank_t){.space = family_job_space(),
                           .node = numa.node == WEFT_OS_NODE_NONE ? WEFT_JOB_NONE : numa.node,
                           .gpu = weft_family_gpu(family),
-                          .cpus = weft_os_cpus(),
+                          .cpus = family_job_cpus(),
+                          .imagines = family_job_imagines(&family->settings.core),
                           .bound = family_job_bound()};
     if (path == NULL || path[0] == '\0') {
         return WEFT_OK;

@@ -16,11 +16,12 @@
 
 /* What a rank tells all others of itself. */
 typedef struct weft_job_rank {
-    uint64_t site;  /* hash of the topology file; 0: none */
-    uint64_t space; /* network namespace: only in one of them do ranks share memory */
-    uint32_t node;  /* NUMA node on which it runs; WEFT_JOB_NONE: on several */
-    uint32_t gpu;   /* its PCI address, weft_job_address(); WEFT_JOB_NONE: none */
-    uint32_t cpus;  /* that it may use at once, at least 1 */
+    uint64_t site;     /* hash of the topology file; 0: none */
+    uint64_t space;    /* network namespace: only in one of them do ranks share memory */
+    uint32_t node;     /* NUMA node on which it runs; WEFT_JOB_NONE: on several */
+    uint32_t gpu;      /* its PCI address, weft_job_address(); WEFT_JOB_NONE: none */
+    uint16_t cpus;     /* that it may use at once, at least 1 */
+    uint16_t imagines; /* 1: it is configured with a machine, or with graphs of one */
     uint32_t bound; /* hash of the CPUs that it is bound to, and of the cgroup whose quota it has */
 } weft_job_rank_t;
 

@@ -25,11 +25,12 @@ uint32_t weft_job_address(const char *text)
 
 bool weft_job_needs_kinds(const weft_job_t *job)
 {
-    bool gpus = false;
+    bool needs = job->nhosts > 1;
     for (uint32_t rank = 0; rank < job->nranks; rank++) {
-        gpus = gpus || job->ranks[rank].gpu != WEFT_JOB_NONE;
+        const weft_job_rank_t *told = &job->ranks[rank];
+        needs = needs || told->gpu != WEFT_JOB_NONE || told->imagines != 0;
     }
-    return gpus || job->nhosts > 1;
+    return needs;
 }
 
 /* Words ---------------------------------------------------------------------------------------- */

@@ -14,7 +14,7 @@
 uint32_t weft_job_address(const char *text);
 
 /* Returns whether descriptions of the hosts would be of use: there are several, or some rank has a
- * GPU. */
+ * GPU, or a machine or a graph of a file. */
 bool weft_job_needs_kinds(const weft_job_t *job);
 /* Returns the word of a host; its first rank calls this with its machine and the description. */
 weft_job_word_t weft_job_word(const weft_job_t *job, uint32_t host, const weft_machine_t *machine,

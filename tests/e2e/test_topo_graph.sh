@@ -60,4 +60,12 @@ expect 6 "$weft" topo --graph --machine "$h100" --channels 65
 says err 'from 1 to 64'
 expect 6 "$weft" topo --graph --machine "$h100" --json --svg -
 says err 'can have standard output'
+
+# A job on one host runs the rings of the machine that it was given, or says what is wrong with it.
+if [ -e "$build/lib/weft/algo-ring.so" ]; then
+    expect 0 "$weft" perf all_reduce -t 8 -b 64K -e 64K -n 1 -A algo-ring --set "core.machine=$h100" --set core.log=debug
+    says err 'machine hgx-h100 from .*: 8 GPUs, 8 NICs, [0-9]+ rings'
+    expect 3 "$weft" perf all_reduce -t 2 -b 8 -e 8 -n 1 --set "core.machine=$work/bad"
+    says err 'bad:2: unknown key "pcie"'
+fi
 exit 0

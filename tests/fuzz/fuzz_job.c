@@ -108,6 +108,7 @@ static weft_status_t open_job(weft_job_t *job, const uint8_t **data, size_t *byt
                                      .node = take_number(data, bytes),
                                      .gpu = take_number(data, bytes),
                                      .cpus = fuzz_byte(data, bytes),
+                                     .imagines = place >> 3 & 1,
                                      .bound = place >> 4 & 3};
     }
     return weft_job_init(job, ranks, machine, n, MACHINES);

@@ -78,7 +78,8 @@ static weft_family_t *open_family(member_t *m)
     family->rank = m->rank;
     family->kernel.ops = &no_device;
     family->settings.core.topology = "";
-    family->settings.core.machine = MACHINES "nothing.machine";
+    family->settings.core.machine = "";
+    family->settings.core.rings = family->settings.core.trees = "";
     return family;
 }
 
@@ -152,6 +153,7 @@ static weft_status_t meet_with_files(member_t *m)
 {
     weft_family_t *family = open_family(m);
     family->settings.core.topology = files[m->rank];
+    family->settings.core.machine = MACHINES "nothing.machine";
     deal_hosts(m->boot, m->nranks, 3);
     weft_status_t status = weft_family_agree_on_job(family);
     bool levels = status == WEFT_OK && family->job.topo.nlevels == 3 &&
@@ -257,18 +259,38 @@ static weft_status_t meet_on_one_host(member_t *m)
     return bad == 0 ? WEFT_OK : WEFT_ERR_INTERNAL;
 }
 
-static void a_job_on_one_host_without_gpus_looks_at_no_machine(void **state)
+/* All ranks but one were given a machine; the first rank looks. */
+static weft_status_t meet_on_an_imagined_host(member_t *m)
 {
-    (void)state;
+    int bad = 0;
+    weft_family_t *family = open_family(m);
+    deal_hosts(m->boot, m->nranks, 1);
+    family->settings.core.machine = m->rank == 1 ? "" : machines[0];
+    CHECK(weft_family_agree_on_job(family) == WEFT_OK);
+    CHECK(family->job.nkinds == 1 && family->job.kinds[0]->imagined);
+    weft_job_fini(&family->job);
+    weft_os_free(family);
+    return bad == 0 ? WEFT_OK : WEFT_ERR_INTERNAL;
+}
+
+static uint32_t looks_of(weft_status_t (*act)(member_t *m))
+{
     crowd_t crowd;
     crowd_init(&crowd, 3);
-    crowd.act = meet_on_one_host;
+    crowd.act = act;
     looks = 0;
     crowd_run(&crowd);
     for (uint32_t rank = 0; rank < 3; rank++) {
         assert_int_equal(crowd.members[rank].status, WEFT_OK);
     }
-    assert_int_equal(looks, 0);
+    return looks;
+}
+
+static void a_job_on_one_host_looks_at_a_machine_that_it_was_given_only(void **state)
+{
+    (void)state;
+    assert_int_equal(looks_of(meet_on_one_host), 0);
+    assert_int_equal(looks_of(meet_on_an_imagined_host), 1);
 }
 
 int main(void)
@@ -276,7 +298,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_ranks_know_every_kind_of_host),
         cmocka_unit_test(the_device_of_a_rank_is_the_one_that_its_kernel_chose),
-        cmocka_unit_test(a_job_on_one_host_without_gpus_looks_at_no_machine),
+        cmocka_unit_test(a_job_on_one_host_looks_at_a_machine_that_it_was_given_only),
         cmocka_unit_test(files_that_say_the_same_give_levels),
         cmocka_unit_test(files_that_differ_or_lack_are_an_error_on_all_ranks),
         cmocka_unit_test(a_host_in_no_line_is_an_error_on_all_ranks),

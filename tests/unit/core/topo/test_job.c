@@ -65,7 +65,7 @@ static double cores_of(const uint32_t (*ranks)[4], uint32_t n)
         told[i] = (weft_job_rank_t){.space = ranks[i][1],
                                     .node = WEFT_JOB_NONE,
                                     .gpu = WEFT_JOB_NONE,
-                                    .cpus = ranks[i][2],
+                                    .cpus = (uint16_t)ranks[i][2],
                                     .bound = ranks[i][3]};
     }
     assert_int_equal(weft_job_init(&job, told, machine, n, nmachines), WEFT_OK);

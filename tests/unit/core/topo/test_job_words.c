@@ -147,6 +147,9 @@ static void one_host_without_gpus_needs_no_description(void **state)
     told[0] = told[1] = (weft_job_rank_t){.gpu = WEFT_JOB_NONE, .cpus = 1};
     assert_int_equal(weft_job_init(&job, told, machine, 2, 1), WEFT_OK);
     assert_false(weft_job_needs_kinds(&job));
+    told[1].imagines = 1;
+    assert_true(weft_job_needs_kinds(&job));
+    told[1].imagines = 0;
     told[1].gpu = 0x100;
     assert_true(weft_job_needs_kinds(&job));
     weft_job_fini(&job);

@@ -40,13 +40,13 @@ static void jobs_add(flight_jobs_t *jobs, const flight_source_t *source,
 {
     const weft_flight_header_t *header = &source->record->header;
     uint32_t i = 0;
-    while (i < jobs->count &&
-           (jobs->job[i].id != comm->id || jobs->job[i].nranks != comm->nranks)) {
+    while (i < jobs->count && (jobs->job[i].id != comm->id || jobs->job[i].nranks != comm->nranks ||
+                               jobs->job[i].uid != source->uid)) {
         i++;
     }
     if (i == jobs->count) {
         jobs->job = jobs_grow(jobs->job, ++jobs->count * sizeof *jobs->job);
-        jobs->job[i] = (flight_job_t){.id = comm->id, .nranks = comm->nranks};
+        jobs->job[i] = (flight_job_t){.id = comm->id, .uid = source->uid, .nranks = comm->nranks};
     }
     flight_job_t *job = &jobs->job[i];
     job->rank = jobs_grow(job->rank, ++job->found * sizeof *job->rank);

@@ -16,6 +16,7 @@ typedef struct flight_rank {
 /* A communicator. */
 typedef struct flight_job {
     uint64_t id;
+    uint32_t uid; /* of the processes: others can claim to be of a job, so they are apart */
     uint32_t nranks;
     uint32_t found;      /* ranks with a record */
     flight_rank_t *rank; /* those, in ascending order */

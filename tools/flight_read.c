@@ -5,6 +5,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/base/coll.h"
+#include "core/base/utf8.h"
 #include "core/os/os.h"
 #include "tools/tool.h"
 
@@ -30,10 +32,17 @@ static void read_clean_entry(weft_flight_entry_t *entry)
     }
 }
 
+/* It goes to a terminal, and others may have written it. */
+static void read_clean_text(char *text, size_t bytes)
+{
+    text[bytes - 1] = '\0';
+    weft_utf8_clean(text);
+}
+
 static void read_clean_comm(weft_flight_comm_t *comm)
 {
-    comm->failure[sizeof comm->failure - 1] = '\0';
-    comm->name[sizeof comm->name - 1] = '\0';
+    read_clean_text(comm->failure, sizeof comm->failure);
+    read_clean_text(comm->name, sizeof comm->name);
     memset(&comm->history.lock, 0, sizeof comm->history.lock); /* its writer may hold it */
     for (uint32_t i = 0; i < WEFT_FLIGHT_ENTRIES; i++) {
         read_clean_entry(&comm->entry[i]);
@@ -76,7 +85,7 @@ flight_copy_t *flight_parse(const void *bytes, size_t size, const char **why_p)
         return NULL;
     }
     copy->header = record->header;
-    copy->header.host[sizeof copy->header.host - 1] = '\0';
+    read_clean_text(copy->header.host, sizeof copy->header.host);
     for (uint32_t i = 0; i < WEFT_FLIGHT_COMMS && copy->ncomms < used; i++) {
         weft_flight_comm_t *comm = &copy->comm[copy->ncomms];
         *comm = record->comm[i];
@@ -90,6 +99,7 @@ flight_copy_t *flight_parse(const void *bytes, size_t size, const char **why_p)
 
 /* Finding -------------------------------------------------------------------------------------- */
 
+/* Says whether the process that a file speaks of runs here. */
 static bool read_is_alive(const weft_flight_header_t *header)
 {
     uint8_t here[16];
@@ -98,13 +108,124 @@ static bool read_is_alive(const weft_flight_header_t *header)
            (kill(header->pid, 0) == 0 || errno == EPERM);
 }
 
-/* Returns false, and why, if the file holds none. */
-static bool read_file(const char *path, const char *name, flight_sources_t *sources,
-                      const char **why_p)
+/* A process in which a record was found. */
+typedef struct read_holder {
+    int32_t pid, inner; /* its number here, and in its own namespace */
+    uint32_t uid, records;
+} read_holder_t;
+
+/* Reads the numbers behind a word of /proc/PID/status. Returns how many there were, at most two: the first and
+ * the last. */
+static uint32_t read_numbers(const char *line, const char *word, unsigned long number[2])
+{
+    const size_t length = strlen(word);
+    uint32_t count = 0;
+    char *at = NULL;
+    if (strncmp(line, word, length) != 0) {
+        return 0;
+    }
+    for (const char *from = line + length;; from = at) {
+        const unsigned long value = strtoul(from, &at, 10);
+        if (at == from) {
+            return count;
+        }
+        number[count == 0 ? 0 : 1] = value;
+        number[1] = value;
+        count = count == 0 ? 1 : 2;
+    }
+}
+
+static read_holder_t read_holder(const char *pid)
+{
+    char path[64], line[512];
+    unsigned long number[2];
+    read_holder_t holder = {.pid = atoi(pid), .inner = atoi(pid), .uid = UINT32_MAX};
+    snprintf(path, sizeof path, "/proc/%.20s/status", pid);
+    FILE *status = fopen(path, "r");
+    while (status != NULL && fgets(line, sizeof line, status) != NULL) {
+        if (read_numbers(line, "Uid:", number) > 0) {
+            holder.uid = (uint32_t)number[0];
+        } else if (read_numbers(line, "NSpid:", number) > 0) {
+            holder.inner = (int32_t)number[1];
+        }
+    }
+    if (status != NULL) {
+        fclose(status);
+    }
+    return holder;
+}
+
+/* A process that was forked has the records of its parent. */
+static bool read_is_own(const read_holder_t *holder, const weft_flight_header_t *header)
+{
+    return holder->inner == header->pid;
+}
+
+static flight_source_t *read_find(const flight_sources_t *sources, const struct stat *file)
+{
+    for (uint32_t i = 0; i < sources->count; i++) {
+        flight_source_t *source = &sources->source[i];
+        if (source->device == file->st_dev && source->inode == file->st_ino) {
+            return source;
+        }
+    }
+    return NULL;
+}
+
+static void read_take_holder(flight_source_t *source, const read_holder_t *holder)
+{
+    if (read_is_own(holder, &source->record->header)) {
+        source->alive = true;
+        source->pid = holder->pid;
+    }
+}
+
+/* Takes the record over. */
+static void read_add(flight_sources_t *sources, flight_copy_t *record, const char *name,
+                     const struct stat *file, const read_holder_t *holder)
+{
+    bool room = sources->count < FLIGHT_SOURCES_MAX;
+    flight_source_t *all =
+        room ? realloc(sources->source, (sources->count + 1) * sizeof *sources->source) : NULL;
+    sources->full = sources->full || !room;
+    if (all == NULL) {
+        weft_os_free(record);
+        return;
+    }
+    sources->source = all;
+    flight_source_t *source = &all[sources->count++];
+    *source = (flight_source_t){.alive = holder == NULL && read_is_alive(&record->header),
+                                .pid = record->header.pid,
+                                .uid = holder != NULL ? holder->uid : file->st_uid,
+                                .device = file->st_dev,
+                                .inode = file->st_ino,
+                                .record = record};
+    snprintf(source->name, sizeof source->name, "%s", name);
+    if (holder != NULL) {
+        read_take_holder(source, holder);
+    }
+}
+
+/* Returns false, and why, if the file holds none. `holder`: the process that has it, or NULL. */
+static bool read_file(const char *path, const char *name, read_holder_t *holder,
+                      flight_sources_t *sources, const char **why_p)
 {
     char *bytes = NULL;
     size_t size = 0;
     int cause = 0;
+    struct stat file;
+    if (stat(path, &file) != 0) {
+        *why_p = strerror(errno);
+        return false;
+    }
+    flight_source_t *known = read_find(sources, &file);
+    if (known != NULL || (holder != NULL && holder->records >= FLIGHT_PROCESS_MAX)) {
+        sources->full = sources->full || known == NULL;
+        if (known != NULL && holder != NULL) {
+            read_take_holder(known, holder);
+        }
+        return true;
+    }
     if (weft_os_read_file(path, FILE_MAX, &bytes, &size, &cause) != WEFT_OK) {
         *why_p = strerror(cause);
         return false;
@@ -114,19 +235,31 @@ static bool read_file(const char *path, const char *name, flight_sources_t *sour
     if (record == NULL) {
         return false;
     }
-    sources->full = sources->count == FLIGHT_SOURCES_MAX;
-    flight_source_t *all =
-        sources->full ? NULL
-                      : realloc(sources->source, (sources->count + 1) * sizeof *sources->source);
-    if (all == NULL) {
-        weft_os_free(record);
-        return true;
+    if (holder != NULL) {
+        holder->records++;
     }
-    sources->source = all;
-    flight_source_t *source = &all[sources->count++];
-    *source = (flight_source_t){.alive = read_is_alive(&record->header), .record = record};
-    snprintf(source->name, sizeof source->name, "%s", name);
+    read_add(sources, record, name, &file, holder);
     return true;
+}
+
+/* Reads what a process has under a path, which that process chose: nothing but a plain file is opened, as opening
+ * a device may do something. */
+static bool read_pinned(const char *path, int flags, const char *name, read_holder_t *holder,
+                        flight_sources_t *sources)
+{
+    char pinned[64];
+    const char *why;
+    struct stat file;
+    int fd = open(path, O_PATH | O_CLOEXEC | flags);
+    bool found = false;
+    if (fd >= 0 && fstat(fd, &file) == 0 && S_ISREG(file.st_mode)) {
+        snprintf(pinned, sizeof pinned, "/proc/self/fd/%d", fd);
+        found = read_file(pinned, name, holder, sources, &why);
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    return found;
 }
 
 static bool read_ends_with(const char *text, const char *end)
@@ -150,7 +283,7 @@ static uint32_t read_folder(const char *folder, flight_sources_t *sources)
         if (length < 0 || (size_t)length >= sizeof path) {
             continue;
         }
-        if (read_file(path, entry->d_name, sources, &why)) {
+        if (read_file(path, entry->d_name, NULL, sources, &why)) {
             found++;
         } else {
             fprintf(stderr, "weft: %s %s\n", path, why);
@@ -163,23 +296,24 @@ static uint32_t read_folder(const char *folder, flight_sources_t *sources)
 }
 
 /* Files of records that the process has mapped. */
-static uint32_t read_maps(const char *pid, flight_sources_t *sources)
+static uint32_t read_maps(const char *pid, read_holder_t *holder, flight_sources_t *sources)
 {
-    char path[64], line[1024];
-    const char *why;
+    char path[64], *line = NULL;
+    size_t room = 0;
     uint32_t found = 0;
     snprintf(path, sizeof path, "/proc/%.20s/maps", pid);
     FILE *maps = fopen(path, "r");
-    while (maps != NULL && fgets(line, sizeof line, maps) != NULL) {
+    while (maps != NULL && getline(&line, &room, maps) > 0) {
         line[strcspn(line, "\n")] = '\0';
         char *file = strchr(line, '/');
         if (file != NULL && read_ends_with(file, "." WEFT_FLIGHT_SUFFIX)) {
-            found += read_file(file, file, sources, &why) ? 1 : 0;
+            found += read_pinned(file, O_NOFOLLOW, file, holder, sources) ? 1 : 0;
         }
     }
     if (maps != NULL) {
         fclose(maps);
     }
+    free(line);
     return found;
 }
 
@@ -187,18 +321,18 @@ static uint32_t read_maps(const char *pid, flight_sources_t *sources)
 static uint32_t read_process(const char *pid, flight_sources_t *sources)
 {
     char folder[64], path[400], target[64], name[64];
-    uint32_t found = read_maps(pid, sources);
+    read_holder_t holder = read_holder(pid);
+    uint32_t found = read_maps(pid, &holder, sources);
     snprintf(folder, sizeof folder, "/proc/%.20s/fd", pid);
     snprintf(name, sizeof name, "process %.20s", pid);
     DIR *dir = opendir(folder);
     for (const struct dirent *entry; dir != NULL && (entry = readdir(dir)) != NULL;) {
-        const char *why;
         snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
         ssize_t length = readlink(path, target, sizeof target - 1);
         target[length > 0 ? length : 0] = '\0';
         if (strncmp(target, "/memfd:" WEFT_FLIGHT_NAME, sizeof "/memfd:" WEFT_FLIGHT_NAME - 1) ==
             0) {
-            found += read_file(path, name, sources, &why) ? 1 : 0;
+            found += read_pinned(path, 0, name, &holder, sources) ? 1 : 0;
         }
     }
     if (dir != NULL) {
@@ -232,7 +366,7 @@ bool flight_read(const char *what, flight_sources_t *sources)
         return read_folder(what, sources) > 0 ||
                tool_usage("no *." WEFT_FLIGHT_SUFFIX " in the folder %s", what) == TOOL_OK;
     }
-    return read_file(what, what, sources, &why) || tool_usage("%s: %s", what, why) == TOOL_OK;
+    return read_file(what, what, NULL, sources, &why) || tool_usage("%s: %s", what, why) == TOOL_OK;
 }
 
 void flight_read_all(flight_sources_t *sources)

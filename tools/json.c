@@ -3,21 +3,29 @@
  * JSON writer. */
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "tools/json.h"
 
+#include "core/base/utf8.h"
+
+/* A byte that is no text becomes U+FFFD. */
 static void json_put_text(FILE *out, const char *text)
 {
+    const unsigned char *p = (const unsigned char *)text, *end = p + strlen(text);
     fputc('"', out);
-    for (; *text != '\0'; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\') {
-            fprintf(out, "\\%c", c);
-        } else if (c < 0x20) {
-            fprintf(out, "\\u%04x", c);
+    while (p < end) {
+        const size_t bytes = weft_utf8_bytes(p, end);
+        if (bytes == 0) {
+            fputs("\\ufffd", out);
+        } else if (*p == '"' || *p == '\\') {
+            fprintf(out, "\\%c", *p);
+        } else if (*p < 0x20) {
+            fprintf(out, "\\u%04x", *p);
         } else {
-            fputc(c, out);
+            fwrite(p, 1, bytes, out);
         }
+        p += bytes > 0 ? bytes : 1;
     }
     fputc('"', out);
 }

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "core/base/coll.h"
 #include "tools/args.h"
@@ -72,9 +73,19 @@ static void trace_put_joining(const flight_sources_t *sources, FILE *out)
         const weft_flight_header_t *header = &sources->source[i].record->header;
         if (header->joined == 0) {
             fprintf(out, "rank %u of %u, process %d on %s: %s\n", header->rank, header->nranks,
-                    header->pid, header->host,
+                    sources->source[i].pid, header->host,
                     sources->source[i].alive ? "is joining" : "ended before it had joined");
         }
+    }
+}
+
+static void trace_put_full(const flight_sources_t *sources)
+{
+    if (sources->full) {
+        fprintf(stderr,
+                "weft: there are more than %u records, or more than %u of one process; the rest is "
+                "left out\n",
+                FLIGHT_SOURCES_MAX, FLIGHT_PROCESS_MAX);
     }
 }
 
@@ -99,10 +110,7 @@ static int trace_report(const flight_sources_t *sources, const char *json, const
     } else if (json != NULL || svg != NULL) {
         code = tool_usage("the records have no communicator to draw");
     }
-    if (sources->full) {
-        fprintf(stderr, "weft: there are more than %u records; the rest is left out\n",
-                FLIGHT_SOURCES_MAX);
-    }
+    trace_put_full(sources);
     flight_jobs_free(&jobs);
     return code;
 }
@@ -220,8 +228,8 @@ static void status_put_row(const flight_rank_t *rank, uint64_t now)
     if (row.peer >= 0) {
         snprintf(peer, sizeof peer, "rank %d", row.peer);
     }
-    printf("%6u %9d  %-8s %10" PRIu64 "  %-36s %9s  %s\n", rank->comm->rank,
-           rank->source->record->header.pid, row.state, row.operation, row.what, row.waited, peer);
+    printf("%6u %9d  %-8s %10" PRIu64 "  %-36s %9s  %s\n", rank->comm->rank, rank->source->pid,
+           rank->source->alive ? row.state : "ended", row.operation, row.what, row.waited, peer);
 }
 
 static void status_put_table(const flight_jobs_t *jobs)
@@ -229,15 +237,19 @@ static void status_put_table(const flight_jobs_t *jobs)
     for (uint32_t i = 0; i < jobs->count; i++) {
         const flight_job_t *job = &jobs->job[i];
         uint64_t now = flight_now(job);
-        uint32_t open = 0;
+        uint32_t open = 0, here = 0;
         for (uint32_t k = 0; k < job->found; k++) {
             open += job->rank[k].comm->closed == 0 ? 1 : 0;
+            here += job->rank[k].comm->closed == 0 && job->rank[k].source->alive ? 1 : 0;
         }
         if (open == 0) {
             continue;
         }
-        printf("# communicator %s (%016" PRIx64 "), %u of %u ranks are here\n",
-               job->rank[0].comm->name, job->id, open, job->nranks);
+        printf("# communicator %s (%016" PRIx64 ")", job->rank[0].comm->name, job->id);
+        if (job->uid != getuid()) {
+            printf(" of user %u", job->uid);
+        }
+        printf(", %u of %u ranks are here\n", here, job->nranks);
         printf("# %4s %9s  %-8s %10s  %-36s %9s  %s\n", "rank", "process", "state", "operation",
                "what", "for", "waits for");
         for (uint32_t k = 0; k < job->found; k++) {
@@ -258,8 +270,9 @@ static void status_put_object(json_t *json, const flight_job_t *job, const fligh
     json_string(json, "name", rank->comm->name);
     json_unsigned(json, "nranks", job->nranks);
     json_unsigned(json, "rank", rank->comm->rank);
-    json_integer(json, "pid", rank->source->record->header.pid);
-    json_string(json, "state", row.state);
+    json_integer(json, "pid", rank->source->pid);
+    json_unsigned(json, "uid", rank->source->uid);
+    json_string(json, "state", rank->source->alive ? row.state : "ended");
     json_unsigned(json, "operation", row.operation);
     json_string(json, "what", row.what);
     json_integer(json, "waits_for", row.peer);
@@ -293,6 +306,7 @@ static int status_report(bool as_json)
         trace_put_joining(&sources, stdout);
         status_put_table(&jobs);
     }
+    trace_put_full(&sources);
     if (sources.count == 0) {
         fprintf(stderr, "weft: no process here runs a communicator that may be looked at\n");
     }

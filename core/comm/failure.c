@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/base/utf8.h"
 #include "core/os/os_socket.h"
 
 void weft_failure_init(weft_failure_t *failure, weft_flight_comm_t *flight)
@@ -22,7 +23,7 @@ void weft_failure_init(weft_failure_t *failure, weft_flight_comm_t *flight)
 void weft_failure_set_name(weft_failure_t *failure, const char *name)
 {
     weft_os_lock(&failure->lock);
-    snprintf(failure->name, sizeof failure->name, "%s", name);
+    weft_utf8_copy(failure->name, sizeof failure->name, name);
     failure->named = true;
     weft_flight_name(failure->flight, name);
     weft_os_unlock(&failure->lock);

@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/base/utf8.h"
 
 static weft_flight_record_t *flight_record(weft_flight_t *flight)
 {
@@ -153,7 +154,7 @@ void weft_flight_remove(weft_flight_t *flight, weft_flight_comm_t *comm)
 
 void weft_flight_name(weft_flight_comm_t *comm, const char *name)
 {
-    snprintf(comm->name, sizeof comm->name, "%s", name);
+    weft_utf8_copy(comm->name, sizeof comm->name, name);
 }
 
 void weft_flight_fail(weft_flight_t *flight, weft_flight_comm_t *comm, const weft_error_t *error)

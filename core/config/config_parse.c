@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/base/utf8.h"
 
 #define LINE_MAX_BYTES 1000
 #define KEYS_MAX 4096
@@ -40,28 +41,6 @@ static bool config_parse_refuse(weft_feed_t *feed, const char *why)
     return false;
 }
 
-/* Bytes of the UTF-8 character at p, 0 if it is none. */
-static size_t config_parse_utf8_bytes(const unsigned char *p, const unsigned char *end)
-{
-    static const struct {
-        unsigned char mask, lead;
-        uint32_t least;
-    } forms[] = {{0x80, 0x00, 0}, {0xe0, 0xc0, 0x80}, {0xf0, 0xe0, 0x800}, {0xf8, 0xf0, 0x10000}};
-    for (size_t n = 1; n <= 4; n++) {
-        if ((*p & forms[n - 1].mask) != forms[n - 1].lead || (size_t)(end - p) < n) {
-            continue;
-        }
-        uint32_t code = (uint32_t)(*p & (unsigned char)~forms[n - 1].mask);
-        size_t i = 1;
-        for (; i < n && (p[i] & 0xc0) == 0x80; i++) {
-            code = code << 6 | (p[i] & 0x3fu);
-        }
-        bool surrogate = code >= 0xd800 && code <= 0xdfff;
-        return i == n && code >= forms[n - 1].least && code <= 0x10ffff && !surrogate ? n : 0;
-    }
-    return 0;
-}
-
 static bool config_parse_bytes_check(weft_feed_t *feed, const char *line, const char *end)
 {
     const unsigned char *p = (const unsigned char *)line;
@@ -70,7 +49,7 @@ static bool config_parse_bytes_check(weft_feed_t *feed, const char *line, const 
         return config_parse_refuse(feed, "line is longer than 1000 bytes");
     }
     while (p < stop) {
-        size_t bytes = config_parse_utf8_bytes(p, stop);
+        size_t bytes = weft_utf8_bytes(p, stop);
         if (*p == '\0') {
             return config_parse_refuse(feed, "NUL byte, expected plain text");
         }

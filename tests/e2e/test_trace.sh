@@ -48,7 +48,51 @@ expect 0 "$weft" trace "${pid[@]}" --json "$work/trace.json" --svg "$work/trace.
 jq -e '[.traceEvents[] | select(.ph == "X")] | length > 0' "$work/trace.json" >/dev/null ||
     die "no events in the trace"
 grep -q '<svg' "$work/trace.svg" || die "no picture"
+
+# A forked process has the record of its rank, often: the rank is there once, and ends with its own process. Others
+# can write what they like into one, which no terminal obeys.
+find "/proc/${pid[0]}/fd" -lname '/memfd:weft-flight*' -exec cat {} \; | head -c 100000000 >"$work/record"
+cat >"$work/hold.py" <<'HOLD'
+import os, sys
+record = open(sys.argv[1], 'rb').read().replace(b'world\0\0\0\0\0\0\0', b'w\x1b[2J\n\xff\xc3\xa9\0\0\0', 1)
+held = os.memfd_create('weft-flight')
+os.write(held, record)
+for _ in range(300):
+    os.dup(held)
+print('held', flush=True)
+sys.stdin.read()
+HOLD
+mkfifo "$work/end" "$work/held"
+python3 "$work/hold.py" "$work/record" <"$work/end" >"$work/held" &
+exec {end}>"$work/end"
+read -r _ <"$work/held"
+"$weft" status --json >"$work/json" || { stop; die "no JSON"; }
+jq -e --argjson pid "${pid[0]}" '[.[] | select(.state == "ended" and .pid == $pid)] | length == 1 and .[0].name == "w?[2J??é"' "$work/json" >/dev/null ||
+    { stop; die "not one rank that ended in $(cat "$work/json")"; }
+exec {end}>&-
 stop
+
+# The ranks of a container are known here by other numbers.
+if unshare -p --fork --mount-proc true 2>/dev/null; then
+    unshare -p --fork --kill-child --mount-proc "$weft" perf all_reduce -P 2 -b 8K -e 8K -n 100000000 -c 0 >"$work/job" 2>&1 &
+    job=$!
+    for ((i = 0; i < 300; i++)); do
+        # Ranks are children of the one process that unshare has started.
+        mapfile -t pid < <("$weft" status --json | jq -r '.[] | select(.nranks == 2) | .pid' |
+            while read -r one; do
+                read -r -a stat <"/proc/$one/stat" && [ "${stat[3]}" = "$(cat "/proc/$job/task/$job/children" | tr -d ' ')" ] &&
+                    echo "$one"
+            done 2>/dev/null)
+        [ "${#pid[@]}" -ne 2 ] || break
+        sleep 0.1
+    done
+    [ "${#pid[@]}" -eq 2 ] || { stop; die "the ranks of the container are not in weft status"; }
+    expect 0 "$weft" trace "${pid[@]}"
+    ! grep -q 'ended without leaving' "$work/out" || die "ranks that run have ended"
+    stop
+else
+    echo "skipped: no namespace of processes can be made here"
+fi
 
 # In files, which outlive the process.
 start --set core.flight="$records"

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -146,19 +147,65 @@ static bool nccl_run_is_static(const char *name)
     return !loader;
 }
 
-static void nccl_run_child(char **command)
+/* Signals ------------------------------------------------------------------------------------- */
+
+static const int nccl_run_passed[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+static volatile sig_atomic_t nccl_run_program;
+
+/* What a terminal sends reaches the program by itself. */
+static void nccl_run_pass(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    if (info->si_code <= 0) {
+        (void)kill((pid_t)nccl_run_program, number);
+    }
+}
+
+/* The signals wait until there is a program to which they can be passed. What is ignored stays so. */
+static void nccl_run_hold(sigset_t *before)
+{
+    sigset_t held;
+    sigemptyset(&held);
+    for (size_t i = 0; i < sizeof nccl_run_passed / sizeof nccl_run_passed[0]; i++) {
+        sigaddset(&held, nccl_run_passed[i]);
+    }
+    (void)sigprocmask(SIG_BLOCK, &held, before);
+}
+
+static void nccl_run_watch(pid_t program, const sigset_t *before)
+{
+    struct sigaction pass = {.sa_sigaction = nccl_run_pass, .sa_flags = SA_SIGINFO | SA_RESTART},
+                     old;
+    nccl_run_program = program;
+    for (size_t i = 0; i < sizeof nccl_run_passed / sizeof nccl_run_passed[0]; i++) {
+        if (sigaction(nccl_run_passed[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN) {
+            (void)sigaction(nccl_run_passed[i], &pass, NULL);
+        }
+    }
+    (void)sigprocmask(SIG_SETMASK, before, NULL);
+}
+
+/* The program is asked to end if this process is killed: it may be a launcher, which then ends its ranks. */
+static void nccl_run_child(char **command, pid_t parent, const sigset_t *before)
 {
     (void)signal(SIGXFSZ, SIG_DFL);
+    (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent) {
+        _exit(NCCL_RUN_NOT_FOUND);
+    }
+    (void)sigprocmask(SIG_SETMASK, before, NULL);
     execvp(command[0], command);
     fprintf(stderr, "weft: cannot start %s: %s\n", command[0], strerror(errno));
     _exit(NCCL_RUN_NOT_FOUND);
 }
 
-/* The program's exit code, or 128 and its signal. Signals of the terminal reach the program by
- * themselves; this process outlives them, for the report. */
+/* The program's exit code, or 128 and its signal. This process outlives signals, for the report. */
 static int nccl_run_command(char **command, const char *library, const char *refused)
 {
     int state = 0;
+    sigset_t before;
+    const pid_t parent = getpid();
+    nccl_run_hold(&before);
     pid_t child = fork();
     if (child < 0) {
         tool_usage("cannot start a process: %s", strerror(errno));
@@ -166,10 +213,9 @@ static int nccl_run_command(char **command, const char *library, const char *ref
     }
     if (child == 0) {
         nccl_run_set_environment(library, refused);
-        nccl_run_child(command);
+        nccl_run_child(command, parent, &before);
     }
-    signal(SIGINT, SIG_IGN);
-    signal(SIGQUIT, SIG_IGN);
+    nccl_run_watch(child, &before);
     while (waitpid(child, &state, 0) < 0 && errno == EINTR) {
     }
     return WIFSIGNALED(state) ? NCCL_RUN_SIGNAL + WTERMSIG(state) : WEXITSTATUS(state);
@@ -267,6 +313,10 @@ int tool_nccl_run(int argc, char **argv)
         tool_usage("weft nccl-run needs lib/weft/nccl/libnccl.so.2, which is built unless "
                    "WEFT_NCCL is OFF");
         return TOOL_UNIMPLEMENTED;
+    }
+    if (strpbrk(library, ": ") != NULL) {
+        return tool_usage("nccl-run: LD_PRELOAD takes no path with a blank or a colon: %s",
+                          library);
     }
     if (nccl_run_is_static(argv[first])) {
         fprintf(stderr, "weft: %s is linked statically: an NCCL inside it cannot be replaced\n",

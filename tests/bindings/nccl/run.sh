@@ -30,6 +30,29 @@ says err 'LD_PRELOAD has another NCCL, which is left out: /no/such/libnccl.so.2'
 says out "^$library$"
 expect 4 env TMPDIR=/no/such/folder "$weft" nccl-run sh -c 'exit 4'
 says err 'cannot make /no/such/folder/.*refused calls are not named'
+
+# Signals reach the program, and nothing is left behind.
+mkdir "$work/reports"
+for signal in TERM INT HUP KILL; do
+    # A shell starts what is in the background with SIGINT ignored.
+    TMPDIR=$work/reports env --default-signal=INT "$weft" nccl-run sh -c "trap 'echo \$\$ >$work/ended; exit 3' TERM INT HUP
+        echo \$\$ >$work/began; while :; do sleep 0.1; done" 2>"$work/err" &
+    runner=$!
+    for ((i = 0; i < 100; i++)); do [ -s "$work/began" ] && break; sleep 0.1; done
+    kill -$signal $runner
+    code=0
+    wait $runner || code=$?
+    for ((i = 0; i < 100; i++)); do [ -s "$work/ended" ] && break; sleep 0.1; done
+    cmp -s "$work/began" "$work/ended" || die "SIG$signal did not reach the program"
+    [ $signal = KILL ] || [ $code -eq 3 ] || die "SIG$signal: exit code $code"
+    [ $signal = KILL ] || [ -z "$(ls "$work/reports")" ] || die "SIG$signal: $(ls "$work/reports") is left"
+    rm -f "$work/began" "$work/ended" "$work/reports"/*
+done
+mkdir -p "$work/a blank/lib/weft/nccl" "$work/a blank/bin"
+cp "$weft" "$work/a blank/bin/weft"
+cp "$library" "$work/a blank/lib/weft/nccl/libnccl.so.2"
+expect 6 "$work/a blank/bin/weft" nccl-run true
+says err 'LD_PRELOAD takes no path with a blank or a colon'
 echo 'int main(void) { return 5; }' >"$work/static.c"
 if cc -static "$work/static.c" -o "$work/static" 2>"$work/err"; then
     expect 5 env PATH="$work:$PATH" "$weft" nccl-run static

@@ -65,16 +65,28 @@ static weft_status_t engine_select(weft_comm_state_t *state, const weft_request_
     return weft_select(state, &args, &state->queue.current);
 }
 
+/* Reads a factor that the call left to its run. */
+static weft_status_t engine_read_scalar(const weft_comm_state_t *state, weft_request_t *request)
+{
+    return request->late_scalar == NULL
+               ? WEFT_OK
+               : weft_memory_copy(state->self.family, request->scalar, request->late_scalar,
+                                  weft_dtype_bytes(request->args.dtype));
+}
+
 /* Starts the operation at the head of the queue. AGAIN: it is over already, and may be gone. */
 static weft_status_t engine_begin(weft_comm_state_t *state, weft_request_t *request)
 {
-    weft_status_t status;
+    weft_status_t status = engine_read_scalar(state, request);
     if (state->self.nranks == 1) {
-        status = engine_run_alone(state, request);
+        status = status == WEFT_OK ? engine_run_alone(state, request) : status;
         if (status == WEFT_OK || !request->in_stream) {
             weft_queue_finish(&state->queue, status);
             status = WEFT_AGAIN;
         }
+        return status;
+    }
+    if (status != WEFT_OK) {
         return status;
     }
     status = engine_select(state, request);
@@ -115,10 +127,6 @@ static weft_status_t engine_start_lanes(weft_comm_state_t *state, weft_request_t
     weft_binding_t binding;
     weft_request_bind(current, request, &segmentation, &binding);
     weft_status_t status = engine_stage_input(state, request, &binding.in);
-    if (status == WEFT_OK && request->late_scalar != NULL) {
-        status = weft_memory_copy(state->self.family, request->scalar, request->late_scalar,
-                                  current->program.elem);
-    }
     if (status != WEFT_OK) {
         return status;
     }

@@ -246,6 +246,30 @@ static int held_operator(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg
     return bad;
 }
 
+/* A factor that is read late is what it is when its operation begins, not when it is called. */
+static int late_factor(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    float factor = 5, in = 2, out[3] = {0};
+    weft_request_t *request = NULL;
+    weft_call_t call = {.size = sizeof call, .scalar = &factor, .scalar_read = WEFT_SCALAR_AT_RUN};
+    weft_call_t async = call;
+    (void)rank;
+    (void)arg;
+    async.request_p = &request;
+    int bad =
+        CHECK(weft_all_reduce(&in, &out[0], 1, WEFT_FP32, WEFT_PREMULSUM, comm, &call) == WEFT_OK);
+    bad +=
+        CHECK(weft_all_reduce(&in, &out[1], 1, WEFT_FP32, WEFT_PREMULSUM, comm, &async) == WEFT_OK);
+    bad += CHECK(weft_request_wait(&request) == WEFT_OK);
+    bad += CHECK(weft_group_start() == WEFT_OK);
+    bad +=
+        CHECK(weft_all_reduce(&in, &out[2], 1, WEFT_FP32, WEFT_PREMULSUM, comm, &call) == WEFT_OK);
+    factor = 7;
+    bad += CHECK(weft_group_end() == WEFT_OK);
+    bad += CHECK(out[0] == 10 * (float)n) + CHECK(out[1] == 10 * (float)n);
+    return bad + CHECK(out[2] == 14 * (float)n);
+}
+
 static int zero_counts(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     uint32_t next = (rank + 1) % n;
@@ -471,6 +495,7 @@ CASE(opposite_orders_of_communicators_end, opposite_communicators, 2, 4)
 CASE(a_rank_sends_to_itself_in_a_group, self_send, 1, 3)
 CASE(messages_and_collectives_mix, mixed, 1, 5)
 CASE(an_operator_stays_while_its_group_is_open, held_operator, 2, 3)
+CASE(a_factor_is_read_when_its_operation_begins, late_factor, 1, 2)
 CASE(empty_messages_and_empty_groups_are_legal, zero_counts, 1, 4)
 CASE(a_thousand_messages_arrive_in_order, many_messages, 1, 4)
 CASE(requests_of_a_group_live_on, async_requests, 1, 4)
@@ -501,6 +526,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_rank_sends_to_itself_in_a_group),
         cmocka_unit_test(messages_and_collectives_mix),
         cmocka_unit_test(an_operator_stays_while_its_group_is_open),
+        cmocka_unit_test(a_factor_is_read_when_its_operation_begins),
         cmocka_unit_test(empty_messages_and_empty_groups_are_legal),
         cmocka_unit_test(a_thousand_messages_arrive_in_order),
         cmocka_unit_test(requests_of_a_group_live_on),

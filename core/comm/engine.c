@@ -133,12 +133,12 @@ static weft_status_t engine_start_lanes(weft_comm_state_t *state, weft_request_t
     current->program.user = user != NULL && weft_coll_reduces(request->args.coll)
                                 ? *user
                                 : (weft_user_op_t){.fn = NULL};
-    weft_interpreter_start(&current->run, &binding);
-    if (current->tunes_nt) {
+    status = weft_interpreter_start(&current->run, &binding);
+    if (status == WEFT_OK && current->tunes_nt) {
         uint64_t bytes = current->program.memory.bytes;
         current->run.nt = weft_nt_tuner_begin(&current->nt_tuner, bytes);
     }
-    return WEFT_OK;
+    return status;
 }
 
 static weft_status_t engine_bind(weft_comm_state_t *state, weft_request_t *request, bool *moved)

@@ -45,12 +45,8 @@ weft_status_t weft_interpreter_init(weft_interpreter_t *run, const weft_program_
                                 .nlanes = program->channels * plan->nlanes,
                                 .width = interpreter_width(plan),
                                 .length = interpreter_length(plan)};
-    weft_status_t status = weft_workspace_reserve(
-        workspace, &(weft_workspace_needs_t){.lanes = run->nlanes,
-                                             .width = run->width,
-                                             .length = run->length,
-                                             .scratch_bytes = program->memory.tmp_bytes});
-    if (status == WEFT_OK && program->pairs == WEFT_PAIRS_LEARNED) {
+    weft_status_t status = WEFT_OK;
+    if (program->pairs == WEFT_PAIRS_LEARNED) {
         run->learned = weft_os_alloc((plan->nmoves + 1) * sizeof *run->learned, 0);
         status = run->learned != NULL ? WEFT_OK
                                       : weft_fail(WEFT_ERR_RESOURCE, ENOMEM,
@@ -79,13 +75,21 @@ void weft_interpreter_fini(weft_interpreter_t *run)
 }
 
 /* Lays the workspace out for this run, unless it is from the last time. */
-static void interpreter_take_workspace(weft_interpreter_t *run)
+static weft_status_t interpreter_take_workspace(weft_interpreter_t *run)
 {
     const weft_plan_t *plan = run->program->plan;
     weft_workspace_t *workspace = run->workspace;
     uint32_t l = 0;
     if (workspace->user == run) {
-        return;
+        return WEFT_OK;
+    }
+    weft_status_t status = weft_workspace_reserve(
+        workspace, &(weft_workspace_needs_t){.lanes = run->nlanes,
+                                             .width = run->width,
+                                             .length = run->length,
+                                             .scratch_bytes = run->program->memory.tmp_bytes});
+    if (status != WEFT_OK) {
+        return status;
     }
     workspace->user = run;
     run->lanes = workspace->lanes;
@@ -98,6 +102,7 @@ static void interpreter_take_workspace(weft_interpreter_t *run)
             run->lanes[l].finished = workspace->finished + (size_t)l * run->length;
         }
     }
+    return WEFT_OK;
 }
 
 /* Returns the program's aims if they hold in this run: every lane has one pass, and blocks are as
@@ -116,7 +121,7 @@ static void interpreter_lane_begin_pass(const weft_interpreter_t *run, const wef
     }
 }
 
-void weft_interpreter_start(weft_interpreter_t *run, const weft_binding_t *binding)
+weft_status_t weft_interpreter_start(weft_interpreter_t *run, const weft_binding_t *binding)
 {
     run->buffers[WEFT_OPERAND_IN] = (uintptr_t)binding->in;
     run->buffers[WEFT_OPERAND_OUT] = (uintptr_t)binding->out;
@@ -132,7 +137,11 @@ void weft_interpreter_start(weft_interpreter_t *run, const weft_binding_t *bindi
     run->mismatched = NULL;
     run->signature = weft_binding_signature(run->program, binding);
     if (weft_device_run_handle(run) != NULL && weft_device_run_start(run, binding)) {
-        return;
+        return WEFT_OK;
+    }
+    weft_status_t status = interpreter_take_workspace(run);
+    if (status != WEFT_OK) {
+        return status;
     }
     if (binding->in_place && run->program->signature.coll == WEFT_ALL_REDUCE) {
         /* Inputs go through slots here, since they change. Results in place beside them were
@@ -145,7 +154,6 @@ void weft_interpreter_start(weft_interpreter_t *run, const weft_binding_t *bindi
     if (!run->program->memory.on_host) {
         weft_program_fetch_ports(run->program);
     }
-    interpreter_take_workspace(run);
     for (uint32_t l = 0; l < run->nlanes; l++) {
         weft_lane_run_t *lane = &run->lanes[l];
         lane->pc = 0;
@@ -162,6 +170,7 @@ void weft_interpreter_start(weft_interpreter_t *run, const weft_binding_t *bindi
         }
         interpreter_lane_begin_pass(run, lane);
     }
+    return WEFT_OK;
 }
 
 /* Lanes ---------------------------------------------------------------------------------------- */

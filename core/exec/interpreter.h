@@ -9,16 +9,17 @@
 #include "core/exec/device_run.h"
 #include "core/exec/workspace.h"
 
-/* Makes the state of a program's runs and room in the workspace, which outlives them. No other run
- * of the workspace may be under way on the host. ERR_RESOURCE. */
+/* Makes the state of a program's runs, which the workspace outlives. Another run may be under way
+ * in it. ERR_RESOURCE. */
 weft_status_t weft_interpreter_init(weft_interpreter_t *run, const weft_program_t *program,
                                     weft_workspace_t *workspace);
 /* Stops a run under way, and frees the state. */
 void weft_interpreter_fini(weft_interpreter_t *run);
 
 /* Goes to the start, with these buffers. The program's ports must be bound. The binding's vectors
- * must outlive the run. */
-void weft_interpreter_start(weft_interpreter_t *run, const weft_binding_t *binding);
+ * must outlive the run. No other run of the workspace may be under way on the host. ERR_RESOURCE:
+ * the workspace cannot grow to what the run needs, and nothing has begun. */
+weft_status_t weft_interpreter_start(weft_interpreter_t *run, const weft_binding_t *binding);
 
 /* Goes as far as slots allow, and sets *moved_p if it did anything. OK: all lanes have stopped;
  * IN_PROGRESS; ERR_MISMATCH, with run->mismatched and run->theirs; or the failure of a port, with

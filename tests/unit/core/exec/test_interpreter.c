@@ -435,6 +435,42 @@ static weft_status_t emit_flat(weft_algo_t *algo, const weft_algo_call_t *call,
     return WEFT_OK;
 }
 
+/* A call into a stream is prepared while a run of the host waits for a peer. */
+static void a_larger_program_is_made_while_a_run_is_under_way(void **state)
+{
+    lanes_job_t small, large;
+    weft_interpreter_t other;
+    bool moved = false;
+    (void)state;
+    lanes_job_init(&small, emit_lanes, 2, 8, 1, 1);
+    lanes_job_init(&large, emit_lanes, 2, 5003, 3, LANES_CHANNELS_MAX);
+    lanes_rank_t *first = &small.rank[0], *second = &small.rank[1];
+    for (uint32_t i = 0; i < 2; i++) {
+        lanes_rank_t *r = &small.rank[i];
+        for (uint64_t e = 0; e < small.count; e++) {
+            r->in[e] = lanes_job_input(i, e);
+        }
+        assert_int_equal(weft_interpreter_start(
+                             &r->run, &(weft_binding_t){.in = r->in, .out = r->out, .sequence = 1}),
+                         WEFT_OK);
+    }
+    assert_int_equal(weft_interpreter_step(&first->run, &moved), WEFT_IN_PROGRESS);
+    assert_int_equal(weft_interpreter_init(&other, &large.rank[0].program, &first->workspace),
+                     WEFT_OK);
+    assert_ptr_equal(first->run.lanes, first->workspace.lanes);
+    assert_int_equal(first->run.buffers[WEFT_OPERAND_TMP], (uintptr_t)first->workspace.scratch);
+    while (weft_interpreter_step(&second->run, &moved) == WEFT_IN_PROGRESS) {
+        (void)weft_interpreter_step(&first->run, &moved);
+    }
+    assert_int_equal(weft_interpreter_step(&first->run, &moved), WEFT_OK);
+    for (uint64_t e = 0; e < small.count; e++) {
+        assert_int_equal(first->out[e], lanes_job_input(0, e) + lanes_job_input(1, e));
+    }
+    weft_interpreter_fini(&other);
+    lanes_job_fini(&large);
+    lanes_job_fini(&small);
+}
+
 /* The buffers that the first run had are gone when the second begins. */
 static void take_other_buffers(lanes_job_t *job)
 {
@@ -473,6 +509,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_ring_with_loops_sums),
+        cmocka_unit_test(a_larger_program_is_made_while_a_run_is_under_way),
         cmocka_unit_test(a_run_keeps_addresses_for_runs_on_other_buffers),
         cmocka_unit_test(packed_moves_send_a_message_for_several_chunks),
         cmocka_unit_test(packed_moves_use_a_slot_for_a_message),

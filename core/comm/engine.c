@@ -56,13 +56,30 @@ static weft_status_t engine_run_alone(weft_comm_state_t *state, const weft_reque
     return status;
 }
 
+/* Finds the program, and keeps it until the operation is over: calls into streams may drop it from
+ * the table before. */
 static weft_status_t engine_select(weft_comm_state_t *state, const weft_request_t *request)
 {
+    weft_status_t status;
     if (request->vectors == NULL) {
-        return weft_select(state, &request->args, &state->queue.current);
+        status = weft_select(state, &request->args, &state->queue.current);
+    } else {
+        weft_args_t args = weft_request_class(request);
+        status = weft_select(state, &args, &state->queue.current);
     }
-    weft_args_t args = weft_request_class(request);
-    return weft_select(state, &args, &state->queue.current);
+    if (status == WEFT_OK) {
+        weft_programs_retain(state->queue.current);
+    }
+    return status;
+}
+
+/* Completes the operation at the head of the queue, which may be gone then. */
+static void engine_finish(weft_comm_state_t *state, weft_status_t status)
+{
+    if (state->queue.current != NULL) {
+        weft_programs_release(&state->programs, state->queue.current);
+    }
+    weft_queue_finish(&state->queue, status);
 }
 
 /* Reads a factor that the call left to its run. */
@@ -81,7 +98,7 @@ static weft_status_t engine_begin(weft_comm_state_t *state, weft_request_t *requ
     if (state->self.nranks == 1) {
         status = status == WEFT_OK ? engine_run_alone(state, request) : status;
         if (status == WEFT_OK || !request->in_stream) {
-            weft_queue_finish(&state->queue, status);
+            engine_finish(state, status);
             status = WEFT_AGAIN;
         }
         return status;
@@ -92,7 +109,7 @@ static weft_status_t engine_begin(weft_comm_state_t *state, weft_request_t *requ
     status = engine_select(state, request);
     if (status == WEFT_ERR_UNSUPPORTED && !request->in_stream) {
         /* All ranks come to this answer before anything is sent: nothing is lost but this call. */
-        weft_queue_finish(&state->queue, status);
+        engine_finish(state, status);
         return WEFT_AGAIN;
     }
     if (status != WEFT_OK) {
@@ -205,7 +222,7 @@ static weft_status_t engine_drain(weft_comm_state_t *state, bool *moved)
     if (state->queue.first->sequence % ENGINE_ROUND == 1) {
         engine_end_round(state);
     }
-    weft_queue_finish(&state->queue, WEFT_OK);
+    engine_finish(state, WEFT_OK);
     *moved = true;
     return WEFT_OK;
 }
@@ -416,7 +433,7 @@ bool weft_engine_step(weft_comm_state_t *state)
             if (state->queue.current != NULL) {
                 weft_interpreter_stop(&state->queue.current->run);
             }
-            weft_queue_finish(&state->queue, weft_comm_failure(state));
+            engine_finish(state, weft_comm_failure(state));
         }
         return true;
     }

@@ -159,22 +159,16 @@ void weft_programs_insert(weft_programs_t *programs, weft_prepared_t *prepared)
     programs->prepared++;
 }
 
-void weft_programs_retain(weft_prepared_t *prepared)
-{
-    prepared->references++;
-}
-
-void weft_programs_release(weft_programs_t *programs, weft_prepared_t *prepared)
+void weft_programs_free_retired(weft_programs_t *programs, const weft_prepared_t *prepared)
 {
     weft_prepared_t **position = &programs->retired;
-    weft_assert(prepared->references > 0);
-    prepared->references--;
     while (*position != NULL && *position != prepared) {
         position = &(*position)->retired;
     }
-    if (prepared->references == 0 && *position != NULL) {
-        *position = prepared->retired;
-        weft_prepared_free(prepared);
+    if (*position != NULL) {
+        weft_prepared_t *retired = *position;
+        *position = retired->retired;
+        weft_prepared_free(retired);
     }
 }
 

@@ -28,7 +28,7 @@ typedef struct weft_prepared {
     bool called;                   /* since the hand of the clock passed it */
     bool tunes_nt;                 /* slices are large enough for a choice */
     double seconds;                /* that the cost model predicts for a call */
-    uint32_t references;           /* runs in streams and captures that use it */
+    uint32_t references;           /* runs and captures that use it */
     weft_bundle_plan_t *bundle;    /* sends and receives of a device; NULL: a collective */
     weft_program_t program;
     weft_interpreter_t run;
@@ -62,13 +62,24 @@ weft_program_key_t weft_programs_key(const weft_programs_t *programs, const weft
 weft_prepared_t *weft_programs_find(const weft_programs_t *programs, const weft_args_t *args);
 
 /* Takes the program, which is not in the table, and drops others until all fit into the limit; a
- * single one may be larger. What is dropped is freed once nothing uses it. The caller is not
- * running a program of the table. */
+ * single one may be larger. What is dropped is freed once nothing retains it. */
 void weft_programs_insert(weft_programs_t *programs, weft_prepared_t *prepared);
 
+/* Frees the program if it was dropped. */
+void weft_programs_free_retired(weft_programs_t *programs, const weft_prepared_t *prepared);
+
 /* Keeps the program alive although it may be dropped; lets it go. */
-void weft_programs_retain(weft_prepared_t *prepared);
-void weft_programs_release(weft_programs_t *programs, weft_prepared_t *prepared);
+static inline void weft_programs_retain(weft_prepared_t *prepared)
+{
+    prepared->references++;
+}
+static inline void weft_programs_release(weft_programs_t *programs, weft_prepared_t *prepared)
+{
+    weft_assert(prepared->references > 0);
+    if (--prepared->references == 0 && programs->retired != NULL) {
+        weft_programs_free_retired(programs, prepared);
+    }
+}
 
 /* Frees one that was not inserted; NULL is allowed. */
 void weft_prepared_free(weft_prepared_t *prepared);

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -14,7 +15,7 @@
 #include "tests/cuda/desk.h"
 #include "tests/support/streams.h"
 
-enum { COUNT = STREAMS_COUNT, BYTES = COUNT * 4 };
+enum { COUNT = STREAMS_COUNT, BYTES = COUNT * 4, LATE_US = 300000 };
 
 enum { SETTINGS = 5 };
 static const char *const settings[SETTINGS] = {
@@ -112,6 +113,46 @@ static void a_first_call_is_a_launch_where_streams_share_a_queue(void **state)
     const int wrong = ranks_run_processes(&job, 120, -1);
     fake_cuda.strict = strict;
     assert_int_equal(wrong, 0);
+}
+
+/* A collective beside a message is a host wait, in which rank 0 waits for the other one. Meanwhile it prepares
+ * calls of other lengths, and there is room for one program. */
+static int prepare_beside_a_host_wait(desk_t *desk)
+{
+    int32_t in[COUNT], out[COUNT], message[2] = {7, 0};
+    uint32_t rank = desk->rank;
+    int wrong = 0;
+    streams_fill(in, rank, 5);
+    NEED(put(desk, in) && warm_up(desk) == WEFT_OK);
+    if (rank == 1) {
+        usleep(LATE_US);
+    }
+    NEED(weft_group_start() == WEFT_OK && sum(desk, 0) == WEFT_OK);
+    NEED((rank == 0 ? weft_send(&message[0], 1, WEFT_INT32, 1, desk->comm, desk->call)
+                    : weft_recv(&message[1], 1, WEFT_INT32, 0, desk->comm, desk->call)) == WEFT_OK);
+    NEED(weft_group_end() == WEFT_OK);
+    if (rank == 0) {
+        usleep(LATE_US / 2); /* the stream comes to it */
+    }
+    for (uint64_t count = 1; count < COUNT; count *= 4) {
+        NEED(weft_all_reduce(desk->in, desk->in, count, WEFT_INT32, WEFT_MAX, desk->comm,
+                             desk->call) == WEFT_OK);
+    }
+    NEED(get(desk, out) && desk_settle(desk) && streams_is_sum(out, desk->n, 5));
+    NEED(rank == 0 || message[1] == 7);
+    return wrong;
+}
+
+static void a_call_that_is_prepared_drops_no_program_that_runs(void **state)
+{
+    static const char *const one_program[SETTINGS] = {
+        "core.kernel=kernel-cuda", ("kernel-cuda.path=" WEFT_KERNEL_CUDA_FILE), "core.net=net-shm",
+        "exec.program_memory=0", DESK_SHARE};
+    const desk_job_t at_desk = {.bytes = BYTES, .work = prepare_beside_a_host_wait};
+    ranks_job_t job = job_of(2, &at_desk);
+    (void)state;
+    job.settings = one_program;
+    assert_int_equal(ranks_run_threads(&job), 0);
 }
 
 static void operations_take_their_place_in_a_stream(void **state)
@@ -466,6 +507,7 @@ int main(void)
         /* Processes first: they begin without threads of the runtime. */
         cmocka_unit_test(a_rank_that_is_killed_ends_a_launch),
         cmocka_unit_test(a_first_call_is_a_launch_where_streams_share_a_queue),
+        cmocka_unit_test(a_call_that_is_prepared_drops_no_program_that_runs),
         cmocka_unit_test(operations_take_their_place_in_a_stream),
         cmocka_unit_test(a_communicator_keeps_its_order_in_two_streams),
         cmocka_unit_test(communicators_have_streams_of_their_own),

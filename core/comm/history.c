@@ -8,7 +8,8 @@ void weft_history_put(weft_history_t *history, const weft_signature_t *signature
     weft_signature_t *last = &history->run[(history->runs - 1) & (WEFT_HISTORY - 1)];
     weft_signature_t now = *signature;
     now.sequence = last->sequence;
-    if (history->runs > 0 && weft_signature_equal(last, &now)) {
+    if (history->runs > 0 && weft_signature_equal(last, &now) &&
+        signature->sequence - last->sequence < WEFT_HISTORY_RUN) {
         atomic_store_explicit(&history->last, signature->sequence, memory_order_release);
         return;
     }

@@ -97,6 +97,30 @@ static void sequence_numbers_may_wrap(void **state)
     assert_int_equal(s.count, 16);
 }
 
+/* In steps, as a job takes days for so many calls. */
+static void equal_calls_are_known_however_many_they_are(void **state)
+{
+    const uint64_t step = WEFT_HISTORY_RUN / 4, most = 3 * (UINT64_C(1) << 32);
+    weft_signature_t s;
+    (void)state;
+    put(1, 16);
+    for (uint64_t i = 2; i < most; i += step) {
+        put((uint32_t)i, 8);
+        assert_true(weft_history_get(history, (uint32_t)i, &s));
+        assert_int_equal(s.count, 8);
+        assert_true(i <= step || weft_history_get(history, (uint32_t)(i - step), &s));
+        assert_int_equal(s.count, 8);
+        assert_false(weft_history_get(history, (uint32_t)(i + 1), &s));
+        weft_signature_run_t run;
+        weft_history_get_run(history, &run);
+        assert_true(run.length > 0 && run.length <= WEFT_HISTORY_RUN);
+        assert_int_equal(run.last.sequence, (uint32_t)i);
+    }
+    put((uint32_t)most, 16);
+    assert_true(weft_history_get(history, (uint32_t)most, &s));
+    assert_int_equal(s.count, 16);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -105,6 +129,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_call_that_has_not_begun_is_unknown, make, unmake),
         cmocka_unit_test_setup_teardown(the_oldest_runs_are_forgotten, make, unmake),
         cmocka_unit_test_setup_teardown(sequence_numbers_may_wrap, make, unmake),
+        cmocka_unit_test_setup_teardown(equal_calls_are_known_however_many_they_are, make, unmake),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

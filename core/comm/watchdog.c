@@ -190,7 +190,8 @@ static void watchdog_check_connecting(weft_comm_state_t *state, const weft_pendi
 {
     double limit = state->self.family->settings.boot.connect_timeout;
     if (p->port != NULL || limit <= 0 ||
-        atomic_load_explicit(&state->peers[p->peer].met_at, memory_order_acquire) != p->sequence) {
+        atomic_load_explicit(&state->peers[p->peer].met_at, memory_order_acquire) !=
+            p->signature.sequence) {
         state->stall.connecting_since = 0;
         return;
     }

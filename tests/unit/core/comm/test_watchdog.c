@@ -125,10 +125,34 @@ static void the_own_stop_is_no_waiting_for_others(void **state)
     assert_int_equal(stall.idle_since, now);
 }
 
+/* The peer tells of the operation by 32 bits of its number. */
+static void the_time_for_connecting_runs_once_the_peer_is_in_the_operation(void **state)
+{
+    static weft_family_t family;
+    weft_comm_state_t state_of_0 = {.peers = peers, .self.family = &family};
+    weft_pending_t pending = {.sequence = (UINT64_C(1) << 32) + 7,
+                              .signature.sequence = 7,
+                              .deadline = WEFT_NEVER,
+                              .peer = 1};
+    uint32_t owner;
+    (void)state;
+    family.settings.boot.connect_timeout = 1;
+    assert_true(weft_comm_own(&state_of_0, WEFT_OWNER_USER, &owner));
+    atomic_init(&peers[1].left_at, WEFT_NOT_LEFT);
+    atomic_init(&peers[1].met_at, 6);
+    state_of_0.stall.asked = LEFT; /* nobody is asked */
+    weft_watchdog_look(&state_of_0, &pending, LEFT);
+    assert_int_equal(state_of_0.stall.connecting_since, 0);
+    atomic_store(&peers[1].met_at, 7);
+    weft_watchdog_look(&state_of_0, &pending, LEFT + 1);
+    assert_int_equal(state_of_0.stall.connecting_since, LEFT + 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_broken_link_is_no_cause_when_its_peer_has_left),
+        cmocka_unit_test(the_time_for_connecting_runs_once_the_peer_is_in_the_operation),
         cmocka_unit_test(the_own_stop_is_no_waiting_for_others),
         cmocka_unit_test_setup(without_a_link_a_second_is_enough, peer_1_left),
         cmocka_unit_test_setup(the_second_begins_when_something_moved_last, peer_1_left),

@@ -11,20 +11,27 @@
 
 #define LOOK_NS (50 * WEFT_NS_PER_MS)
 
-static struct {
-    weft_os_mutex_t lock;
-    uint32_t users;
+/* One life of the watch: its flag is its own, as the next may begin before it has seen the flag. */
+typedef struct watch_life {
+    weft_call_watch_t seen;
     uint64_t patience_ns;
     weft_os_thread_t *thread;
     _Atomic bool stop;
+} watch_life_t;
+
+static struct {
+    weft_os_mutex_t lock;
+    uint32_t users;
+    watch_life_t *life; /* NULL: nobody watches */
 } watch;
 
-static void watch_look(weft_call_watch_t *seen)
+static void watch_look(watch_life_t *life)
 {
     weft_call_note_t note;
     uint64_t lasted;
     uint32_t index = 0;
-    if (weft_call_watch_next(seen, &index, weft_os_clock_ns(), watch.patience_ns, &note, &lasted)) {
+    if (weft_call_watch_next(&life->seen, &index, weft_os_clock_ns(), life->patience_ns, &note,
+                             &lasted)) {
         weft_log(WEFT_LOG_ERROR, "check",
                  "%s: %s has not returned for %.1f s; the contract says that it does not block, or "
                  "only briefly; this process ends (core.check = yes, after exec.op_timeout)",
@@ -35,25 +42,35 @@ static void watch_look(weft_call_watch_t *seen)
 
 static void watch_run(void *arg)
 {
-    weft_call_watch_t *seen = arg;
-    while (!atomic_load(&watch.stop)) {
+    watch_life_t *life = arg;
+    while (!atomic_load(&life->stop)) {
         weft_os_sleep_ns(LOOK_NS);
-        watch_look(seen);
+        watch_look(life);
     }
-    weft_os_free(seen);
+}
+
+/* NULL: it cannot begin. */
+static watch_life_t *watch_begin(double patience)
+{
+    watch_life_t *life = weft_os_alloc(sizeof *life, 0);
+    if (life == NULL) {
+        return NULL;
+    }
+    life->patience_ns = (uint64_t)(patience * 1e9);
+    if (weft_os_thread_start("weft-check", watch_run, life, &life->thread) != WEFT_OK) {
+        weft_os_free(life);
+        return NULL;
+    }
+    return life;
 }
 
 void weft_check_watch_start(double patience)
 {
     weft_os_lock(&watch.lock);
     if (watch.users++ == 0 && patience > 0) {
-        weft_call_watch_t *seen = weft_os_alloc(sizeof *seen, 0);
-        watch.patience_ns = (uint64_t)(patience * 1e9);
-        atomic_store(&watch.stop, false);
-        if (seen == NULL ||
-            weft_os_thread_start("weft-check", watch_run, seen, &watch.thread) != WEFT_OK) {
+        watch.life = watch_begin(patience);
+        if (watch.life == NULL) {
             weft_log(WEFT_LOG_WARN, "check", "no thread to watch the calls of plugins");
-            weft_os_free(seen);
         }
     }
     weft_os_unlock(&watch.lock);
@@ -61,13 +78,16 @@ void weft_check_watch_start(double patience)
 
 void weft_check_watch_stop(void)
 {
-    weft_os_thread_t *ended = NULL;
+    watch_life_t *ended = NULL;
     weft_os_lock(&watch.lock);
     if (--watch.users == 0) {
-        ended = watch.thread;
-        watch.thread = NULL;
-        atomic_store(&watch.stop, true);
+        ended = watch.life;
+        watch.life = NULL;
     }
     weft_os_unlock(&watch.lock);
-    weft_os_thread_join(ended);
+    if (ended != NULL) {
+        atomic_store(&ended->stop, true);
+        weft_os_thread_join(ended->thread);
+        weft_os_free(ended);
+    }
 }

@@ -7,7 +7,8 @@
 /* Starts the watch, or counts one more user. A call that lasts longer than `patience` seconds (of
  * the first user; 0: never) ends the process by abort(): the thread in it cannot be called back. */
 void weft_check_watch_start(double patience);
-/* Ends it with its last user. */
+/* Ends it with its last user, and waits for the thread: 50 ms at most. Another user may start it
+ * again meanwhile. */
 void weft_check_watch_stop(void);
 
 #endif

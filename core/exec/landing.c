@@ -32,6 +32,10 @@ void weft_landing_offer(weft_port_t *port, const weft_landing_chunk_t *chunk)
     }
     weft_mapped_port_t *mapped = weft_mapped_port(port);
     weft_fifo_landing_t *l = &mapped->control->landing;
+    /* Every chunk has its messages, an empty one too, so the number grows from offer to offer. A
+     * sender that finds it as it was before and behind the other words has read one offer. */
+    weft_assert(mapped->landing.first == UINT64_MAX ||
+                mapped->landing.first < port->next + chunk->ahead);
     mapped->landing = (weft_landing_t){.first = port->next + chunk->ahead,
                                        .to = chunk->to,
                                        .bytes = chunk->bytes,

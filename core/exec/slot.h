@@ -69,8 +69,8 @@ _Static_assert(sizeof(weft_fifo_handshake_t) == 5 * WEFT_LINE,
                "whole lines, the sender's of its own");
 
 /* Where the consumer takes messages in: the slices of one chunk, from message `first` − 1 on, go to
- * `offset` of its arena and behind (landing.h). By the consumer; readers look at `first` before and
- * after. */
+ * `offset` of its arena and behind (landing.h). By the consumer; readers look at `first`, which
+ * grows from offer to offer, before and after. */
 typedef struct weft_fifo_landing {
     _Atomic uint64_t first;         /* 0: nowhere */
     _Atomic uint64_t offset, bytes; /* of the chunk */

@@ -3,6 +3,7 @@
  * Landings: which messages may use an offer, what no offer can make a sender do, and that memory is
  * not written any more once its owner has it back. */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -159,6 +160,32 @@ static void an_offer_that_lies_is_not_used(void **state)
     }
 }
 
+/* Of two offers for one message a sender could read the place of one and the length of the other. */
+static void offers_for_one_message_end_a_checked_process(void **state)
+{
+    landing_pair_t p;
+    int status;
+    (void)state;
+    pair_open(&p);
+    pair_offer(&p, 1);
+    pair_skip(&p);
+    pair_offer(&p, 1);
+    pid_t child = fork();
+    if (child == 0) {
+        (void)signal(SIGABRT, SIG_DFL);
+        (void)close(STDERR_FILENO);
+        pair_offer(&p, 1);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+#ifdef WEFT_CHECKED
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+#else
+    assert_true(WIFEXITED(status));
+#endif
+    pair_close(&p);
+}
+
 typedef struct withdrawal {
     landing_pair_t *pair;
     _Atomic bool done;
@@ -234,6 +261,7 @@ int main(void)
         cmocka_unit_test(other_memory_is_not_offered),
         cmocka_unit_test(what_was_not_offered_cannot_have_come),
         cmocka_unit_test(an_offer_that_lies_is_not_used),
+        cmocka_unit_test(offers_for_one_message_end_a_checked_process),
         cmocka_unit_test(an_owner_waits_for_the_slice_that_is_written),
         cmocka_unit_test(an_owner_does_not_wait_for_a_process_that_has_ended),
         cmocka_unit_test(an_owner_does_not_wait_for_ever),

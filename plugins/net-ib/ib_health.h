@@ -2,14 +2,11 @@
  *
  * What can be wrong with a connection besides its completions, and what it means: the end of the
  * side channel, ports, adapters, asynchronous events, flushed requests. Nothing blocks. Thread:
- * [progress], but ib_health_async() [any]. */
+ * [progress]. */
 #ifndef WEFT_PLUGINS_NET_IB_HEALTH_H
 #define WEFT_PLUGINS_NET_IB_HEALTH_H
 
 #include "ib.h"
-
-/* Takes the adapter's asynchronous events and notes them where the owners look. */
-void ib_health_async(ib_hca_t *hca);
 
 /* Takes a control message of the peer, or notes the end of the side channel. */
 void ib_health_side(weft_net_conn_t *conn);

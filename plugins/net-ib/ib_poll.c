@@ -8,6 +8,7 @@
 #include <sys/epoll.h>
 
 #include "ib_conn.h"
+#include "ib_event.h"
 #include "ib_failover.h"
 #include "ib_flow.h"
 #include "ib_health.h"
@@ -137,7 +138,7 @@ static void ib_channel_drain(weft_net_conn_t *conn)
         ib_rail_t *rail = &conn->rails[i];
         struct ibv_cq *cq;
         void *context;
-        while (ibv_get_cq_event(rail->channel, &cq, &context) == 0) {
+        while (rail->channel != NULL && ibv_get_cq_event(rail->channel, &cq, &context) == 0) {
             ibv_ack_cq_events(cq, 1);
             rail->armed = false;
         }
@@ -161,7 +162,7 @@ static void ib_device_events(weft_net_device_t *device)
             ib_channel_drain(watch->owner);
             break;
         case IB_WATCH_ASYNC:
-            ib_health_async(watch->owner);
+            ib_events_take(watch->owner);
             break;
         }
     }
@@ -218,9 +219,7 @@ weft_status_t ib_conn_check(weft_net_conn_t *conn)
     if (conn->failed != WEFT_OK) {
         return ib_conn_unusable(conn);
     }
-    for (uint32_t i = 0; i < conn->nrails; i++) {
-        ib_health_async(conn->rails[i].port->hca);
-    }
+    ib_device_events_take(conn->device);
     ib_health_side(conn);
     ib_conn_visit(conn);
     ib_conn_examine(conn);

@@ -65,6 +65,12 @@ typedef struct ib_port {
     union ibv_gid addresses[IB_ADDRESSES_MAX];
 } ib_port_t;
 
+/* Whether nothing gets over the port now: its adapter failed, or it is down. */
+static inline bool ib_port_lost(const ib_port_t *port)
+{
+    return atomic_load(&port->hca->fatal) || atomic_load(&port->down_ns) != 0;
+}
+
 struct weft_net {
     const weft_host_t *host;
     ib_config_t config;
@@ -145,7 +151,7 @@ typedef struct ib_rail {
     struct ibv_wc bad;      /* that one, or the first one that was not flushed */
     _Atomic uint32_t event; /* asynchronous event of a queue pair or completion queue, + 1 */
     ib_gid_t gid;           /* ours, of the kind that the peer has */
-    struct ibv_comp_channel *channel;
+    struct ibv_comp_channel *channel; /* NULL: lost before the connection began, as the next */
     struct ibv_cq *cq;
     struct ibv_mr *credits_in;  /* the peer writes */
     struct ibv_mr *credits_out; /* only our adapter reads */

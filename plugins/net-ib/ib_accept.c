@@ -14,8 +14,10 @@
 #include <weft/sdk/acceptor.h>
 #include "ib_cm.h"
 #include "ib_conn.h"
+#include "ib_event.h"
 #include "ib_failover.h"
 #include "ib_qp.h"
+#include "ib_rail.h"
 
 typedef enum ib_join_step {
     JOIN_RECEIVE,
@@ -34,6 +36,7 @@ typedef struct ib_joiner {
     uint32_t done; /* of the record being sent or received */
     uint64_t deadline_ns;
     uint32_t ack, go;
+    bool again; /* the peer is to send another record */
     ib_hello_t hello;
 } ib_joiner_t;
 
@@ -161,6 +164,22 @@ static weft_status_t ib_joiner_add(weft_net_listener_t *listener, int fd,
     return WEFT_OK;
 }
 
+/* Returns which rails neither end can do without. */
+static uint32_t ib_join_lost(const ib_joiner_t *joiner)
+{
+    const ib_hello_t *hello = &joiner->hello;
+    bool both = (le32toh(hello->flags) & IB_HELLO_FAILOVER) != 0;
+    ib_device_events_take(joiner->conn->device);
+    return le32toh(hello->lost) | (both ? ib_rails_lost(joiner->conn) : 0);
+}
+
+static weft_status_t ib_join_again(ib_joiner_t *joiner, uint32_t lost)
+{
+    joiner->again = true;
+    joiner->hello = (ib_hello_t){.magic = htole32(IB_HELLO_AGAIN), .lost = htole32(lost)};
+    return ib_rails_leave(joiner->conn, lost);
+}
+
 static weft_status_t ib_join_receive(ib_joiner_t *joiner)
 {
     weft_net_conn_t *conn = joiner->conn;
@@ -171,8 +190,15 @@ static weft_status_t ib_join_receive(ib_joiner_t *joiner)
         return status;
     }
     status = ib_hello_check(conn, &joiner->hello);
-    ib_hello_gid(&joiner->hello, 0, &gid);
-    status = status == WEFT_OK ? ib_qps_create(conn, &gid) : status;
+    if (status != WEFT_OK) {
+        return status;
+    }
+    uint32_t lost = ib_join_lost(joiner);
+    if (lost != le32toh(joiner->hello.lost)) {
+        return ib_join_again(joiner, lost);
+    }
+    ib_hello_gid(&joiner->hello, ib_hello_rail(&joiner->hello), &gid);
+    status = ib_qps_create(conn, &gid, lost);
     status = status == WEFT_OK ? ib_qps_connect(conn, &joiner->hello) : status;
     status = status == WEFT_OK ? ib_failover_init(conn, &joiner->hello) : status;
     if (status == WEFT_OK) {
@@ -220,7 +246,9 @@ static weft_status_t ib_joiner_advance(ib_joiner_t *joiner)
         if (status != WEFT_OK) {
             return status;
         }
-        joiner->step++;
+        bool back = joiner->again && joiner->step == JOIN_SEND;
+        joiner->step = back ? JOIN_RECEIVE : joiner->step + 1;
+        joiner->again = joiner->again && !back;
         joiner->done = 0;
     }
     return WEFT_OK;

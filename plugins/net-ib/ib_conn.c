@@ -55,7 +55,9 @@ static void ib_conn_watch(weft_net_conn_t *conn)
     int epoll = conn->device->epoll;
     for (uint32_t i = 0; i < conn->nrails; i++) {
         struct epoll_event event = {.events = EPOLLIN, .data = {.ptr = &conn->rails[i].watch}};
-        epoll_ctl(epoll, EPOLL_CTL_ADD, conn->rails[i].channel->fd, &event);
+        if (conn->rails[i].channel != NULL) {
+            epoll_ctl(epoll, EPOLL_CTL_ADD, conn->rails[i].channel->fd, &event);
+        }
     }
     ib_side_watch(conn);
 }
@@ -64,7 +66,9 @@ static void ib_conn_unwatch(weft_net_conn_t *conn)
 {
     int epoll = conn->device->epoll;
     for (uint32_t i = 0; i < conn->nrails; i++) {
-        epoll_ctl(epoll, EPOLL_CTL_DEL, conn->rails[i].channel->fd, NULL);
+        if (conn->rails[i].channel != NULL) {
+            epoll_ctl(epoll, EPOLL_CTL_DEL, conn->rails[i].channel->fd, NULL);
+        }
     }
     ib_side_unwatch(conn);
 }

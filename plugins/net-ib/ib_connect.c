@@ -15,8 +15,10 @@
 #include <weft/sdk/acceptor.h>
 #include "ib_cm.h"
 #include "ib_conn.h"
+#include "ib_event.h"
 #include "ib_failover.h"
 #include "ib_qp.h"
+#include "ib_rail.h"
 
 typedef enum ib_step {
     STEP_OPEN,
@@ -38,6 +40,7 @@ struct ib_attempt {
     uint64_t started_ns;
     uint32_t done; /* of the record being sent or received */
     uint32_t ack, go;
+    bool again; /* the peer wants another record */
     weft_handshake_t handshake;
     ib_hello_t mine, theirs;
     char tried[384]; /* text: addresses that failed, and why */
@@ -56,6 +59,17 @@ static void ib_attempt_restart(weft_net_conn_t *conn)
     weft_endpoint_text(&attempt->address.list.entries[attempt->at].point, conn->info.peer);
 }
 
+/* Makes the queue pairs, all but those of lost rails, and the record of them. */
+static weft_status_t ib_attempt_make(weft_net_conn_t *conn, uint32_t lost)
+{
+    ib_attempt_t *attempt = conn->attempt;
+    weft_status_t status = ib_qps_create(conn, &attempt->address.gid, lost);
+    if (status == WEFT_OK) {
+        ib_hello_fill(conn, &attempt->mine);
+    }
+    return status;
+}
+
 weft_status_t ib_connect_begin(weft_net_device_t *device, const weft_net_address_t *address,
                                const weft_net_conn_params_t *params, weft_net_conn_t **conn_p)
 {
@@ -70,6 +84,7 @@ weft_status_t ib_connect_begin(weft_net_device_t *device, const weft_net_address
     if (conn->attempt == NULL) {
         goto err_close;
     }
+    ib_device_events_take(device);
     status = ib_address_decode(address, &conn->attempt->address);
     if (status != WEFT_OK) {
         host->set_error(host, status, 0, "not an address of net-ib");
@@ -80,11 +95,10 @@ weft_status_t ib_connect_begin(weft_net_device_t *device, const weft_net_address
         goto err_close;
     }
     ib_attempt_restart(conn);
-    status = ib_qps_create(conn, &conn->attempt->address.gid);
+    status = ib_attempt_make(conn, ib_rails_lost(conn));
     if (status != WEFT_OK) {
         goto err_close;
     }
-    ib_hello_fill(conn, &conn->attempt->mine);
     *conn_p = conn;
     return WEFT_OK;
 
@@ -137,11 +151,31 @@ static weft_status_t ib_connect_send(weft_net_conn_t *conn)
     return weft_record_send(conn->side.fd, &attempt->mine, sizeof attempt->mine, &attempt->done);
 }
 
+/* The peer has lost rails that this end has not. Each record names more of them than the one
+ * before. */
+static weft_status_t ib_connect_again(weft_net_conn_t *conn)
+{
+    ib_attempt_t *attempt = conn->attempt;
+    uint32_t before = le32toh(attempt->mine.lost), lost = le32toh(attempt->theirs.lost);
+    if ((lost & before) != before || lost == before || lost >= (1u << conn->nrails) - 1) {
+        return conn->host->set_error(conn->host, WEFT_ERR_PROTO, 0,
+                                     "peer %s leaves no rail (mask %#x after %#x of %u)",
+                                     conn->info.peer, lost, before, conn->nrails);
+    }
+    ib_qps_destroy(conn);
+    ib_rails_close(conn);
+    attempt->again = true;
+    return ib_attempt_make(conn, lost);
+}
+
 static weft_status_t ib_connect_receive(weft_net_conn_t *conn)
 {
     ib_attempt_t *attempt = conn->attempt;
     weft_status_t status = weft_record_receive(conn->side.fd, &attempt->theirs,
                                                sizeof attempt->theirs, &attempt->done);
+    if (status == WEFT_OK && le32toh(attempt->theirs.magic) == IB_HELLO_AGAIN) {
+        return ib_connect_again(conn);
+    }
     status = status == WEFT_OK ? ib_qps_connect(conn, &attempt->theirs) : status;
     status = status == WEFT_OK ? ib_failover_init(conn, &attempt->theirs) : status;
     return status == WEFT_OK ? ib_cm_connect(conn, &attempt->theirs) : status;
@@ -180,7 +214,8 @@ static weft_status_t ib_attempt_advance(weft_net_conn_t *conn)
         if (status != WEFT_OK) {
             return status;
         }
-        attempt->step++;
+        attempt->step = attempt->again ? STEP_SEND : attempt->step + 1;
+        attempt->again = false;
         attempt->done = 0;
     }
     return WEFT_OK;

@@ -16,7 +16,6 @@
 
 #include <endian.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "ib_flow.h"
 #include "ib_ops.h"
@@ -255,17 +254,6 @@ static void ib_failover_qp_retire(ib_failover_t *failover, ib_qp_t *qp)
     qp->handle = NULL;
 }
 
-/* Both ends choose alike: queue pairs take turns on the rails that are left. */
-static uint32_t ib_failover_rail_choose(uint32_t up, uint32_t qp)
-{
-    uint32_t skip = qp % (uint32_t)__builtin_popcount(up), rail = 0;
-    while ((up & 1u << rail) == 0 || skip > 0) {
-        skip -= (up & 1u << rail) != 0 ? 1 : 0;
-        rail++;
-    }
-    return rail;
-}
-
 static weft_status_t ib_failover_enter_move(weft_net_conn_t *conn)
 {
     ib_failover_t *failover = conn->failover;
@@ -283,7 +271,7 @@ static weft_status_t ib_failover_enter_move(weft_net_conn_t *conn)
         if (conn->rails[qp->rail].state == IB_RAIL_STOPPING) {
             ib_failover_qp_retire(failover, qp);
             failover->moved |= 1u << i;
-            status = ib_qp_remake(conn, i, ib_failover_rail_choose(up, i));
+            status = ib_qp_remake(conn, i, ib_rail_choose(up, i));
         }
     }
     for (uint32_t i = 0; i < conn->nrails; i++) {
@@ -307,14 +295,8 @@ static weft_status_t ib_failover_enter_go(weft_net_conn_t *conn)
 static void ib_failover_report(const weft_net_conn_t *conn, uint32_t parts, uint32_t credits)
 {
     const ib_failover_t *failover = conn->failover;
-    char names[160] = "";
-    for (uint32_t i = 0; i < conn->nrails; i++) {
-        size_t used = strlen(names);
-        if ((failover->losing & 1u << i) != 0) {
-            snprintf(names + used, sizeof names - used, "%s%.64s:%u", used > 0 ? ", " : "",
-                     conn->rails[i].port->hca->name, conn->rails[i].port->number);
-        }
-    }
+    char names[IB_RAILS_TEXT] = "";
+    ib_rails_name(conn, failover->losing, names, sizeof names);
     uint64_t took = conn->host->clock_ns(conn->host) - failover->began_ns;
     conn->host->log(conn->host, WEFT_LOG_WARN,
                     "connection to peer %s: rail %s is lost (%s); %u parts of messages and %u "

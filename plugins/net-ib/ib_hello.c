@@ -45,9 +45,19 @@ weft_status_t ib_address_decode(const weft_net_address_t *address, ib_address_t 
     return weft_endpoint_list_decode(&tcp, &to->list);
 }
 
+/* The first rail that a connection would use. */
+static const ib_port_t *ib_address_port(const weft_net_device_t *device)
+{
+    uint32_t i = 0;
+    while (i < device->nrails && ib_port_lost(device->rails[i])) {
+        i++;
+    }
+    return device->rails[i < device->nrails ? i : 0];
+}
+
 bool ib_address_reaches(const weft_net_device_t *device, ib_address_t *address)
 {
-    const ib_port_t *port = device->rails[0];
+    const ib_port_t *port = ib_address_port(device);
     ib_gid_t gid;
     if (port->attr.link_layer != address->link_layer || !ib_port_gid(port, &address->gid, &gid)) {
         return false;
@@ -58,6 +68,21 @@ bool ib_address_reaches(const weft_net_device_t *device, ib_address_t *address)
     }
     weft_endpoint_list_reach(&device->net->local, &address->list);
     return address->list.count > 0;
+}
+
+static weft_status_t ib_hello_lost_check(const weft_net_conn_t *conn, uint32_t lost)
+{
+    const weft_host_t *host = conn->host;
+    bool failover = conn->device->net->config.failover && conn->with_immediate;
+    if (lost >= (1u << conn->nrails) - 1) {
+        return host->set_error(host, WEFT_ERR_PROTO, 0, "peer %s leaves no rail (mask %#x of %u)",
+                               conn->info.peer, lost, conn->nrails);
+    }
+    return lost == 0 || failover
+               ? WEFT_OK
+               : host->set_error(host, WEFT_ERR_LINK, 0,
+                                 "peer %s has lost a rail, and failover = no here wants all",
+                                 conn->info.peer);
 }
 
 weft_status_t ib_hello_check(const weft_net_conn_t *conn, const ib_hello_t *hello)
@@ -79,7 +104,12 @@ weft_status_t ib_hello_check(const weft_net_conn_t *conn, const ib_hello_t *hell
             conn->info.peer, le32toh(hello->nrails), le32toh(hello->nqps) - 1, conn->nrails,
             conn->nqps - 1);
     }
-    return WEFT_OK;
+    return ib_hello_lost_check(conn, le32toh(hello->lost));
+}
+
+uint32_t ib_hello_rail(const ib_hello_t *hello)
+{
+    return (uint32_t)__builtin_ctz(~le32toh(hello->lost));
 }
 
 void ib_hello_gid(const ib_hello_t *hello, uint32_t rail, ib_gid_t *gid)
@@ -103,6 +133,10 @@ void ib_hello_fill(const weft_net_conn_t *conn, ib_hello_t *hello)
     for (uint32_t i = 0; i < conn->nrails; i++) {
         const ib_rail_t *rail = &conn->rails[i];
         ib_hello_rail_t *told = &hello->rails[i];
+        if (rail->state != IB_RAIL_UP) {
+            hello->lost |= htole32(1u << i);
+            continue;
+        }
         memcpy(told->gid, rail->gid.gid.raw, sizeof told->gid);
         told->gid_type = htole32(rail->gid.type);
         told->lid = htole32(rail->port->attr.lid);

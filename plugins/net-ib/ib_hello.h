@@ -8,7 +8,8 @@
 
 #include "ib.h"
 
-#define IB_HELLO_MAGIC 0x32626977u /* "wib2" */
+#define IB_HELLO_MAGIC 0x33626977u /* "wib3" */
+#define IB_HELLO_AGAIN 0x67616977u /* "wiag": in place of the acceptor's record */
 #define IB_HELLO_ACK 0x6b616977u   /* "wiak" */
 #define IB_HELLO_GO 0x6f676977u    /* "wigo": iWARP, the connector may send */
 #define IB_TOKEN 16u
@@ -21,13 +22,14 @@ typedef struct ib_hello_rail {
     uint32_t credits_key; /* of the ring that the peer writes */
 } ib_hello_rail_t;
 
-/* The record. */
+/* The record. An acceptor that has lost other rails than the connector answers with IB_HELLO_AGAIN:
+ * only `magic` and `lost` count, and the connector sends another record, without those rails. */
 typedef struct ib_hello {
     uint32_t magic;
     uint32_t nrails, nqps;
-    uint32_t ops;   /* credits in a ring */
-    uint32_t flags; /* IB_HELLO_* */
-    uint32_t zero;
+    uint32_t ops;     /* credits in a ring */
+    uint32_t flags;   /* IB_HELLO_* */
+    uint32_t lost;    /* bit mask of the rails that the connection goes without */
     uint64_t credits; /* address of the ring */
     ib_hello_rail_t rails[IB_RAILS_MAX];
     uint32_t numbers[IB_QPS_MAX + 1]; /* of the queue pairs; one spare */
@@ -60,8 +62,11 @@ bool ib_address_reaches(const weft_net_device_t *device, ib_address_t *address);
 /* Describes this end's rails and queue pairs. */
 void ib_hello_fill(const weft_net_conn_t *conn, ib_hello_t *hello);
 
-/* Checks a peer's record against this end. Returns OK, or ERR_PROTO with the error set. */
+/* Checks a peer's record against this end. Returns OK; ERR_PROTO or ERR_LINK with the error set. */
 weft_status_t ib_hello_check(const weft_net_conn_t *conn, const ib_hello_t *hello);
+
+/* Returns the first rail that a checked record describes. */
+uint32_t ib_hello_rail(const ib_hello_t *hello);
 
 /* The GID of one of the record's rails. */
 void ib_hello_gid(const ib_hello_t *hello, uint32_t rail, ib_gid_t *gid);

@@ -8,6 +8,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "ib_event.h"
+
 bool ib_peer_memory(void)
 {
     static const char *const signs[] = {"/sys/module/nvidia_peermem",
@@ -62,29 +64,87 @@ void ib_region_fini(weft_net_region_t *region)
     }
 }
 
-static void ib_region_begin(weft_net_device_t *device, weft_net_region_t *region)
+/* What a region is made of: host memory, or the range of a dma-buf. */
+typedef struct ib_wish {
+    const void *memory;
+    uint64_t bytes;
+    uint32_t access;
+    const weft_net_dmabuf_range_t *dmabuf; /* NULL: host memory */
+} ib_wish_t;
+
+/* A dma-buf is never shared in the cache: an address does not tell which buffer it belongs to. */
+static weft_status_t ib_dmabuf_pin(ib_hca_t *hca, const weft_net_dmabuf_range_t *range,
+                                   ib_pin_t **pin_p)
 {
-    *region = (weft_net_region_t){.net = device->net, .nrails = device->nrails};
-    for (uint32_t i = 0; i < device->nrails; i++) {
-        region->hcas[i] = device->rails[i]->hca;
+    const weft_host_t *host = hca->net->host;
+    struct ibv_mr *mr =
+        ibv_reg_dmabuf_mr(hca->pd, range->offset, range->bytes, range->address, range->fd,
+                          IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+    if (mr != NULL) {
+        return ib_cache_adopt(&hca->cache, mr, mr->lkey, mr->rkey, pin_p);
     }
+    if (errno == EOPNOTSUPP || errno == EPROTONOSUPPORT) {
+        return host->set_error(host, WEFT_ERR_UNSUPPORTED, errno, "adapter %s registers no dma-buf",
+                               hca->name);
+    }
+    return ib_memory_refused(hca, range->bytes, errno);
+}
+
+/* Nothing is sent over a failed adapter any longer. It refuses before anybody has taken the event
+ * which says that it failed. */
+static weft_status_t ib_wish_pin(const ib_wish_t *wish, ib_hca_t *hca, ib_pin_t **pin_p)
+{
+    if (atomic_load(&hca->fatal)) {
+        return WEFT_OK;
+    }
+    weft_status_t status = wish->dmabuf != NULL ? ib_dmabuf_pin(hca, wish->dmabuf, pin_p)
+                                                : ib_cache_get(&hca->cache, wish->memory,
+                                                               wish->bytes, wish->access, pin_p);
+    if (status != WEFT_OK && status != WEFT_AGAIN) {
+        ib_events_take(hca);
+        status = atomic_load(&hca->fatal) ? WEFT_OK : status;
+    }
+    return status;
+}
+
+static weft_status_t ib_region_fill(weft_net_device_t *device, const ib_wish_t *wish,
+                                    weft_net_region_t *region)
+{
+    weft_status_t status = WEFT_OK;
+    *region = (weft_net_region_t){.net = device->net, .nrails = device->nrails};
+    for (uint32_t i = 0; i < device->nrails && status == WEFT_OK; i++) {
+        region->hcas[i] = device->rails[i]->hca;
+        status = ib_wish_pin(wish, region->hcas[i], &region->pins[i]);
+    }
+    if (status != WEFT_OK) {
+        ib_region_fini(region);
+    }
+    return status;
 }
 
 weft_status_t ib_region_init(weft_net_device_t *device, const void *memory, uint64_t bytes,
                              uint32_t access_kind, weft_net_region_t *region)
 {
-    ib_region_begin(device, region);
-    for (uint32_t i = 0; i < region->nrails; i++) {
-        if (atomic_load(&region->hcas[i]->fatal)) {
-            continue; /* nothing is sent over it any longer */
-        }
-        weft_status_t status =
-            ib_cache_get(&region->hcas[i]->cache, memory, bytes, access_kind, &region->pins[i]);
-        if (status != WEFT_OK) {
-            ib_region_fini(region);
-            return status;
-        }
+    const ib_wish_t wish = {.memory = memory, .bytes = bytes, .access = access_kind};
+    return ib_region_fill(device, &wish, region);
+}
+
+/* Makes a region of the caller's, which is freed by ib_dereg(). */
+static weft_status_t ib_region_create(weft_net_device_t *device, const ib_wish_t *wish,
+                                      bool on_device, weft_net_region_t **region_p)
+{
+    const weft_host_t *host = device->host;
+    weft_net_region_t *region = host->alloc(host, sizeof *region, 0);
+    if (region == NULL) {
+        return WEFT_ERR_RESOURCE;
     }
+    weft_status_t status = ib_region_fill(device, wish, region);
+    if (status != WEFT_OK) {
+        host->free(host, region);
+        return status == WEFT_AGAIN ? WEFT_ERR_RESOURCE : status;
+    }
+    region->on_device = on_device;
+    *region_p = region;
     return WEFT_OK;
 }
 
@@ -101,51 +161,15 @@ weft_status_t ib_reg(weft_net_device_t *device, void *memory, uint64_t bytes, ui
                                "device memory needs its dma-buf or a peer-memory module; load "
                                "nvidia_peermem");
     }
-    weft_net_region_t *region = host->alloc(host, sizeof *region, 0);
-    if (region == NULL) {
-        return WEFT_ERR_RESOURCE;
-    }
-    weft_status_t status = ib_region_init(device, memory, bytes, IB_PIN_WRITE, region);
-    if (status != WEFT_OK) {
-        host->free(host, region);
-        return status == WEFT_AGAIN ? WEFT_ERR_RESOURCE : status;
-    }
-    region->on_device = memory_kind != WEFT_MEMORY_HOST;
-    *region_p = region;
-    return WEFT_OK;
+    const ib_wish_t wish = {.memory = memory, .bytes = bytes, .access = IB_PIN_WRITE};
+    return ib_region_create(device, &wish, memory_kind != WEFT_MEMORY_HOST, region_p);
 }
 
-/* A dma-buf is never shared in the cache: an address does not tell which buffer it belongs to. */
 weft_status_t ib_reg_dmabuf(weft_net_device_t *device, const weft_net_dmabuf_range_t *range,
                             weft_net_region_t **region_p)
 {
-    weft_net_region_t *region = device->host->alloc(device->host, sizeof *region, 0);
-    if (region == NULL) {
-        return WEFT_ERR_RESOURCE;
-    }
-    ib_region_begin(device, region);
-    region->on_device = true;
-    weft_status_t status = WEFT_OK;
-    for (uint32_t i = 0; i < region->nrails && status == WEFT_OK; i++) {
-        ib_hca_t *hca = region->hcas[i];
-        struct ibv_mr *mr =
-            ibv_reg_dmabuf_mr(hca->pd, range->offset, range->bytes, range->address, range->fd,
-                              IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-        if (mr == NULL && (errno == EOPNOTSUPP || errno == EPROTONOSUPPORT)) {
-            status = device->host->set_error(device->host, WEFT_ERR_UNSUPPORTED, errno,
-                                             "adapter %s registers no dma-buf", hca->name);
-        } else if (mr == NULL) {
-            status = ib_memory_refused(hca, range->bytes, errno);
-        } else {
-            status = ib_cache_adopt(&hca->cache, mr, mr->lkey, mr->rkey, &region->pins[i]);
-        }
-    }
-    if (status != WEFT_OK) {
-        ib_dereg(region);
-        return status;
-    }
-    *region_p = region;
-    return WEFT_OK;
+    const ib_wish_t wish = {.dmabuf = range};
+    return ib_region_create(device, &wish, true, region_p);
 }
 
 void ib_dereg(weft_net_region_t *region)

@@ -84,14 +84,15 @@ static void ib_qps_level(weft_net_conn_t *conn)
     }
 }
 
-weft_status_t ib_qps_create(weft_net_conn_t *conn, const ib_gid_t *peer)
+weft_status_t ib_qps_create(weft_net_conn_t *conn, const ib_gid_t *peer, uint32_t lost)
 {
-    weft_status_t status = WEFT_OK;
+    weft_status_t status = ib_rails_leave(conn, lost);
+    uint32_t up = ib_rails_up(conn);
     for (uint32_t i = 0; i < conn->nrails && status == WEFT_OK; i++) {
-        status = ib_rail_open(conn, i, peer);
+        status = (up & 1u << i) != 0 ? ib_rail_open(conn, i, peer) : WEFT_OK;
     }
     for (uint32_t i = 0; i < conn->nqps && status == WEFT_OK; i++) {
-        conn->qps[i].rail = i == 0 ? 0 : (i - 1) % conn->nrails;
+        conn->qps[i] = (ib_qp_t){.rail = ib_rail_choose(up, i == 0 ? 0 : i - 1)};
         status = ib_qp_begin(conn, i);
     }
     ib_qps_level(conn);
@@ -211,16 +212,22 @@ weft_status_t ib_qp_connect(weft_net_conn_t *conn, uint32_t index, const ib_hell
     memcpy(gid.raw, told->gid, sizeof gid.raw);
     ib_gid_text(&rail->gid.gid, here);
     ib_gid_text(&gid, there);
-    return conn->host->set_error(conn->host, WEFT_ERR_LINK, cause,
-                                 "no path from %s:%u, GID %u %s, to peer %s, GID %s; check routes "
-                                 "between them, or choose another gid_index",
-                                 rail->port->hca->name, rail->port->number, rail->gid.index, here,
-                                 conn->info.peer, there);
+    const char *lost = ib_rail_lost_now(rail);
+    return conn->host->set_error(
+        conn->host, WEFT_ERR_LINK, cause, "no path from %s:%u, GID %u %s, to peer %s, GID %s%s%s",
+        rail->port->hca->name, rail->port->number, rail->gid.index, here, conn->info.peer, there,
+        lost != NULL ? ": " : "; check routes between them, or choose another gid_index",
+        lost != NULL ? lost : "");
 }
 
 weft_status_t ib_qps_connect(weft_net_conn_t *conn, const ib_hello_t *peer)
 {
     weft_status_t status = ib_hello_check(conn, peer);
+    if (status == WEFT_OK && !ib_rails_agree(conn, le32toh(peer->lost))) {
+        status = conn->host->set_error(conn->host, WEFT_ERR_PROTO, 0,
+                                       "peer %s goes over other rails than were agreed",
+                                       conn->info.peer);
+    }
     conn->credits.peer_ring = le64toh(peer->credits);
     for (uint32_t i = 0; i < conn->nrails && status == WEFT_OK; i++) {
         conn->rails[i].peer_key = le32toh(peer->rails[i].credits_key);

@@ -6,8 +6,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 
 #include "ib_errors.h"
+#include "ib_event.h"
 #include "ib_hca.h"
 #include "ib_immediate.h"
 #include "ib_memory.h"
@@ -15,10 +17,24 @@
 #define FLUSH_WAIT_NS                                                                              \
     UINT64_C(20000000) /* how long the cause of a flushed request may take to show */
 
+const char *ib_rail_lost_now(const ib_rail_t *rail)
+{
+    ib_events_take(rail->port->hca);
+    return atomic_load(&rail->port->hca->fatal)     ? "the adapter failed; look at dmesg"
+           : atomic_load(&rail->port->down_ns) != 0 ? "the port is down; check cable and switch"
+                                                    : NULL;
+}
+
 weft_status_t ib_rail_short_of(const weft_net_conn_t *conn, const ib_rail_t *rail, const char *what,
                                int cause)
 {
     const struct ibv_device_attr *attr = &rail->port->hca->attr;
+    const char *lost = ib_rail_lost_now(rail);
+    if (lost != NULL) {
+        return conn->host->set_error(
+            conn->host, WEFT_ERR_LINK, cause, "cannot make %s for peer %s on %s:%u: %s", what,
+            conn->info.peer, rail->port->hca->name, rail->port->number, lost);
+    }
     return conn->host->set_error(
         conn->host, WEFT_ERR_RESOURCE, cause,
         "cannot make %s for peer %s on %s:%u (the adapter has at most %d queue pairs, %d "
@@ -79,6 +95,9 @@ void ib_rails_close(weft_net_conn_t *conn)
         if (rail->channel != NULL) {
             ibv_destroy_comp_channel(rail->channel);
         }
+        rail->credits_out = rail->credits_in = NULL;
+        rail->cq = NULL;
+        rail->channel = NULL;
     }
 }
 
@@ -163,4 +182,60 @@ uint32_t ib_rails_up(const weft_net_conn_t *conn)
         mask |= conn->rails[i].state == IB_RAIL_UP ? 1u << i : 0;
     }
     return mask;
+}
+
+static uint32_t ib_rails_all(const weft_net_conn_t *conn)
+{
+    return (1u << conn->nrails) - 1;
+}
+
+uint32_t ib_rails_lost(const weft_net_conn_t *conn)
+{
+    uint32_t mask = 0;
+    bool needed = !conn->device->net->config.failover || !conn->with_immediate;
+    for (uint32_t i = 0; i < conn->nrails && !needed; i++) {
+        mask |= ib_port_lost(conn->rails[i].port) ? 1u << i : 0;
+    }
+    return mask == ib_rails_all(conn) ? 0 : mask;
+}
+
+void ib_rails_name(const weft_net_conn_t *conn, uint32_t mask, char *text, size_t bytes)
+{
+    size_t used = 0;
+    for (uint32_t i = 0; i < conn->nrails && used < bytes; i++) {
+        if ((mask & 1u << i) != 0) {
+            used += (size_t)snprintf(text + used, bytes - used, "%s%.64s:%u", used > 0 ? ", " : "",
+                                     conn->rails[i].port->hca->name, conn->rails[i].port->number);
+        }
+    }
+}
+
+weft_status_t ib_rails_leave(weft_net_conn_t *conn, uint32_t mask)
+{
+    for (uint32_t i = 0; i < conn->nrails; i++) {
+        conn->rails[i].state = (mask & 1u << i) != 0 ? IB_RAIL_LOST : IB_RAIL_UP;
+    }
+    if (mask != ib_rails_all(conn)) {
+        return WEFT_OK;
+    }
+    char names[IB_RAILS_TEXT] = "none";
+    ib_rails_name(conn, ib_rails_lost(conn), names, sizeof names);
+    return conn->host->set_error(conn->host, WEFT_ERR_LINK, 0,
+                                 "no rail to peer %s is left: lost are here %s, there the others",
+                                 conn->info.peer, names);
+}
+
+bool ib_rails_agree(const weft_net_conn_t *conn, uint32_t lost)
+{
+    return lost == (ib_rails_all(conn) & ~ib_rails_up(conn));
+}
+
+uint32_t ib_rail_choose(uint32_t up, uint32_t turn)
+{
+    uint32_t skip = turn % (uint32_t)__builtin_popcount(up), rail = 0;
+    while ((up & 1u << rail) == 0 || skip > 0) {
+        skip -= (up & 1u << rail) != 0 ? 1 : 0;
+        rail++;
+    }
+    return rail;
 }

@@ -17,7 +17,7 @@
 struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 {
     world_enter();
-    int cause = script_call(FAKE_ALLOC_PD);
+    int cause = script_make(FAKE_ALLOC_PD, context);
     vpd_t *pd = NULL;
     if (cause == 0) {
         pd = world_alloc(sizeof *pd);
@@ -73,7 +73,7 @@ static struct ibv_mr *memory_register(struct ibv_pd *pd, uintptr_t start, size_t
     const int remote = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
     vmr_t *mr = NULL;
     world_enter();
-    int cause = script_call(call);
+    int cause = script_make(call, pd->context);
     if (cause == 0 && (access & remote) != 0 && (access & IBV_ACCESS_LOCAL_WRITE) == 0) {
         cause = EINVAL;
     }

@@ -55,7 +55,7 @@ static vqp_t *qp_make(struct ibv_pd *pd, const struct ibv_qp_init_attr *wish)
 struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *wish)
 {
     world_enter();
-    int cause = script_call(FAKE_CREATE_QP);
+    int cause = script_make(FAKE_CREATE_QP, pd->context);
     cause = cause == 0 && !limits_hold(&device_of(pd->context)->spec, wish) ? EINVAL : cause;
     vqp_t *qp = cause == 0 ? qp_make(pd, wish) : NULL;
     if (qp != NULL) {
@@ -223,6 +223,14 @@ static void state_enter(vqp_t *qp, enum ibv_qp_state state)
     engine_run();
 }
 
+/* Without its network interface an Ethernet port finds no route to any peer. */
+static bool path_routes(const vqp_t *qp, int mask)
+{
+    const fake_port_t *port = device_port(device_of(qp->base.context), qp->attr.port_num);
+    return (mask & IBV_QP_AV) == 0 || port->attr.link_layer != IBV_LINK_LAYER_ETHERNET ||
+           port->attr.state == IBV_PORT_ACTIVE;
+}
+
 int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
 {
     vqp_t *qp = (vqp_t *)base;
@@ -235,6 +243,8 @@ int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
     } else if (cause == 0 &&
                (!step_legal(base->state, to, mask) || (!plain && !values_valid(qp, attr, mask)))) {
         cause = EINVAL;
+    } else if (cause == 0 && !plain) {
+        cause = device_of(base->context)->fatal ? EIO : path_routes(qp, mask) ? 0 : ENETUNREACH;
     }
     if (cause == 0) {
         values_take(&qp->attr, attr, mask);

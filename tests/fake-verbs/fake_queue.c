@@ -14,7 +14,7 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 {
     vchannel_t *channel = NULL;
     world_enter();
-    int cause = script_call(FAKE_CREATE_CHANNEL);
+    int cause = script_make(FAKE_CREATE_CHANNEL, context);
     int fd = cause == 0 ? eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE) : -1;
     cause = cause == 0 && fd < 0 ? errno : cause;
     if (cause == 0) {
@@ -49,7 +49,7 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_cont
 {
     vcq_t *cq = NULL;
     world_enter();
-    int cause = script_call(FAKE_CREATE_CQ);
+    int cause = script_make(FAKE_CREATE_CQ, context);
     if (cause == 0 && (cqe < 1 || cqe > device_of(context)->spec.attr.max_cqe || vector != 0)) {
         cause = EINVAL;
     }

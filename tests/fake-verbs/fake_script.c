@@ -3,6 +3,7 @@
  * Scripted faults: counting, matching, and the form they have in the environment. */
 #include "fake_world.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +55,12 @@ int script_call(fake_call_t call)
         }
     }
     return 0;
+}
+
+int script_make(fake_call_t call, struct ibv_context *context)
+{
+    int cause = script_call(call);
+    return cause == 0 && device_of(context)->fatal ? EIO : cause;
 }
 
 fault_t *script_meet(fake_kind_t kind)

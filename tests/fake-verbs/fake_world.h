@@ -191,6 +191,8 @@ int request_run(vqp_t *qp, vsend_t *send);
 /* fake_script.c: lock held. */
 /* Returns the errno with which this call fails, or 0. */
 int script_call(fake_call_t call);
+/* The same for a call that makes something on an adapter: a failed one makes nothing. */
+int script_make(fake_call_t call, struct ibv_context *context);
 /* Returns the fault of this request or receive, or NULL. */
 fault_t *script_meet(fake_kind_t kind);
 void script_parse(const char *text);

@@ -308,6 +308,128 @@ static void a_peer_that_does_not_answer_is_waited_for_in_vain(void **state)
     traffic_end(&traffic);
 }
 
+/* Connections that begin after the loss: side 0 has the first adapters, side 1 the others. */
+#define RAILS 3u
+
+static void lose_rails(lose_fn *lose, uint32_t first, uint32_t mask)
+{
+    for (uint32_t i = 0; i < RAILS; i++) {
+        if ((mask & 1u << i) != 0) {
+            lose(first + i);
+        }
+    }
+}
+
+static void lose_port_of(uint32_t index)
+{
+    fake_port_state(index, 1, IBV_PORT_DOWN);
+}
+
+static void exchange(traffic_t *traffic, const char *what, uint32_t which)
+{
+    traffic_post(traffic);
+    assert_true(traffic_wait(traffic, 5));
+    all_arrived(traffic, what, which);
+}
+
+static weft_status_t begin_without(traffic_t *traffic, lose_fn *lose, const uint32_t lost[2])
+{
+    static const char *const mine[] = {"rails=3", "qps=2", "devices==fake0,fake1,fake2", NULL};
+    static const char *const theirs[] = {"rails=3", "qps=2", "devices==fake3,fake4,fake5", NULL};
+    fake_setup(2 * RAILS);
+    for (uint32_t i = 0; i < 2 * RAILS; i++) {
+        fake_port_roce(i, 1);
+    }
+    assert_int_equal(traffic_begin_sides(traffic, mine, theirs), WEFT_OK);
+    lose_rails(lose, 0, lost[0]);
+    lose_rails(lose, RAILS, lost[1]);
+    return traffic_again(traffic);
+}
+
+static void connections_begin_without_lost_rails(void **state)
+{
+    static lose_fn *const ways[] = {lose_port_of, fake_device_fatal};
+    static const uint32_t masks[][2] = {{1, 0}, {0, 1}, {2, 4}, {4, 4}, {3, 0}, {0, 3}, {1, 3}};
+    (void)state;
+    for (uint32_t i = 0; i < 2 * sizeof masks / sizeof masks[0]; i++) {
+        traffic_t traffic = {.wait = i % 3 == 0};
+        const uint32_t *lost = masks[i / 2];
+        assert_int_equal(begin_without(&traffic, ways[i % 2], lost), WEFT_OK);
+        exchange(&traffic, "rails lost before", i);
+        assert_false(log_says(&traffic, "recovered in"));
+        uint32_t left = ~(lost[0] | lost[1]) & ((1u << RAILS) - 1);
+        if ((left & (left - 1)) != 0) { /* another one may be lost */
+            lose_rails(ways[i % 2], 0, left & (left - 1));
+            assert_int_equal(traffic_again(&traffic), WEFT_OK);
+            exchange(&traffic, "one more", i);
+        }
+        traffic_end(&traffic);
+    }
+}
+
+/* A connection that began without a rail loses another one. */
+static void rails_are_lost_one_before_and_one_after(void **state)
+{
+    static const uint32_t lost[2] = {0, 2};
+    (void)state;
+    for (uint32_t i = 0; i < 6; i++) {
+        traffic_t traffic = {.wait = i % 2 == 0};
+        assert_int_equal(begin_without(&traffic, lose_port_of, lost), WEFT_OK);
+        const fake_fault_t stall = {.act = FAKE_STALL,
+                                    .kind = FAKE_WRITE_IMM,
+                                    .nth = fake_count_kind(FAKE_WRITE_IMM) + 3 + i};
+        fake_fault(&stall);
+        traffic_post(&traffic);
+        lose_port_of(i % 2 == 0 ? 0 : RAILS);
+        fake_release();
+        assert_true(traffic_wait(&traffic, 5));
+        traffic_poll(&traffic, 600);
+        all_arrived(&traffic, "one before, one after", i);
+        assert_true(log_says(&traffic, "recovered in"));
+        traffic_end(&traffic);
+    }
+}
+
+/* Which rail is left depends on both ends. */
+static void without_a_rail_in_common_a_connection_does_not_begin(void **state)
+{
+    static const uint32_t lost[2] = {3, 4};
+    traffic_t traffic = {.wait = false};
+    (void)state;
+    assert_int_equal(begin_without(&traffic, lose_port_of, lost), WEFT_ERR_LINK);
+    traffic_end(&traffic);
+}
+
+/* Without the option every rail is needed; the text says which one fails and why. */
+static void without_the_option_a_connection_needs_every_rail(void **state)
+{
+    static const char *const off[] = {"rails=2", "failover=no", NULL};
+    traffic_t traffic = {.wait = false};
+    (void)state;
+    fake_setup(2);
+    assert_int_equal(traffic_begin(&traffic, off), WEFT_OK);
+    fake_device_fatal(1);
+    assert_int_equal(traffic_again(&traffic), WEFT_ERR_LINK);
+    assert_non_null(strstr(traffic.sides[0].fake.error, "fake1:1"));
+    assert_non_null(strstr(traffic.sides[0].fake.error, "the adapter failed"));
+    traffic_end(&traffic);
+}
+
+/* Memory is registered with the adapters that are left. */
+static void memory_is_registered_without_a_failed_adapter(void **state)
+{
+    static const char *const on[] = {"rails=2", NULL};
+    traffic_t traffic = {.wait = false, .on_device = true};
+    (void)state;
+    fake_setup(2);
+    assert_int_equal(traffic_begin(&traffic, on), WEFT_OK);
+    fake_device_fatal(1);
+    assert_int_equal(traffic_register(&traffic), WEFT_OK);
+    assert_int_equal(traffic_again(&traffic), WEFT_OK);
+    exchange(&traffic, "memory of a device", 0);
+    traffic_end(&traffic);
+}
+
 /* Streams: many messages of random sizes in both directions, while the rails fail one after the
  * other. */
 #define STREAM 1500u
@@ -469,6 +591,11 @@ int main(void)
         cmocka_unit_test(without_a_rail_left_the_error_has_a_type),
         cmocka_unit_test(without_the_option_the_error_has_a_type),
         cmocka_unit_test(a_peer_that_does_not_answer_is_waited_for_in_vain),
+        cmocka_unit_test(connections_begin_without_lost_rails),
+        cmocka_unit_test(rails_are_lost_one_before_and_one_after),
+        cmocka_unit_test(without_a_rail_in_common_a_connection_does_not_begin),
+        cmocka_unit_test(without_the_option_a_connection_needs_every_rail),
+        cmocka_unit_test(memory_is_registered_without_a_failed_adapter),
         cmocka_unit_test(streams_survive_one_rail_after_the_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

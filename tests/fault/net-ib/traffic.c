@@ -100,26 +100,26 @@ static weft_status_t side_listen(traffic_side_t *side)
     return status == WEFT_OK ? ops->listen(side->device, &side->address, &side->listener) : status;
 }
 
-static weft_status_t pair_connect(traffic_t *traffic)
+weft_status_t traffic_connect(traffic_t *traffic, weft_net_conn_t **conns)
 {
     const weft_net_ops_t *ops = traffic->ops;
     traffic_side_t *from = &traffic->sides[0], *to = &traffic->sides[1];
     weft_net_conn_params_t params = {.size = sizeof params};
+    conns[0] = conns[1] = NULL;
     weft_status_t status = ops->reachable(from->device, &to->address);
-    status = status == WEFT_OK
-                 ? ops->connect_begin(from->device, &to->address, &params, &from->conn)
-                 : status;
+    status = status == WEFT_OK ? ops->connect_begin(from->device, &to->address, &params, &conns[0])
+                               : status;
     if (status != WEFT_OK) {
-        from->conn = NULL;
+        conns[0] = NULL;
         return status;
     }
     weft_status_t mine = WEFT_IN_PROGRESS, theirs = WEFT_AGAIN;
     double end = traffic_now() + CONNECT_S;
     while (mine == WEFT_IN_PROGRESS || (mine == WEFT_OK && theirs == WEFT_AGAIN)) {
-        mine = mine == WEFT_IN_PROGRESS ? ops->connect_poll(from->conn) : mine;
-        theirs = theirs == WEFT_AGAIN ? ops->accept(to->listener, &to->conn) : theirs;
+        mine = mine == WEFT_IN_PROGRESS ? ops->connect_poll(conns[0]) : mine;
+        theirs = theirs == WEFT_AGAIN ? ops->accept(to->listener, &conns[1]) : theirs;
         if (theirs != WEFT_OK) {
-            to->conn = NULL;
+            conns[1] = NULL;
         }
         mine = theirs < 0 && mine >= 0 ? theirs : mine;
         if (traffic_now() > end) {
@@ -130,34 +130,69 @@ static weft_status_t pair_connect(traffic_t *traffic)
     return mine != WEFT_OK ? mine : theirs;
 }
 
+static weft_status_t pair_connect(traffic_t *traffic)
+{
+    weft_net_conn_t *conns[2];
+    weft_status_t status = traffic_connect(traffic, conns);
+    traffic->sides[0].conn = conns[0];
+    traffic->sides[1].conn = conns[1];
+    return status;
+}
+
+weft_status_t traffic_again(traffic_t *traffic)
+{
+    assert_int_equal(traffic->done, traffic->posted);
+    for (int i = 0; i < 2; i++) {
+        traffic->ops->conn_close(traffic->sides[i].conn);
+    }
+    memset(traffic->sends, 0, sizeof traffic->sends);
+    memset(traffic->recvs, 0, sizeof traffic->recvs);
+    for (uint32_t i = 0; i < TRAFFIC_MESSAGES; i++) {
+        memset(traffic->in[i], 0, sizes[i]);
+    }
+    traffic->posted = traffic->done = traffic->failed = 0;
+    return pair_connect(traffic);
+}
+
 /* Memory of the device ------------------------------------------------------------------------ */
 
 /* A file stands for it. A CPU access dies at once, because going on with the adapters' lock held
  * would hang. */
-static int area_make(traffic_t *traffic)
+static void area_make(traffic_t *traffic)
 {
     signal(SIGSEGV, SIG_DFL);
-    int fd = memfd_create("device", MFD_CLOEXEC);
-    assert_int_equal(ftruncate(fd, AREA), 0);
-    traffic->here = mmap(NULL, AREA, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    traffic->area = memfd_create("device", MFD_CLOEXEC);
+    assert_int_equal(ftruncate(traffic->area, AREA), 0);
+    traffic->here = mmap(NULL, AREA, PROT_READ | PROT_WRITE, MAP_SHARED, traffic->area, 0);
     traffic->there = mmap(NULL, AREA, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(traffic->here != MAP_FAILED && traffic->there != MAP_FAILED);
-    return fd;
 }
 
-static weft_status_t area_register(const traffic_t *traffic, traffic_side_t *side, int fd)
+static weft_status_t area_register(const traffic_t *traffic, traffic_side_t *side)
 {
     const weft_net_dmabuf_t *dmabuf = traffic->ops->get_extension(side->net, WEFT_NET_DMABUF);
     weft_net_dmabuf_range_t range = {.size = sizeof range,
-                                     .fd = fd,
+                                     .fd = traffic->area,
                                      .memory_kind = WEFT_MEMORY_CUDA,
                                      .bytes = AREA,
                                      .address = (uintptr_t)traffic->there};
     return dmabuf->reg(side->device, &range, &side->region);
 }
 
+weft_status_t traffic_register(traffic_t *traffic)
+{
+    weft_status_t status = WEFT_OK;
+    for (int i = 0; i < 2 && status == WEFT_OK; i++) {
+        traffic->ops->dereg(traffic->sides[i].region);
+        traffic->sides[i].region = NULL;
+        status = area_register(traffic, &traffic->sides[i]);
+    }
+    return status;
+}
+
 static void area_end(traffic_t *traffic)
 {
+    close(traffic->area);
     munmap(traffic->here, AREA);
     munmap(traffic->there, AREA);
 }
@@ -171,17 +206,16 @@ static uint8_t *buffer_of(const traffic_t *traffic, uint32_t n, uint32_t bytes)
 static weft_status_t sides_open(traffic_t *traffic, const char *const *settings[2])
 {
     weft_status_t status = WEFT_OK;
-    int fd = traffic->on_device ? area_make(traffic) : -1;
+    if (traffic->on_device) {
+        area_make(traffic);
+    }
     for (int i = 0; i < 2; i++) {
         weft_status_t one = side_open(&traffic->sides[i], settings[i]);
         one = one == WEFT_OK ? side_listen(&traffic->sides[i]) : one;
         if (one == WEFT_OK && traffic->on_device) {
-            one = area_register(traffic, &traffic->sides[i], fd);
+            one = area_register(traffic, &traffic->sides[i]);
         }
         status = status == WEFT_OK ? one : status;
-    }
-    if (fd >= 0) {
-        close(fd);
     }
     return status;
 }

@@ -49,6 +49,7 @@ typedef struct traffic {
      * must not be accessed. */
     bool on_device;
     uint8_t *here, *there; /* where the test has that memory, and those addresses */
+    int area;              /* its dma-buf */
 } traffic_t;
 
 /* Opens both sides and connects them. `settings` ends with NULL. Returns OK or the first
@@ -57,6 +58,13 @@ weft_status_t traffic_begin(traffic_t *traffic, const char *const *settings);
 /* The same with settings of its own for each side. */
 weft_status_t traffic_begin_sides(traffic_t *traffic, const char *const *first,
                                   const char *const *second);
+/* Makes one more connection between the two sides: its ends go to `conns`, which holds two. Returns
+ * OK or the first failure, and then NULL for an end that there is not. */
+weft_status_t traffic_connect(traffic_t *traffic, weft_net_conn_t **conns);
+/* Closes the connection of a finished exchange, makes another one, and forgets the exchange. */
+weft_status_t traffic_again(traffic_t *traffic);
+/* Registers the memory of the device anew at both sides. */
+weft_status_t traffic_register(traffic_t *traffic);
 /* Posts all messages, in both directions, as far as the sides take them. */
 void traffic_post(traffic_t *traffic);
 /* Polls until every posted operation is done. Returns false if that takes longer. */

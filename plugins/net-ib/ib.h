@@ -219,6 +219,7 @@ struct weft_net_conn {
     weft_status_t failed; /* OK, or the status of everything from now on */
     weft_net_conn_info_t info;
     ib_side_t side;
+    char reason[384];        /* why it does not come about; "" if that is not known */
     ib_attempt_t *attempt;   /* connector, until ready */
     ib_cm_t *cm;             /* iWARP, else NULL */
     ib_failover_t *failover; /* NULL: the ends did not agree on it */

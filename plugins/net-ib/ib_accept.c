@@ -18,6 +18,7 @@
 #include "ib_failover.h"
 #include "ib_qp.h"
 #include "ib_rail.h"
+#include "ib_refusal.h"
 
 typedef enum ib_join_step {
     JOIN_RECEIVE,
@@ -258,8 +259,18 @@ static void ib_joiner_report(const weft_net_listener_t *listener, const ib_joine
                              weft_status_t status)
 {
     const weft_host_t *host = listener->host;
-    host->log(host, WEFT_LOG_INFO, "connection from peer %s did not come about (status %d)",
-              joiner->conn->info.peer, (int)status);
+    bool known = joiner->conn->reason[0] != '\0';
+    host->log(host, known ? WEFT_LOG_WARN : WEFT_LOG_INFO,
+              "connection from peer %s did not come about (status %d)%s%s", joiner->conn->info.peer,
+              (int)status, known ? ": " : "", joiner->conn->reason);
+}
+
+/* The peer waits for our record only after it has sent its own. */
+static void ib_joiner_refuse(const ib_joiner_t *joiner, weft_status_t status)
+{
+    if (joiner->step == JOIN_RECEIVE && joiner->done == sizeof joiner->hello) {
+        ib_refusal_send(joiner->conn, status);
+    }
 }
 
 /* Hands out one complete connection. Returns OK, AGAIN (none now) or ERR_RESOURCE; a bad record
@@ -279,6 +290,7 @@ static weft_status_t ib_listener_join(weft_net_listener_t *listener, weft_net_co
         *link = joiner->next;
         if (status != WEFT_OK) {
             ib_joiner_report(listener, joiner, status);
+            ib_joiner_refuse(joiner, status);
         }
         ib_joiner_close(listener, joiner);
         if (status == WEFT_OK) {

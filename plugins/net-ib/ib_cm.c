@@ -14,6 +14,7 @@
 
 #include "ib_cm_calls.h"
 #include "ib_errors.h"
+#include "ib_refusal.h"
 
 /* The connection manager and the TCP stack choose ports independently, so a port of either end
  * may turn out to be in use. */
@@ -63,17 +64,15 @@ static void ib_cm_endpoint(const union ibv_gid *gid, uint16_t port, weft_endpoin
     memcpy(&point->v6.sin6_addr, gid->raw, 16);
 }
 
-static weft_status_t ib_cm_failed(const weft_net_conn_t *conn, uint32_t rail, int cause,
-                                  const char *what)
+static weft_status_t ib_cm_failed(weft_net_conn_t *conn, uint32_t rail, int cause, const char *what)
 {
     const ib_rail_t *at = &conn->rails[rail];
     char text[IB_GID_TEXT];
     ib_gid_text(&at->gid.gid, text);
-    return conn->host->set_error(conn->host, WEFT_ERR_LINK, cause < 0 ? -cause : cause,
-                                 "cannot connect the queue pairs of %s:%u, address %s, with peer "
-                                 "%s over iWARP: %s",
-                                 at->port->hca->name, at->port->number, text, conn->info.peer,
-                                 what);
+    return ib_refuse(conn, WEFT_ERR_LINK, cause < 0 ? -cause : cause,
+                     "cannot connect the queue pairs of %s:%u, address %s, with peer "
+                     "%s over iWARP: %s",
+                     at->port->hca->name, at->port->number, text, conn->info.peer, what);
 }
 
 static weft_status_t ib_cm_open(weft_net_conn_t *conn)

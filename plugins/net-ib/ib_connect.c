@@ -19,6 +19,7 @@
 #include "ib_failover.h"
 #include "ib_qp.h"
 #include "ib_rail.h"
+#include "ib_refusal.h"
 
 typedef enum ib_step {
     STEP_OPEN,
@@ -173,10 +174,15 @@ static weft_status_t ib_connect_receive(weft_net_conn_t *conn)
     ib_attempt_t *attempt = conn->attempt;
     weft_status_t status = weft_record_receive(conn->side.fd, &attempt->theirs,
                                                sizeof attempt->theirs, &attempt->done);
-    if (status == WEFT_OK && le32toh(attempt->theirs.magic) == IB_HELLO_AGAIN) {
-        return ib_connect_again(conn);
+    if (status != WEFT_OK) {
+        return status;
     }
-    status = status == WEFT_OK ? ib_qps_connect(conn, &attempt->theirs) : status;
+    uint32_t magic = le32toh(attempt->theirs.magic);
+    if (magic == IB_HELLO_AGAIN || magic == IB_HELLO_REFUSED) {
+        return magic == IB_HELLO_AGAIN ? ib_connect_again(conn)
+                                       : ib_refusal_take(conn, &attempt->theirs);
+    }
+    status = ib_qps_connect(conn, &attempt->theirs);
     status = status == WEFT_OK ? ib_failover_init(conn, &attempt->theirs) : status;
     return status == WEFT_OK ? ib_cm_connect(conn, &attempt->theirs) : status;
 }

@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "ib_memory.h"
+#include "ib_refusal.h"
 
 #define WORDS (IB_RECV_DEPTH + IB_SEND_DEPTH)
 
@@ -29,7 +30,13 @@ weft_status_t ib_immediate_create(weft_net_conn_t *conn, ib_rail_t *rail)
         return WEFT_ERR_RESOURCE;
     }
     rail->immediates = ibv_reg_mr(hca->pd, conn->immediates, bytes, IBV_ACCESS_LOCAL_WRITE);
-    return rail->immediates == NULL ? ib_memory_refused(hca, bytes, errno) : WEFT_OK;
+    if (rail->immediates == NULL) {
+        char text[IB_MEMORY_TEXT];
+        int cause = errno;
+        ib_memory_reason(hca, bytes, cause, text, sizeof text);
+        return ib_refuse(conn, WEFT_ERR_RESOURCE, cause, "%s", text);
+    }
+    return WEFT_OK;
 }
 
 void ib_immediate_destroy(weft_net_conn_t *conn)

@@ -34,25 +34,37 @@ bool ib_dmabuf_known(const ib_hca_t *hca)
     return cause != 0 && cause != EOPNOTSUPP && cause != EPROTONOSUPPORT && cause != ENOSYS;
 }
 
-weft_status_t ib_memory_refused(ib_hca_t *hca, uint64_t bytes, int cause)
+void ib_memory_reason(const ib_hca_t *hca, uint64_t bytes, int cause, char *text, size_t room)
 {
-    const weft_host_t *host = hca->net->host;
     struct rlimit limit;
     bool limited = getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
-    if (!limited || (cause != ENOMEM && cause != EAGAIN)) {
-        return host->set_error(host, WEFT_ERR_RESOURCE, cause,
-                               "cannot register %llu bytes with adapter %s; it has at most %d "
-                               "registrations, and the rdma control group may allow fewer",
-                               (unsigned long long)bytes, hca->name, hca->attr.max_mr);
+    int used = snprintf(text, room, "cannot register %llu bytes with adapter %s",
+                        (unsigned long long)bytes, hca->name);
+    text += used;
+    room -= (size_t)used;
+    if (hca->attr.max_mr_size > 0 && bytes > hca->attr.max_mr_size) {
+        snprintf(text, room,
+                 ": its largest registration is %llu bytes (max_mr_size); use smaller ones",
+                 (unsigned long long)hca->attr.max_mr_size);
+    } else if (limited && (cause == ENOMEM || cause == EAGAIN)) {
+        snprintf(text, room,
+                 ": the limit of locked memory (RLIMIT_MEMLOCK, ulimit -l) is %llu KiB; raise it, "
+                 "e.g. \"* - memlock unlimited\" in /etc/security/limits.conf or "
+                 "LimitMEMLOCK=infinity in the service that starts the job",
+                 (unsigned long long)limit.rlim_cur / 1024);
+    } else {
+        snprintf(text, room,
+                 "; it has at most %d registrations, and the rdma control group may allow fewer",
+                 hca->attr.max_mr);
     }
-    char value[40];
-    snprintf(value, sizeof value, "%llu KiB", (unsigned long long)limit.rlim_cur / 1024);
-    return host->set_error(host, WEFT_ERR_RESOURCE, cause,
-                           "cannot register %llu bytes with adapter %s: the limit of locked memory "
-                           "(RLIMIT_MEMLOCK, ulimit -l) is %s; raise it, e.g. \"* - memlock "
-                           "unlimited\" in /etc/security/limits.conf or LimitMEMLOCK=infinity in "
-                           "the service that starts the job",
-                           (unsigned long long)bytes, hca->name, value);
+}
+
+weft_status_t ib_memory_refused(const ib_hca_t *hca, uint64_t bytes, int cause)
+{
+    const weft_host_t *host = hca->net->host;
+    char text[IB_MEMORY_TEXT];
+    ib_memory_reason(hca, bytes, cause, text, sizeof text);
+    return host->set_error(host, WEFT_ERR_RESOURCE, cause, "%s", text);
 }
 
 void ib_region_fini(weft_net_region_t *region)

@@ -26,8 +26,12 @@ bool ib_peer_memory(void);
 /* Returns whether the adapter's driver can register dma-bufs. Blocks briefly. */
 bool ib_dmabuf_known(const ib_hca_t *hca);
 
-/* Sets an error that explains why `bytes` could not be registered with `hca`; `cause` is the errno.
- * Returns ERR_RESOURCE. */
-weft_status_t ib_memory_refused(ib_hca_t *hca, uint64_t bytes, int cause);
+#define IB_MEMORY_TEXT 360u
+
+/* Writes why `bytes` could not be registered with `hca`, and a remedy; `cause` is the errno. `room`
+ * is at least IB_MEMORY_TEXT. */
+void ib_memory_reason(const ib_hca_t *hca, uint64_t bytes, int cause, char *text, size_t room);
+/* Sets it as an error. Returns ERR_RESOURCE. */
+weft_status_t ib_memory_refused(const ib_hca_t *hca, uint64_t bytes, int cause);
 
 #endif

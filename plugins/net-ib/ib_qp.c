@@ -11,6 +11,7 @@
 #include "ib_hca.h"
 #include "ib_immediate.h"
 #include "ib_rail.h"
+#include "ib_refusal.h"
 
 #define PSN_MASK 0xffffffu
 #define RNR_TIMER 12 /* 0.64 ms */
@@ -53,11 +54,11 @@ static weft_status_t ib_qp_create(weft_net_conn_t *conn, uint32_t index)
     int ours = hca->iwarp ? 0 : IBV_QP_PKEY_INDEX | IBV_QP_PORT;
     int cause = ibv_modify_qp(qp->handle, &init, IBV_QP_STATE | IBV_QP_ACCESS_FLAGS | ours);
     if (cause != 0) {
-        return conn->host->set_error(conn->host, WEFT_ERR_LINK, cause,
-                                     "queue pair on %s:%u does not start; does index pkey = %u "
-                                     "exist in its P_Key table?",
-                                     hca->name, rail->port->number,
-                                     (unsigned)conn->device->net->config.path.pkey);
+        return ib_refuse(conn, WEFT_ERR_LINK, cause,
+                         "queue pair on %s:%u does not start; does index pkey = %u "
+                         "exist in its P_Key table?",
+                         hca->name, rail->port->number,
+                         (unsigned)conn->device->net->config.path.pkey);
     }
     qp->unfilled = IB_RECV_DEPTH;
     return ib_qp_fill(conn, qp);
@@ -213,8 +214,8 @@ weft_status_t ib_qp_connect(weft_net_conn_t *conn, uint32_t index, const ib_hell
     ib_gid_text(&rail->gid.gid, here);
     ib_gid_text(&gid, there);
     const char *lost = ib_rail_lost_now(rail);
-    return conn->host->set_error(
-        conn->host, WEFT_ERR_LINK, cause, "no path from %s:%u, GID %u %s, to peer %s, GID %s%s%s",
+    return ib_refuse(
+        conn, WEFT_ERR_LINK, cause, "no path from %s:%u, GID %u %s, to peer %s, GID %s%s%s",
         rail->port->hca->name, rail->port->number, rail->gid.index, here, conn->info.peer, there,
         lost != NULL ? ": " : "; check routes between them, or choose another gid_index",
         lost != NULL ? lost : "");
@@ -224,9 +225,8 @@ weft_status_t ib_qps_connect(weft_net_conn_t *conn, const ib_hello_t *peer)
 {
     weft_status_t status = ib_hello_check(conn, peer);
     if (status == WEFT_OK && !ib_rails_agree(conn, le32toh(peer->lost))) {
-        status = conn->host->set_error(conn->host, WEFT_ERR_PROTO, 0,
-                                       "peer %s goes over other rails than were agreed",
-                                       conn->info.peer);
+        status = ib_refuse(conn, WEFT_ERR_PROTO, 0,
+                           "peer %s goes over other rails than were agreed", conn->info.peer);
     }
     conn->credits.peer_ring = le64toh(peer->credits);
     for (uint32_t i = 0; i < conn->nrails && status == WEFT_OK; i++) {

@@ -13,6 +13,7 @@
 #include "ib_hca.h"
 #include "ib_immediate.h"
 #include "ib_memory.h"
+#include "ib_refusal.h"
 
 #define FLUSH_WAIT_NS                                                                              \
     UINT64_C(20000000) /* how long the cause of a flushed request may take to show */
@@ -25,18 +26,17 @@ const char *ib_rail_lost_now(const ib_rail_t *rail)
                                                     : NULL;
 }
 
-weft_status_t ib_rail_short_of(const weft_net_conn_t *conn, const ib_rail_t *rail, const char *what,
+weft_status_t ib_rail_short_of(weft_net_conn_t *conn, const ib_rail_t *rail, const char *what,
                                int cause)
 {
     const struct ibv_device_attr *attr = &rail->port->hca->attr;
     const char *lost = ib_rail_lost_now(rail);
     if (lost != NULL) {
-        return conn->host->set_error(
-            conn->host, WEFT_ERR_LINK, cause, "cannot make %s for peer %s on %s:%u: %s", what,
-            conn->info.peer, rail->port->hca->name, rail->port->number, lost);
+        return ib_refuse(conn, WEFT_ERR_LINK, cause, "cannot make %s for peer %s on %s:%u: %s",
+                         what, conn->info.peer, rail->port->hca->name, rail->port->number, lost);
     }
-    return conn->host->set_error(
-        conn->host, WEFT_ERR_RESOURCE, cause,
+    return ib_refuse(
+        conn, WEFT_ERR_RESOURCE, cause,
         "cannot make %s for peer %s on %s:%u (the adapter has at most %d queue pairs, %d "
         "completion queues, %d registrations; locked memory is limited by ulimit -l)",
         what, conn->info.peer, rail->port->hca->name, rail->port->number, attr->max_qp,
@@ -49,9 +49,9 @@ weft_status_t ib_rail_open(weft_net_conn_t *conn, uint32_t index, const ib_gid_t
     ib_hca_t *hca = rail->port->hca;
     size_t ring = IB_OPS * sizeof(ib_credit_t);
     if (!ib_port_gid(rail->port, peer, &rail->gid)) {
-        return conn->host->set_error(
-            conn->host, WEFT_ERR_LINK, 0, "%s:%u has no GID of the kind that peer %s uses (%s)",
-            hca->name, rail->port->number, conn->info.peer, ib_gid_type_text(peer->type));
+        return ib_refuse(conn, WEFT_ERR_LINK, 0,
+                         "%s:%u has no GID of the kind that peer %s uses (%s)", hca->name,
+                         rail->port->number, conn->info.peer, ib_gid_type_text(peer->type));
     }
     rail->channel = ibv_create_comp_channel(hca->context);
     if (rail->channel == NULL) {
@@ -74,8 +74,13 @@ weft_status_t ib_rail_open(weft_net_conn_t *conn, uint32_t index, const ib_gid_t
                                   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
     rail->credits_out =
         rail->credits_in == NULL ? NULL : ibv_reg_mr(hca->pd, conn->credits.out, ring, 0);
-    return rail->credits_out == NULL ? ib_memory_refused(hca, ring, errno)
-                                     : ib_immediate_create(conn, rail);
+    if (rail->credits_out == NULL) {
+        char text[IB_MEMORY_TEXT];
+        int cause = errno;
+        ib_memory_reason(hca, ring, cause, text, sizeof text);
+        return ib_refuse(conn, WEFT_ERR_RESOURCE, cause, "%s", text);
+    }
+    return ib_immediate_create(conn, rail);
 }
 
 void ib_rails_close(weft_net_conn_t *conn)
@@ -220,9 +225,9 @@ weft_status_t ib_rails_leave(weft_net_conn_t *conn, uint32_t mask)
     }
     char names[IB_RAILS_TEXT] = "none";
     ib_rails_name(conn, ib_rails_lost(conn), names, sizeof names);
-    return conn->host->set_error(conn->host, WEFT_ERR_LINK, 0,
-                                 "no rail to peer %s is left: lost are here %s, there the others",
-                                 conn->info.peer, names);
+    return ib_refuse(conn, WEFT_ERR_LINK, 0,
+                     "no rail to peer %s is left: lost are here %s, there the others",
+                     conn->info.peer, names);
 }
 
 bool ib_rails_agree(const weft_net_conn_t *conn, uint32_t lost)

@@ -21,7 +21,7 @@ const char *ib_rail_lost_now(const ib_rail_t *rail);
 
 /* Sets an error that says what the rail's adapter could not make, and why not: the rail is lost,
  * or the limits; `cause` is the errno. Returns ERR_LINK or ERR_RESOURCE. */
-weft_status_t ib_rail_short_of(const weft_net_conn_t *conn, const ib_rail_t *rail, const char *what,
+weft_status_t ib_rail_short_of(weft_net_conn_t *conn, const ib_rail_t *rail, const char *what,
                                int cause);
 
 /* Notes a completion that is not OK. Nothing is decided before its cause had time to show. */

@@ -212,6 +212,77 @@ static void memory_that_cannot_be_registered_names_limit_and_remedy(void **state
     side_close(&side);
 }
 
+/* Connects with a fault at the acceptor. Its reason is in its log, and in the connector's error. */
+static void refused(const char *const *mine, const char *const *theirs, const char *why)
+{
+    traffic_t traffic = {.wait = false};
+    assert_true(traffic_begin_sides(&traffic, mine, theirs) < 0);
+    for (int i = 0; i < 100 && traffic.sides[0].conn != NULL; i++) {
+        weft_net_conn_t *conn = traffic.sides[0].conn;
+        if (traffic.ops->connect_poll(conn) == WEFT_ERR_LINK) {
+            break;
+        }
+    }
+    const char *said = traffic.sides[0].fake.error, *log = traffic.sides[1].fake.log;
+    if (strstr(said, "refused the connection") == NULL || strstr(said, why) == NULL ||
+        strstr(log, why) == NULL) {
+        fail_msg("no \"%s\" in \"%s\" and in the log \"%s\"", why, said, log);
+    }
+    traffic_end(&traffic);
+}
+
+static void the_acceptors_reason_reaches_the_connector(void **state)
+{
+    static const char *const more[] = {"qps=3", "split_bytes=4K", NULL};
+    /* The connector makes three queue pairs and two rings before the acceptor makes its own. */
+    static const struct {
+        fake_call_t call;
+        uint32_t nth;
+        int cause;
+        const char *why;
+    } faults[] = {{FAKE_MODIFY_QP, 7, ETIMEDOUT, "no path from fake0:1"},
+                  {FAKE_MODIFY_QP, 4, EINVAL, "pkey = 0"},
+                  {FAKE_CREATE_QP, 4, EPERM, "cannot make a queue pair"},
+                  {FAKE_CREATE_CQ, 2, ENOMEM, "cannot make a completion queue"},
+                  {FAKE_REG_MR, 3, EPERM, "cannot register"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+        const fake_fault_t fault = {.act = FAKE_FAIL,
+                                    .call = faults[i].call,
+                                    .nth = faults[i].nth,
+                                    .value = faults[i].cause};
+        char why[120];
+        fake_setup(1);
+        fake_fault(&fault);
+        refused(settings, settings, faults[i].why);
+        fake_setup(1);
+        fake_fault(&fault);
+        snprintf(why, sizeof why, ": %s", strerror(faults[i].cause));
+        refused(settings, settings, why);
+    }
+    fake_setup(1);
+    refused(settings, more, "must be the same on all ranks");
+}
+
+static void memory_larger_than_a_registration_names_that_limit(void **state)
+{
+    const fake_fault_t fault = {.act = FAKE_FAIL, .call = FAKE_REG_MR, .nth = 1, .value = ENOMEM};
+    traffic_side_t side;
+    weft_net_region_t *region = NULL;
+    static uint8_t memory[8192];
+    (void)state;
+    fake_setup(1);
+    fake_device(0)->attr.max_mr_size = 4096;
+    assert_int_equal(side_open(&side, settings), WEFT_OK);
+    assert_int_equal(traffic_ops()->device_open(side.net, 0, &side.device), WEFT_OK);
+    fake_fault(&fault);
+    assert_int_equal(
+        traffic_ops()->reg(side.device, memory, sizeof memory, WEFT_MEMORY_HOST, &region),
+        WEFT_ERR_RESOURCE);
+    assert_non_null(strstr(side.fake.error, "its largest registration is 4096 bytes"));
+    side_close(&side);
+}
+
 static void no_rdma_in_the_kernel_is_no_fault(void **state)
 {
     const fake_fault_t fault = {
@@ -237,6 +308,8 @@ int main(void)
         cmocka_unit_test(arming),
         cmocka_unit_test(a_post_without_registration_ends_the_connection),
         cmocka_unit_test(memory_that_cannot_be_registered_names_limit_and_remedy),
+        cmocka_unit_test(memory_larger_than_a_registration_names_that_limit),
+        cmocka_unit_test(the_acceptors_reason_reaches_the_connector),
         cmocka_unit_test(no_rdma_in_the_kernel_is_no_fault),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -397,6 +397,7 @@ static void without_a_rail_in_common_a_connection_does_not_begin(void **state)
     traffic_t traffic = {.wait = false};
     (void)state;
     assert_int_equal(begin_without(&traffic, lose_port_of, lost), WEFT_ERR_LINK);
+    assert_non_null(strstr(traffic.sides[0].fake.error, "is left: lost are here fake5:1"));
     traffic_end(&traffic);
 }
 

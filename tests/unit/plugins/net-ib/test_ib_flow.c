@@ -83,12 +83,13 @@ void ib_conn_set_busy(weft_net_conn_t *conn)
     (void)conn;
 }
 
-weft_status_t ib_memory_refused(ib_hca_t *hca, uint64_t bytes, int cause)
+void ib_memory_reason(const ib_hca_t *hca, uint64_t bytes, int cause, char *text, size_t room)
 {
     (void)hca;
     (void)bytes;
     (void)cause;
-    return WEFT_ERR_RESOURCE;
+    (void)room;
+    *text = '\0';
 }
 
 /* Says whether the connection can go on although a queue pair took no request. */

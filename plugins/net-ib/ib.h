@@ -26,7 +26,7 @@
 #define IB_HCAS_MAX 32u
 #define IB_PORTS_MAX 64u
 #define IB_ADDRESSES_MAX 8u        /* of an iWARP port */
-#define IB_SEND_DEPTH 256u         /* requests in the send queue of a queue pair */
+#define IB_SEND_DEPTH 256u         /* requests in the send queue of a queue pair, at most */
 #define IB_RECV_DEPTH (2 * IB_OPS) /* empty receives that catch immediates */
 #define IB_WRITES_MAX 64u          /* requests that one part of a message may take */
 #define IB_MESSAGE_MAX (UINT64_C(1) << 30)
@@ -47,9 +47,11 @@ typedef struct ib_hca {
     struct ibv_device_attr attr;
     char name[64];
     char pci[32];
-    bool iwarp;         /* ib_cm.c connects its queue pairs, and it has no immediates */
-    bool dmabuf;        /* it can register memory of other devices */
-    _Atomic bool fatal; /* it failed; set by any thread */
+    bool iwarp;          /* ib_cm.c connects its queue pairs, and it has no immediates */
+    bool dmabuf;         /* it can register memory of other devices */
+    uint32_t send_depth; /* requests in the send queue of its queue pairs */
+    uint32_t cq_depth;   /* entries of its completion queues */
+    _Atomic bool fatal;  /* it failed; set by any thread */
     ib_cache_t cache;
 } ib_hca_t;
 
@@ -89,6 +91,13 @@ typedef struct ib_watch {
     ib_watch_kind_t kind;
     void *owner; /* connection; for _ASYNC the adapter */
 } ib_watch_t;
+
+/* The number of queue pairs of a connection. */
+static inline uint32_t ib_config_qps(const ib_config_t *config)
+{
+    uint32_t count = 1 + (uint32_t)(config->qps * config->rails);
+    return count > IB_QPS_MAX ? IB_QPS_MAX : count;
+}
 
 struct weft_net_device {
     const weft_host_t *host;

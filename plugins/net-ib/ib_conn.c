@@ -31,8 +31,7 @@ weft_net_conn_t *ib_conn_create(weft_net_device_t *device, const uint8_t label[W
     conn->info.size = sizeof conn->info;
     memcpy(conn->info.label, label, WEFT_AUTH_LABEL);
     conn->nrails = device->nrails;
-    conn->nqps = 1 + (uint32_t)config->qps * device->nrails;
-    conn->nqps = conn->nqps > IB_QPS_MAX ? IB_QPS_MAX : conn->nqps;
+    conn->nqps = ib_config_qps(config);
     for (uint32_t i = 0; i < conn->nrails; i++) {
         conn->rails[i].port = device->rails[i];
         conn->rails[i].watch = (ib_watch_t){.kind = IB_WATCH_CHANNEL, .owner = conn};

@@ -18,10 +18,34 @@
 
 #define GIDS_MAX 512u
 #define SPARE_FDS 16
+#define IB_PORT_NAME (sizeof((ib_hca_t *)0)->name + 24)
+/* Bytes that a write must hold, so that a message of 1 MiB is possible (net.h, max_message). */
+#define WRITE_LEAST (((1u << 20) / (IB_WRITES_MAX - 2) / IB_PART_UNIT + 1) * IB_PART_UNIT)
 
 bool ib_port_is_ethernet(const ib_port_t *port)
 {
     return port->attr.link_layer == IBV_LINK_LAYER_ETHERNET;
+}
+
+/* An adapter or a port that does not serve is left out, so that it does not end the job. It does if
+ * the user wants exactly that one, and if this process is short of something: then all would be left
+ * out. Returns ERR_UNSUPPORTED if it is left out, else ERR_RESOURCE with the error set. */
+static weft_status_t WEFT_PRINTF(4, 5)
+    ib_leave_out(const weft_net_t *net, const char *name, int cause, const char *format, ...)
+{
+    const weft_host_t *host = net->host;
+    char why[320];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    bool exact = net->config.devices[0] == '=';
+    if (exact || cause == EMFILE || cause == ENFILE || cause == ENOMEM) {
+        return host->set_error(host, WEFT_ERR_RESOURCE, cause, "%s cannot be used: %s", name, why);
+    }
+    host->log(host, WEFT_LOG_WARN, "%s is left out: %s%s%s", name, why, cause != 0 ? ": " : "",
+              cause != 0 ? strerror(cause) : "");
+    return WEFT_ERR_UNSUPPORTED;
 }
 
 static weft_status_t ib_hca_pin(void *owner, ib_pin_t *pin)
@@ -53,12 +77,14 @@ static void ib_hca_unpin(void *owner, ib_pin_t *pin)
 }
 
 /* The table of an iWARP port are the addresses of its interface. */
-static uint32_t ib_port_table(const ib_port_t *port, struct ibv_gid_entry *table)
+static uint32_t ib_port_table(const ib_port_t *port, struct ibv_gid_entry *table, int *cause_p)
 {
     if (!port->hca->iwarp) {
         ssize_t count = ibv_query_gid_table(port->hca->context, table, GIDS_MAX, 0);
+        *cause_p = count < 0 ? (int)-count : 0;
         return count > 0 ? (uint32_t)count : 0;
     }
+    *cause_p = 0;
     for (uint32_t i = 0; i < port->naddresses; i++) {
         table[i] = (struct ibv_gid_entry){.gid = port->addresses[i],
                                           .gid_index = i,
@@ -68,11 +94,13 @@ static uint32_t ib_port_table(const ib_port_t *port, struct ibv_gid_entry *table
     return port->naddresses;
 }
 
-bool ib_port_gid(const ib_port_t *port, const ib_gid_t *peer, ib_gid_t *gid)
+/* *cause_p is the errno of a table that cannot be read, else 0. */
+static bool ib_port_gid_find(const ib_port_t *port, const ib_gid_t *peer, ib_gid_t *gid,
+                             int *cause_p)
 {
     const weft_net_t *net = port->hca->net;
     struct ibv_gid_entry table[GIDS_MAX];
-    uint32_t count = ib_port_table(port, table);
+    uint32_t count = ib_port_table(port, table, cause_p);
     ib_gid_wish_t wish = {.index = net->gid_index,
                           .version = net->config.roce_version,
                           .family = net->config.address_family,
@@ -82,6 +110,12 @@ bool ib_port_gid(const ib_port_t *port, const ib_gid_t *peer, ib_gid_t *gid)
         *gid = (ib_gid_t){.gid = entry->gid, .index = entry->gid_index, .type = entry->gid_type};
     }
     return entry != NULL;
+}
+
+bool ib_port_gid(const ib_port_t *port, const ib_gid_t *peer, ib_gid_t *gid)
+{
+    int cause;
+    return ib_port_gid_find(port, peer, gid, &cause);
 }
 
 static void ib_port_log(const ib_port_t *port)
@@ -96,10 +130,13 @@ static void ib_port_log(const ib_port_t *port)
 
 /* An index that the user has set must exist; otherwise a port without a fitting GID is only left
  * out. */
-static weft_status_t ib_port_without_gid(const ib_port_t *port)
+static weft_status_t ib_port_without_gid(const ib_port_t *port, const char *name, int cause)
 {
     const weft_net_t *net = port->hca->net;
     const weft_host_t *host = net->host;
+    if (cause != 0) {
+        return ib_leave_out(net, name, cause, "its GID table cannot be read");
+    }
     if (net->gid_index >= 0) {
         return host->set_error(host, WEFT_ERR_CONFIG, 0,
                                "%s:%u has no GID with index %lld; set gid_index = auto, or choose "
@@ -110,36 +147,51 @@ static weft_status_t ib_port_without_gid(const ib_port_t *port)
               "%s:%u is left out: no GID fits roce_version and address_family; does its network "
               "interface have an address?",
               port->hca->name, port->number);
-    return WEFT_OK;
+    return WEFT_ERR_UNSUPPORTED;
 }
 
-/* A port that is down is left out with a reason, so that a spare one does not stop the job. */
-static weft_status_t ib_port_add(ib_hca_t *hca, uint8_t number)
+/* Returns OK, ERR_UNSUPPORTED if the port is left out, or a failure with the error set. A port that
+ * is down is left out, so that a spare one does not stop the job. */
+static weft_status_t ib_port_open(ib_port_t *port)
 {
+    const ib_hca_t *hca = port->hca;
     weft_net_t *net = hca->net;
-    ib_port_t *port = &net->ports[net->nports];
-    *port = (ib_port_t){.hca = hca, .number = number};
-    if (ibv_query_port(hca->context, number, &port->attr) != 0) {
-        return net->host->set_error(net->host, WEFT_ERR_SYSTEM, errno, "cannot query port %s:%u",
-                                    hca->name, number);
+    char name[IB_PORT_NAME];
+    snprintf(name, sizeof name, "%s:%u", hca->name, port->number);
+    int cause = ibv_query_port(hca->context, port->number, &port->attr);
+    if (cause != 0) {
+        return ib_leave_out(net, name, cause, "it cannot be queried");
     }
     if (port->attr.state != IBV_PORT_ACTIVE) {
-        net->host->log(net->host, WEFT_LOG_INFO, "%s:%u is left out: its port is %s", hca->name,
-                       number, ibv_port_state_str(port->attr.state));
-        return WEFT_OK;
+        net->host->log(net->host, WEFT_LOG_INFO, "%s is left out: its port is %s", name,
+                       ibv_port_state_str(port->attr.state));
+        return WEFT_ERR_UNSUPPORTED;
+    }
+    if (port->attr.max_msg_sz < WRITE_LEAST) {
+        return ib_leave_out(net, name, 0, "its messages hold %u bytes (max_msg_sz), %u are needed",
+                            port->attr.max_msg_sz, WRITE_LEAST);
     }
     weft_status_t status = hca->iwarp ? ib_cm_addresses(port) : WEFT_OK;
     if (status != WEFT_OK) {
         return status;
     }
-    if (!ib_port_gid(port, NULL, &port->gid)) {
-        return ib_port_without_gid(port);
+    if (!ib_port_gid_find(port, NULL, &port->gid, &cause)) {
+        return ib_port_without_gid(port, name, cause);
     }
     uint64_t most = port->attr.max_msg_sz < (1u << 30) ? port->attr.max_msg_sz : 1u << 30;
     port->write_max = most & ~(uint64_t)(IB_PART_UNIT - 1);
     ib_port_log(port);
-    net->nports++;
     return WEFT_OK;
+}
+
+static weft_status_t ib_port_add(ib_hca_t *hca, uint8_t number)
+{
+    weft_net_t *net = hca->net;
+    ib_port_t *port = &net->ports[net->nports];
+    *port = (ib_port_t){.hca = hca, .number = number};
+    weft_status_t status = ib_port_open(port);
+    net->nports += status == WEFT_OK ? 1 : 0;
+    return status == WEFT_ERR_UNSUPPORTED ? WEFT_OK : status;
 }
 
 static void ib_hca_pci(ib_hca_t *hca, const struct ibv_device *device)
@@ -195,31 +247,64 @@ static void ib_hca_close(ib_hca_t *hca)
     }
 }
 
+/* Chooses the depths of the queues. A completion queue that is too short would overrun, so the send
+ * queues are as long as it allows. A rail may have to take over all queue pairs of the others. */
+static weft_status_t ib_hca_limits(ib_hca_t *hca)
+{
+    const weft_net_t *net = hca->net;
+    const struct ibv_device_attr *attr = &hca->attr;
+    uint32_t rails = (uint32_t)net->config.rails, all = ib_config_qps(&net->config);
+    uint32_t qps = net->config.failover ? all : (all + rails - 1) / rails + 1;
+    int64_t depth = attr->max_cqe / (int64_t)qps - IB_RECV_DEPTH;
+    depth = depth < IB_SEND_DEPTH ? depth : IB_SEND_DEPTH;
+    depth = depth < attr->max_qp_wr ? depth : attr->max_qp_wr;
+    if (attr->max_qp_wr < (int)IB_RECV_DEPTH) {
+        return ib_leave_out(net, hca->name, 0,
+                            "its queue pairs hold %d requests (max_qp_wr), %u are needed",
+                            attr->max_qp_wr, IB_RECV_DEPTH);
+    }
+    if (depth < IB_WRITES_MAX) {
+        return ib_leave_out(net, hca->name, 0,
+                            "its completion queues hold %d entries (max_cqe), %u queue pairs of a "
+                            "connection need %u; use fewer qps or rails",
+                            attr->max_cqe, qps, qps * (IB_RECV_DEPTH + IB_WRITES_MAX));
+    }
+    hca->send_depth = (uint32_t)depth;
+    hca->cq_depth = qps * (hca->send_depth + IB_RECV_DEPTH);
+    return WEFT_OK;
+}
+
 static weft_status_t ib_hca_open(ib_hca_t *hca, struct ibv_device *device)
 {
-    const weft_host_t *host = hca->net->host;
+    const weft_net_t *net = hca->net;
     snprintf(hca->name, sizeof hca->name, "%s", ibv_get_device_name(device));
     ib_hca_pci(hca, device);
     hca->context = ibv_open_device(device);
     if (hca->context == NULL) {
-        return host->set_error(host, WEFT_ERR_RESOURCE, errno,
-                               "cannot open adapter %s; is /dev/infiniband there and accessible, "
-                               "and the limit of open files (ulimit -n) high enough?",
-                               hca->name);
+        return ib_leave_out(
+            net, hca->name, errno,
+            "it cannot be opened; is /dev/infiniband there and accessible (container,"
+            " device cgroup), and the limit of open files (ulimit -n) high enough?");
     }
+    int cause = ibv_query_device(hca->context, &hca->attr);
     int flags = fcntl(hca->context->async_fd, F_GETFL);
-    if (ibv_query_device(hca->context, &hca->attr) != 0 || flags < 0 ||
-        fcntl(hca->context->async_fd, F_SETFL, flags | O_NONBLOCK) != 0) {
-        return host->set_error(host, WEFT_ERR_SYSTEM, errno, "cannot query adapter %s", hca->name);
+    if (cause != 0) {
+        return ib_leave_out(net, hca->name, cause, "it cannot be queried; look at dmesg");
+    }
+    if (flags < 0 || fcntl(hca->context->async_fd, F_SETFL, flags | O_NONBLOCK) != 0) {
+        return ib_leave_out(net, hca->name, errno, "its events cannot be read without waiting");
+    }
+    weft_status_t status = ib_hca_limits(hca);
+    if (status != WEFT_OK) {
+        return status;
     }
     hca->pd = ibv_alloc_pd(hca->context);
     if (hca->pd == NULL) {
-        return host->set_error(host, WEFT_ERR_RESOURCE, errno,
-                               "cannot get a protection domain of adapter %s", hca->name);
+        return ib_leave_out(net, hca->name, errno, "it gives no protection domain");
     }
     hca->dmabuf = ib_dmabuf_known(hca);
     ib_pinner_t pinner = {.pin = ib_hca_pin, .unpin = ib_hca_unpin, .owner = hca};
-    return ib_cache_init(&hca->cache, host, &pinner);
+    return ib_cache_init(&hca->cache, net->host, &pinner);
 }
 
 static void ib_hca_left_out(const weft_net_t *net, const char *what, uint32_t most, const char *of)
@@ -237,7 +322,7 @@ static weft_status_t ib_ports_add(ib_hca_t *hca)
             continue;
         }
         if (net->nports == IB_PORTS_MAX) {
-            char name[sizeof hca->name + 24];
+            char name[IB_PORT_NAME];
             snprintf(name, sizeof name, "%s from port %u on", hca->name, port);
             ib_hca_left_out(net, name, IB_PORTS_MAX, "ports");
             return WEFT_OK;
@@ -278,7 +363,7 @@ static weft_status_t ib_hca_add(weft_net_t *net, struct ibv_device *device)
     if (status != WEFT_OK) {
         ib_hca_close(hca);
         memset(hca, 0, sizeof *hca);
-        return status;
+        return status == WEFT_ERR_UNSUPPORTED ? WEFT_OK : status;
     }
     net->nhcas++;
     return ib_ports_add(hca);
@@ -353,7 +438,8 @@ static void WEFT_PRINTF(3, 4) ib_port_line_add(char *text, size_t bytes, const c
 void ib_port_describe(const ib_port_t *port, char *text, size_t bytes)
 {
     struct ibv_gid_entry table[GIDS_MAX];
-    uint32_t count = ib_port_table(port, table);
+    int cause;
+    uint32_t count = ib_port_table(port, table, &cause);
     char gid[IB_GID_TEXT];
     ib_port_line_add(text, bytes, "%s:%u %s, firmware %s, MTU %u of %u, LID %u\n", port->hca->name,
                      port->number, ib_port_is_ethernet(port) ? "Ethernet" : "InfiniBand",

@@ -8,8 +8,9 @@
 
 #include "ib.h"
 
-/* Opens the adapters and adds the ports that the options admit to `net`. Returns OK, also when
- * there are none; ERR_CONFIG, ERR_RESOURCE or ERR_SYSTEM with the error set. */
+/* Opens the adapters and adds the ports that the options admit to `net`. What does not serve is left
+ * out with a warning. Returns OK, also when there are none; ERR_CONFIG, ERR_RESOURCE or ERR_SYSTEM
+ * with the error set. */
 weft_status_t ib_ports_open(weft_net_t *net);
 void ib_ports_close(weft_net_t *net);
 

@@ -22,17 +22,15 @@ static weft_status_t ib_qp_create(weft_net_conn_t *conn, uint32_t index)
     ib_qp_t *qp = &conn->qps[index];
     ib_rail_t *rail = &conn->rails[qp->rail];
     const ib_hca_t *hca = rail->port->hca;
-    uint32_t limit = (uint32_t)hca->attr.max_qp_wr;
     uint32_t size = (uint32_t)conn->device->net->config.inline_bytes;
-    struct ibv_qp_init_attr attr = {
-        .qp_context = rail,
-        .send_cq = rail->cq,
-        .recv_cq = rail->cq,
-        .qp_type = IBV_QPT_RC,
-        .cap = {.max_send_wr = limit < IB_SEND_DEPTH ? limit : IB_SEND_DEPTH,
-                .max_recv_wr = IB_RECV_DEPTH,
-                .max_send_sge = 1,
-                .max_recv_sge = 1}};
+    struct ibv_qp_init_attr attr = {.qp_context = rail,
+                                    .send_cq = rail->cq,
+                                    .recv_cq = rail->cq,
+                                    .qp_type = IBV_QPT_RC,
+                                    .cap = {.max_send_wr = hca->send_depth,
+                                            .max_recv_wr = IB_RECV_DEPTH,
+                                            .max_send_sge = 1,
+                                            .max_recv_sge = 1}};
     qp->depth = attr.cap.max_send_wr;
     for (;;) {
         attr.cap.max_inline_data = size;

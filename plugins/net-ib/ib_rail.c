@@ -35,12 +35,12 @@ weft_status_t ib_rail_short_of(weft_net_conn_t *conn, const ib_rail_t *rail, con
         return ib_refuse(conn, WEFT_ERR_LINK, cause, "cannot make %s for peer %s on %s:%u: %s",
                          what, conn->info.peer, rail->port->hca->name, rail->port->number, lost);
     }
-    return ib_refuse(
-        conn, WEFT_ERR_RESOURCE, cause,
-        "cannot make %s for peer %s on %s:%u (the adapter has at most %d queue pairs, %d "
-        "completion queues, %d registrations; locked memory is limited by ulimit -l)",
-        what, conn->info.peer, rail->port->hca->name, rail->port->number, attr->max_qp,
-        attr->max_cq, attr->max_mr);
+    return ib_refuse(conn, WEFT_ERR_RESOURCE, cause,
+                     "cannot make %s for peer %s on %s:%u (the adapter has at most %d queue pairs "
+                     "of %d requests, %d completion queues, %d registrations; locked memory is "
+                     "limited by ulimit -l)",
+                     what, conn->info.peer, rail->port->hca->name, rail->port->number, attr->max_qp,
+                     attr->max_qp_wr, attr->max_cq, attr->max_mr);
 }
 
 weft_status_t ib_rail_open(weft_net_conn_t *conn, uint32_t index, const ib_gid_t *peer)
@@ -61,12 +61,7 @@ weft_status_t ib_rail_open(weft_net_conn_t *conn, uint32_t index, const ib_gid_t
     if (flags < 0 || fcntl(rail->channel->fd, F_SETFL, flags | O_NONBLOCK) != 0) {
         return ib_rail_short_of(conn, rail, "a completion channel", errno);
     }
-    /* A rail may have to take over all queue pairs of the others. */
-    bool all = conn->device->net->config.failover;
-    uint32_t qps = all ? conn->nqps : (conn->nqps + conn->nrails - 1) / conn->nrails + 1;
-    int depth = (int)(qps * (IB_SEND_DEPTH + IB_RECV_DEPTH));
-    depth = depth < hca->attr.max_cqe ? depth : hca->attr.max_cqe;
-    rail->cq = ibv_create_cq(hca->context, depth, rail, rail->channel, 0);
+    rail->cq = ibv_create_cq(hca->context, (int)hca->cq_depth, rail, rail->channel, 0);
     if (rail->cq == NULL) {
         return ib_rail_short_of(conn, rail, "a completion queue", errno);
     }

@@ -132,10 +132,11 @@ static weft_status_t ib_device_props(weft_net_t *net, uint32_t index, weft_net_p
     snprintf(mine.name, sizeof mine.name, "%.56s:%u", port->hca->name, port->number);
     memcpy(mine.pci, port->hca->pci, sizeof mine.pci);
     for (uint32_t i = 0; i < (uint32_t)net->config.rails; i++) {
-        mine.bandwidth += ib_port_bandwidth(ib_device_port(net, index, i));
+        const ib_port_t *rail = ib_device_port(net, index, i);
+        uint64_t most = rail->write_max * (IB_WRITES_MAX - 2);
+        mine.bandwidth += ib_port_bandwidth(rail);
+        mine.max_message = most < mine.max_message ? most : mine.max_message;
     }
-    uint64_t most = port->write_max * (IB_WRITES_MAX - 2);
-    mine.max_message = most < IB_MESSAGE_MAX ? most : IB_MESSAGE_MAX;
     memcpy(props, &mine, props->size < sizeof mine ? props->size : sizeof mine);
     return WEFT_OK;
 }

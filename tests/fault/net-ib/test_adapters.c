@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Many adapters, many ports, tables of GIDs, link layers, and events of adapters. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -137,6 +138,75 @@ static void ports_that_are_not_active_are_left_out(void **state)
     assert_int_equal(count_with("devices="), 3);
 }
 
+/* The n-th call fails: the adapter or port that `name` begins is left out with the cause, unless the
+ * user wants exactly that one, or the process is short of something. */
+static void check_failing(fake_call_t call, int cause, const char *name)
+{
+    static const char *const exact[] = {"devices==fake0,fake1", NULL};
+    static const char *const any[] = {"devices=fake", NULL};
+    const fake_fault_t fault = {.act = FAKE_FAIL, .call = call, .nth = 2, .value = cause};
+    const fake_fault_t lack = {.act = FAKE_FAIL, .call = call, .nth = 2, .value = ENOMEM};
+    char said[80];
+    traffic_side_t side;
+    snprintf(said, sizeof said, "%s is left out: ", name);
+    fake_setup(2);
+    fake_fault(&fault);
+    check_left_out(1, said, "fake0:1 is left out");
+    fake_setup(2);
+    fake_fault(&fault);
+    check_left_out(1, strerror(cause), "fake0 is left out");
+    fake_setup(2);
+    fake_fault(&fault);
+    assert_int_equal(side_open(&side, exact), WEFT_ERR_RESOURCE);
+    assert_non_null(strstr(side.fake.error, name));
+    side_close(&side);
+    fake_setup(2);
+    fake_fault(&lack);
+    assert_int_equal(side_open(&side, any), WEFT_ERR_RESOURCE);
+    side_close(&side);
+}
+
+static void what_fails_is_left_out_with_the_cause(void **state)
+{
+    (void)state;
+    check_failing(FAKE_OPEN_DEVICE, EACCES, "fake1");
+    check_failing(FAKE_QUERY_DEVICE, EIO, "fake1");
+    check_failing(FAKE_ALLOC_PD, EIO, "fake1");
+    check_failing(FAKE_QUERY_PORT, EIO, "fake1:1");
+    check_failing(FAKE_QUERY_GID_TABLE, EIO, "fake1:1");
+}
+
+static void adapters_with_too_little_room_are_left_out(void **state)
+{
+    (void)state;
+    fake_setup(2);
+    fake_device(1)->attr.max_qp_wr = 64;
+    check_left_out(1, "fake1 is left out: its queue pairs hold 64 requests (max_qp_wr)",
+                   "fake0 is");
+    fake_setup(2);
+    fake_device(1)->attr.max_cqe = 320;
+    check_left_out(1, "fake1 is left out: its completion queues hold 320 entries", "fake0 is");
+    fake_setup(2);
+    fake_device(1)->ports[0].attr.max_msg_sz = 4096;
+    check_left_out(1, "fake1:1 is left out: its messages hold 4096 bytes (max_msg_sz)",
+                   "fake0:1 is");
+}
+
+/* The largest message is that of the weakest rail. */
+static void every_rail_can_carry_the_largest_message(void **state)
+{
+    static const char *const two[] = {"rails=2", NULL};
+    weft_net_props_t props = {.size = sizeof props};
+    traffic_side_t side;
+    (void)state;
+    fake_setup(2);
+    fake_device(1)->ports[0].attr.max_msg_sz = 20480;
+    assert_int_equal(side_open(&side, two), WEFT_OK);
+    assert_int_equal(traffic_ops()->device_props(side.net, 0, &props), WEFT_OK);
+    assert_int_equal(props.max_message, 62 * 20480);
+    side_close(&side);
+}
+
 static void iwarp_is_left_out_with_the_reason(void **state)
 {
     static const char *const none[] = {NULL};
@@ -231,12 +301,14 @@ static void messages_over_every_kind_of_link(void **state)
     run_clean("roce_version=2", "mtu=256");
     run_clean("roce_version=2", "mtu=4096");
     run_clean("roce_version=auto", "address_family=ipv6");
-    fake_device(0)->ports[0].attr.max_msg_sz = 4096;
+    fake_device(0)->ports[0].attr.max_msg_sz = 20480;
     run_clean("adaptive_routing=on", "split=no");
     fake_device(0)->max_inline = 0;
     run_clean("adaptive_routing=on", "split=yes");
     fake_device(0)->attr.max_qp_wr = 140;
     run_clean("adaptive_routing=off", "split=yes");
+    fake_device(0)->attr.max_cqe = 3 * (128 + 64); /* with the fewest requests */
+    run_clean("adaptive_routing=on", "split=no");
 }
 
 static void begin_between(const char *mine, const char *theirs, weft_status_t expected)
@@ -388,6 +460,9 @@ int main(void)
         cmocka_unit_test(what_does_not_fit_is_left_out_and_named),
         cmocka_unit_test(eight_ports_are_eight_devices_or_one),
         cmocka_unit_test(ports_that_are_not_active_are_left_out),
+        cmocka_unit_test(what_fails_is_left_out_with_the_cause),
+        cmocka_unit_test(adapters_with_too_little_room_are_left_out),
+        cmocka_unit_test(every_rail_can_carry_the_largest_message),
         cmocka_unit_test(iwarp_is_left_out_with_the_reason),
         cmocka_unit_test(gid_of_the_usual_table),
         cmocka_unit_test(gid_of_a_table_with_holes),

@@ -41,7 +41,7 @@ static void small_and_large_messages_arrive(void **state)
     fake_setup(1);
     check(cut);
     fake_setup(1);
-    fake_device(0)->ports[0].attr.max_msg_sz = 4096;
+    fake_device(0)->ports[0].attr.max_msg_sz = 20480;
     check(plain);
 }
 

@@ -75,7 +75,7 @@ static void messages_larger_than_a_request_arrive(void **state)
     static const char *const plain[] = {NULL};
     (void)state;
     adapters(1, 0);
-    fake_device(0)->ports[0].attr.max_msg_sz = 4096;
+    fake_device(0)->ports[0].attr.max_msg_sz = 20480;
     check(plain);
 }
 

@@ -106,7 +106,8 @@ struct weft_net_device {
     ib_port_t *rails[IB_RAILS_MAX];
     weft_net_conn_t *conns; /* busy connections: poll() visits these */
     weft_op_done_t done;
-    uint32_t quiet; /* polls since the descriptors were looked at */
+    uint32_t polls; /* since the descriptors were looked at */
+    uint32_t quiet; /* the newest of them that found nothing */
     int epoll;
     ib_watch_t async[IB_RAILS_MAX];
 };
@@ -225,6 +226,7 @@ struct weft_net_conn {
     bool with_immediate;  /* else a message of one word follows the writes (ib_immediate.c) */
     bool unordered;       /* the network reorders: data as plain writes, then an empty immediate */
     bool moving;          /* failover is under way */
+    bool noted;           /* something may be wrong: each poll() examines the connection */
     weft_status_t failed; /* OK, or the status of everything from now on */
     weft_net_conn_info_t info;
     ib_side_t side;

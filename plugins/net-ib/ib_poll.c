@@ -18,7 +18,8 @@
 
 #define BATCH 16
 #define EVENTS 16
-#define QUIET_POLLS 256u    /* polls between two looks at the descriptors */
+#define QUIET_POLLS 256u /* polls in a row without a completion, before a look at the descriptors */
+#define BUSY_POLLS 4096u /* all polls between two looks */
 #define REFILL (IB_OPS / 2) /* receives are posted again in groups */
 
 /* Completions of a queue pair come in order; one that does not would end the wrong operation. */
@@ -132,6 +133,15 @@ static void ib_conn_examine(weft_net_conn_t *conn)
     }
 }
 
+/* Looks at everything that may say what is wrong. */
+static void ib_conn_inspect(weft_net_conn_t *conn)
+{
+    ib_device_events_take(conn->device);
+    ib_health_side(conn);
+    ib_conn_examine(conn);
+    conn->noted = conn->failed == WEFT_OK && ib_health_due(conn);
+}
+
 static void ib_channel_drain(weft_net_conn_t *conn)
 {
     for (uint32_t i = 0; i < conn->nrails; i++) {
@@ -177,6 +187,9 @@ static void ib_device_sweep(weft_net_device_t *device)
     for (weft_net_conn_t *conn = device->conns, *next; conn != NULL; conn = next) {
         next = conn->next;
         ib_conn_visit(conn);
+        if (conn->noted) {
+            ib_conn_inspect(conn);
+        }
     }
 }
 
@@ -186,8 +199,9 @@ weft_status_t ib_poll(weft_net_device_t *device, weft_net_completion_t *completi
     ib_device_sweep(device);
     *count_p = weft_op_done_take(&device->done, completions, max);
     device->quiet = *count_p > 0 ? 0 : device->quiet + 1;
-    if (device->quiet >= QUIET_POLLS) {
-        device->quiet = 0;
+    device->polls++;
+    if (device->quiet >= QUIET_POLLS || device->polls >= BUSY_POLLS) {
+        device->quiet = device->polls = 0;
         ib_device_events(device);
     }
     return WEFT_OK;
@@ -219,9 +233,7 @@ weft_status_t ib_conn_check(weft_net_conn_t *conn)
     if (conn->failed != WEFT_OK) {
         return ib_conn_unusable(conn);
     }
-    ib_device_events_take(conn->device);
-    ib_health_side(conn);
     ib_conn_visit(conn);
-    ib_conn_examine(conn);
+    ib_conn_inspect(conn);
     return conn->failed;
 }

@@ -109,6 +109,7 @@ void ib_rail_note(weft_net_conn_t *conn, const struct ibv_wc *wc)
          (rail->bad.status == IBV_WC_WR_FLUSH_ERR && wc->status != IBV_WC_WR_FLUSH_ERR))) {
         rail->bad_ns = conn->host->clock_ns(conn->host);
         rail->bad = *wc;
+        conn->noted = true;
     }
 }
 

@@ -24,7 +24,7 @@ const char *ib_rail_lost_now(const ib_rail_t *rail);
 weft_status_t ib_rail_short_of(weft_net_conn_t *conn, const ib_rail_t *rail, const char *what,
                                int cause);
 
-/* Notes a completion that is not OK. Nothing is decided before its cause had time to show. */
+/* Notes a completion that is not OK, and that the connection is to be examined. Nothing is decided before its cause had time to show. */
 void ib_rail_note(weft_net_conn_t *conn, const struct ibv_wc *wc);
 
 /* Notes that the adapter refused a request of `qp`; `cause` is the errno. Returns whether the

@@ -431,6 +431,101 @@ static void events_become_errors_within_two_seconds(void **state)
     check_event(raise_break, "tells no cause");
 }
 
+/* Two connections of one device. One of them never rests. */
+#define FLOOD 16u
+
+typedef struct flood {
+    const weft_net_ops_t *ops;
+    traffic_t traffic;
+    weft_net_conn_t *other[2];
+    uint32_t open, moved;
+    weft_status_t ended; /* of the receive that waits on other[0] */
+} flood_t;
+
+static void flood_post(flood_t *flood)
+{
+    static uint8_t out[4096], in[4096];
+    uint32_t posted = 0;
+    for (; flood->open < 2 * FLOOD; flood->open += 2) {
+        weft_net_op_t send = {.kind = WEFT_NET_SEND, .buffer = out, .bytes = sizeof out};
+        weft_net_op_t recv = {.kind = WEFT_NET_RECV, .buffer = in, .bytes = sizeof in};
+        assert_int_equal(flood->ops->post(flood->traffic.sides[1].conn, &send, 1, &posted),
+                         WEFT_OK);
+        assert_int_equal(flood->ops->post(flood->traffic.sides[0].conn, &recv, 1, &posted),
+                         WEFT_OK);
+    }
+}
+
+static void flood_poll(flood_t *flood, traffic_side_t *side)
+{
+    weft_net_completion_t list[4];
+    uint32_t count = 0;
+    assert_int_equal(flood->ops->poll(side->device, list, 4, &count), WEFT_OK);
+    for (uint32_t i = 0; i < count; i++) {
+        if (list[i].conn == flood->other[0]) {
+            flood->ended = list[i].status;
+        } else {
+            assert_int_equal(list[i].status, WEFT_OK);
+            flood->open--;
+            flood->moved++;
+        }
+    }
+}
+
+/* Nobody calls conn_check(). */
+static void check_beside(void (*spoil)(flood_t *), weft_status_t expected)
+{
+    static const char *const settings[] = {NULL};
+    static flood_t flood;
+    static uint8_t room[64];
+    weft_net_op_t recv = {.kind = WEFT_NET_RECV, .buffer = room, .bytes = sizeof room};
+    uint32_t posted = 0;
+    fake_setup(1);
+    flood = (flood_t){.ops = traffic_ops()};
+    assert_int_equal(traffic_begin(&flood.traffic, settings), WEFT_OK);
+    assert_int_equal(traffic_connect(&flood.traffic, flood.other), WEFT_OK);
+    assert_int_equal(flood.ops->post(flood.other[0], &recv, 1, &posted), WEFT_OK);
+    spoil(&flood);
+    double end = traffic_now() + 4;
+    while (flood.ended == WEFT_OK && traffic_now() < end) {
+        flood_post(&flood);
+        flood_poll(&flood, &flood.traffic.sides[1]);
+        flood_poll(&flood, &flood.traffic.sides[0]);
+    }
+    assert_int_equal(flood.ended, expected);
+    assert_true(flood.moved > FLOOD);
+    flood.ops->conn_close(flood.other[0]);
+    flood.ops->conn_close(flood.other[1]);
+    traffic_end(&flood.traffic);
+}
+
+/* Each connection has two queue pairs at either end. */
+static void other_breaks(flood_t *flood)
+{
+    (void)flood;
+    fake_qp_break(5);
+}
+
+static void other_has_an_event(flood_t *flood)
+{
+    (void)flood;
+    fake_qp_event(5, IBV_EVENT_QP_FATAL);
+}
+
+static void other_loses_its_peer(flood_t *flood)
+{
+    flood->ops->conn_close(flood->other[1]);
+    flood->other[1] = NULL;
+}
+
+static void failures_are_noticed_beside_a_busy_connection(void **state)
+{
+    (void)state;
+    check_beside(other_breaks, WEFT_ERR_LINK);
+    check_beside(other_has_an_event, WEFT_ERR_LINK);
+    check_beside(other_loses_its_peer, WEFT_ERR_PEER_DEAD);
+}
+
 static void a_port_that_comes_back_loses_nothing(void **state)
 {
     static const char *const settings[] = {"port_patience=20s", "qps=2", NULL};
@@ -471,6 +566,7 @@ int main(void)
         cmocka_unit_test(link_layers_do_not_reach_each_other),
         cmocka_unit_test(partition_key_outside_of_the_table_is_named),
         cmocka_unit_test(events_become_errors_within_two_seconds),
+        cmocka_unit_test(failures_are_noticed_beside_a_busy_connection),
         cmocka_unit_test(a_port_that_comes_back_loses_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

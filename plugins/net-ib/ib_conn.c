@@ -186,6 +186,16 @@ static void ib_conn_unlist(weft_net_conn_t *conn)
     }
 }
 
+/* The queue pairs stay where they are, and memory is registered with the device's adapters. */
+static bool ib_conn_fits(const weft_net_conn_t *conn, const weft_net_device_t *device)
+{
+    bool fits = conn->nrails == device->nrails;
+    for (uint32_t i = 0; i < conn->nrails && fits; i++) {
+        fits = conn->rails[i].port == device->rails[i];
+    }
+    return fits;
+}
+
 weft_status_t ib_conn_attach(weft_net_conn_t *conn, weft_net_device_t *device)
 {
     bool used = weft_op_queues_used(&conn->ops);
@@ -193,6 +203,14 @@ weft_status_t ib_conn_attach(weft_net_conn_t *conn, weft_net_device_t *device)
         return conn->host->set_error(conn->host, WEFT_ERR_STATE, 0,
                                      "connection to peer %s is not ready, or in use",
                                      conn->info.peer);
+    }
+    if (!ib_conn_fits(conn, device)) {
+        const ib_port_t *mine = conn->rails[0].port, *other = device->rails[0];
+        return conn->host->set_error(conn->host, WEFT_ERR_STATE, 0,
+                                     "connection to peer %s stays on the device of %s:%u: that of "
+                                     "%s:%u has other rails",
+                                     conn->info.peer, mine->hca->name, mine->number,
+                                     other->hca->name, other->number);
     }
     ib_conn_unlist(conn);
     conn->device = device;

@@ -290,9 +290,10 @@ typedef struct weft_net_map {
 typedef struct weft_net_attach {
     size_t size;
 
-    /* Moves an accepted connection to another device of the same instance. Nothing may have been
-     * posted on it yet.
-     * Errors: ERR_STATE (not ready, or in use).
+    /* Moves an accepted connection to another device that the same instance opened with the same
+     * index. Nothing may have been posted on it yet.
+     * Errors: ERR_STATE (not ready, or in use, or the device is of an index where the connection
+     * cannot go on).
      * Blocking: no. Thread: [progress] of both devices. */
     weft_status_t (*attach)(weft_net_conn_t *conn, weft_net_device_t *device);
 } weft_net_attach_t;

@@ -431,6 +431,32 @@ static void events_become_errors_within_two_seconds(void **state)
     check_event(raise_break, "tells no cause");
 }
 
+static void a_connection_stays_on_its_ports(void **state)
+{
+    static const char *const settings[] = {NULL};
+    traffic_t traffic = {.wait = false};
+    weft_net_device_t *same = NULL, *other = NULL;
+    (void)state;
+    fake_setup(2);
+    assert_int_equal(traffic_begin(&traffic, settings), WEFT_OK);
+    const weft_net_ops_t *ops = traffic.ops;
+    traffic_side_t *side = &traffic.sides[1];
+    const weft_net_attach_t *attach = ops->get_extension(side->net, WEFT_NET_ATTACH);
+    assert_int_equal(ops->device_open(side->net, 0, &same), WEFT_OK);
+    assert_int_equal(ops->device_open(side->net, 1, &other), WEFT_OK);
+    assert_int_equal(attach->attach(side->conn, other), WEFT_ERR_STATE);
+    assert_non_null(strstr(side->fake.error, "fake1:1 has other rails"));
+    assert_int_equal(attach->attach(side->conn, same), WEFT_OK);
+    assert_int_equal(attach->attach(side->conn, side->device), WEFT_OK);
+    traffic_post(&traffic);
+    assert_true(traffic_wait(&traffic, 5));
+    assert_int_equal(traffic.failed, 0);
+    traffic_verify(&traffic);
+    ops->device_close(same);
+    ops->device_close(other);
+    traffic_end(&traffic);
+}
+
 /* Two connections of one device. One of them never rests. */
 #define FLOOD 16u
 
@@ -566,6 +592,7 @@ int main(void)
         cmocka_unit_test(link_layers_do_not_reach_each_other),
         cmocka_unit_test(partition_key_outside_of_the_table_is_named),
         cmocka_unit_test(events_become_errors_within_two_seconds),
+        cmocka_unit_test(a_connection_stays_on_its_ports),
         cmocka_unit_test(failures_are_noticed_beside_a_busy_connection),
         cmocka_unit_test(a_port_that_comes_back_loses_nothing),
     };

@@ -51,11 +51,7 @@ static weft_status_t WEFT_PRINTF(4, 5)
 static weft_status_t ib_hca_pin(void *owner, ib_pin_t *pin)
 {
     ib_hca_t *hca = owner;
-    unsigned flags = 0;
-    if (pin->access == IB_PIN_WRITE) {
-        flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
-        flags |= hca->net->config.relaxed_ordering ? IBV_ACCESS_RELAXED_ORDERING : 0;
-    }
+    unsigned flags = pin->access == IB_PIN_WRITE ? ib_access_write(hca) : 0;
     struct ibv_mr *mr = ibv_reg_mr(hca->pd, (void *)pin->start, pin->end - pin->start, flags);
     if (mr == NULL) {
         return ib_memory_refused(hca, pin->end - pin->start, errno);

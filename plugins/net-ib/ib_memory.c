@@ -10,6 +10,12 @@
 
 #include "ib_event.h"
 
+unsigned ib_access_write(const ib_hca_t *hca)
+{
+    return (unsigned)IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+           (hca->net->config.relaxed_ordering ? IBV_ACCESS_RELAXED_ORDERING : 0u);
+}
+
 bool ib_peer_memory(void)
 {
     static const char *const signs[] = {"/sys/module/nvidia_peermem",
@@ -89,9 +95,8 @@ static weft_status_t ib_dmabuf_pin(ib_hca_t *hca, const weft_net_dmabuf_range_t 
                                    ib_pin_t **pin_p)
 {
     const weft_host_t *host = hca->net->host;
-    struct ibv_mr *mr =
-        ibv_reg_dmabuf_mr(hca->pd, range->offset, range->bytes, range->address, range->fd,
-                          IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+    struct ibv_mr *mr = ibv_reg_dmabuf_mr(hca->pd, range->offset, range->bytes, range->address,
+                                          range->fd, (int)ib_access_write(hca));
     if (mr != NULL) {
         return ib_cache_adopt(&hca->cache, mr, mr->lkey, mr->rkey, pin_p);
     }

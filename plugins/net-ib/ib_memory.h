@@ -20,6 +20,9 @@ weft_status_t ib_region_init(weft_net_device_t *device, const void *memory, uint
                              uint32_t access, weft_net_region_t *region);
 void ib_region_fini(weft_net_region_t *region);
 
+/* Access flags of memory that a peer may write: those of verbs. */
+unsigned ib_access_write(const ib_hca_t *hca);
+
 /* Returns whether a kernel module lets adapters register GPU memory by its address. */
 bool ib_peer_memory(void);
 

@@ -115,6 +115,8 @@ void fake_release(void);
 void fake_reorder(uint32_t seed);
 uint32_t fake_count_kind(fake_kind_t kind);
 uint32_t fake_count_call(fake_call_t call);
+/* The number of living registrations that have the access flags of verbs. */
+uint32_t fake_count_access(int flags);
 const char *fake_call_name(fake_call_t call);
 const char *fake_kind_name(fake_kind_t kind);
 void fake_living(fake_live_t *live);

@@ -55,6 +55,19 @@ static void every_rail_has_a_registration_of_its_own(void **state)
     assert_int_equal(fake_count_call(FAKE_REG_DMABUF), 6);
 }
 
+static void the_order_of_writes_is_as_free_as_the_option_says(void **state)
+{
+    static const char *const free_order[] = {NULL}, *const strict[] = {"relaxed_ordering=no", NULL};
+    (void)state;
+    for (uint32_t i = 0; i < 2; i++) {
+        traffic.on_device = true;
+        fake_setup(1);
+        assert_int_equal(traffic_begin(&traffic, i == 0 ? free_order : strict), WEFT_OK);
+        assert_int_equal(fake_count_access(IBV_ACCESS_RELAXED_ORDERING), i == 0 ? 2 : 0);
+        traffic_end(&traffic);
+    }
+}
+
 /* Parts that are sent again come from that memory too. */
 static void a_lost_rail_s_messages_go_on_over_others(void **state)
 {
@@ -121,6 +134,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(small_and_large_messages_arrive),
+        cmocka_unit_test(the_order_of_writes_is_as_free_as_the_option_says),
         cmocka_unit_test(every_rail_has_a_registration_of_its_own),
         cmocka_unit_test(a_lost_rail_s_messages_go_on_over_others),
         cmocka_unit_test(adapters_say_what_memory_they_take),

@@ -54,11 +54,22 @@ static void ib_event_note(ib_hca_t *hca, const struct ibv_async_event *event)
     }
 }
 
+/* Two threads must not note a port's events in another order than they happened. */
+static bool ib_event_take(ib_hca_t *hca, struct ibv_async_event *event)
+{
+    pthread_mutex_lock(&hca->events);
+    bool taken = ibv_get_async_event(hca->context, event) == 0;
+    if (taken) {
+        ib_event_note(hca, event);
+    }
+    pthread_mutex_unlock(&hca->events);
+    return taken;
+}
+
 void ib_events_take(ib_hca_t *hca)
 {
     struct ibv_async_event event;
-    while (ibv_get_async_event(hca->context, &event) == 0) {
-        ib_event_note(hca, &event);
+    while (ib_event_take(hca, &event)) {
         ibv_ack_async_event(&event);
     }
 }

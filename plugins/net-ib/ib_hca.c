@@ -241,6 +241,7 @@ static void ib_hca_close(ib_hca_t *hca)
     if (hca->context != NULL) {
         ibv_close_device(hca->context);
     }
+    pthread_mutex_destroy(&hca->events);
 }
 
 /* Chooses the depths of the queues. A completion queue that is too short would overrun, so the send
@@ -355,6 +356,7 @@ static weft_status_t ib_hca_add(weft_net_t *net, struct ibv_device *device)
     ib_hca_t *hca = &net->hcas[net->nhcas];
     hca->net = net;
     hca->iwarp = iwarp;
+    pthread_mutex_init(&hca->events, NULL);
     status = status == WEFT_OK ? ib_hca_open(hca, device) : status;
     if (status != WEFT_OK) {
         ib_hca_close(hca);

@@ -2,8 +2,11 @@
  *
  * Many adapters, many ports, tables of GIDs, link layers, and events of adapters. */
 #include <errno.h>
+#include <poll.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -457,6 +460,72 @@ static void a_connection_stays_on_its_ports(void **state)
     traffic_end(&traffic);
 }
 
+/* While one thread notes that the port is down, another one takes the event that it is up again. */
+static struct {
+    uint64_t (*clock_ns)(const weft_host_t *host);
+    traffic_t traffic;
+    weft_net_conn_t *conns[2];
+    _Atomic bool slow, noting, done;
+} race;
+
+static void race_wait(_Atomic bool *flag)
+{
+    double end = traffic_now() + 0.2;
+    while (!atomic_load(flag) && traffic_now() < end) {
+        poll(NULL, 0, 1);
+    }
+}
+
+/* The thread that asks first, to note the event, is slow. */
+static uint64_t race_clock(const weft_host_t *host)
+{
+    if (atomic_exchange(&race.slow, false)) {
+        atomic_store(&race.noting, true);
+        race_wait(&race.done);
+    }
+    return race.clock_ns(host);
+}
+
+static void *race_second(void *unused)
+{
+    (void)unused;
+    race_wait(&race.noting);
+    race.traffic.ops->conn_check(race.conns[0]);
+    atomic_store(&race.done, true);
+    return NULL;
+}
+
+static void events_of_a_port_are_noted_in_their_order(void **state)
+{
+    static const char *const settings[] = {"port_patience=0.1", NULL};
+    traffic_side_t *side = &race.traffic.sides[0];
+    weft_net_device_t *device = NULL;
+    pthread_t thread;
+    (void)state;
+    fake_setup(1);
+    assert_int_equal(traffic_begin(&race.traffic, settings), WEFT_OK);
+    const weft_net_ops_t *ops = race.traffic.ops;
+    const weft_net_attach_t *attach = ops->get_extension(side->net, WEFT_NET_ATTACH);
+    assert_int_equal(traffic_connect(&race.traffic, race.conns), WEFT_OK);
+    assert_int_equal(ops->device_open(side->net, 0, &device), WEFT_OK);
+    assert_int_equal(attach->attach(race.conns[0], device), WEFT_OK);
+    race.clock_ns = side->fake.host.clock_ns;
+    side->fake.host.clock_ns = race_clock;
+    atomic_store(&race.slow, true);
+    fake_port_state(0, 1, IBV_PORT_DOWN);
+    fake_port_state(0, 1, IBV_PORT_ACTIVE);
+    assert_int_equal(pthread_create(&thread, NULL, race_second, NULL), 0);
+    ops->conn_check(side->conn);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_true(atomic_load(&race.noting));
+    poll(NULL, 0, 150);
+    assert_int_equal(ops->conn_check(side->conn), WEFT_OK);
+    ops->conn_close(race.conns[0]);
+    ops->conn_close(race.conns[1]);
+    ops->device_close(device);
+    traffic_end(&race.traffic);
+}
+
 /* Two connections of one device. One of them never rests. */
 #define FLOOD 16u
 
@@ -593,6 +662,7 @@ int main(void)
         cmocka_unit_test(partition_key_outside_of_the_table_is_named),
         cmocka_unit_test(events_become_errors_within_two_seconds),
         cmocka_unit_test(a_connection_stays_on_its_ports),
+        cmocka_unit_test(events_of_a_port_are_noted_in_their_order),
         cmocka_unit_test(failures_are_noticed_beside_a_busy_connection),
         cmocka_unit_test(a_port_that_comes_back_loses_nothing),
     };

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "ib_hca.h"
-#include "ib_refusal.h"
 
 /* Layout: magic, link layer, GID type, two zeros, GID; then the TCP addresses as net-socket
  * encodes them. */

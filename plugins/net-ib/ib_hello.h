@@ -6,7 +6,7 @@
 #ifndef WEFT_PLUGINS_NET_IB_HELLO_H
 #define WEFT_PLUGINS_NET_IB_HELLO_H
 
-#include "ib.h"
+#include "ib_refusal.h"
 
 #define IB_HELLO_MAGIC 0x33626977u /* "wib3" */
 #define IB_HELLO_AGAIN 0x67616977u /* "wiag": in place of the acceptor's record */
@@ -43,6 +43,8 @@ typedef struct ib_hello {
 
 _Static_assert(sizeof(ib_hello_t) == 32 + 32 * IB_RAILS_MAX + 8 * (IB_QPS_MAX + 1) + IB_TOKEN,
                "no padding");
+
+_Static_assert(sizeof(ib_refusal_t) == sizeof(ib_hello_t), "one receive for both");
 
 /* The address of a listener. It is public. */
 typedef struct ib_address {

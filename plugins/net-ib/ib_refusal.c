@@ -35,7 +35,7 @@ void ib_refusal_send(weft_net_conn_t *conn, weft_status_t status)
     (void)ignored;
 }
 
-weft_status_t ib_refusal_take(const weft_net_conn_t *conn, const ib_hello_t *record)
+weft_status_t ib_refusal_take(const weft_net_conn_t *conn, const void *record)
 {
     ib_refusal_t refusal;
     memcpy(&refusal, record, sizeof refusal);

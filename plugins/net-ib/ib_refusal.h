@@ -5,7 +5,7 @@
 #ifndef WEFT_PLUGINS_NET_IB_REFUSAL_H
 #define WEFT_PLUGINS_NET_IB_REFUSAL_H
 
-#include "ib_hello.h"
+#include "ib.h"
 
 #define IB_HELLO_REFUSED 0x66726977u /* "wirf" */
 
@@ -13,10 +13,8 @@
 typedef struct ib_refusal {
     uint32_t magic;
     uint32_t status; /* weft_status_t */
-    char text[sizeof(ib_hello_t) - 8];
+    char text[440];
 } ib_refusal_t;
-
-_Static_assert(sizeof(ib_refusal_t) == sizeof(ib_hello_t), "one receive for both");
 
 /* Sets an error as weft_host_t.set_error, and keeps its text in conn->reason. Returns `status`. */
 weft_status_t ib_refuse(weft_net_conn_t *conn, weft_status_t status, int cause, const char *format,
@@ -27,6 +25,6 @@ void ib_refusal_send(weft_net_conn_t *conn, weft_status_t status);
 
 /* Takes what the acceptor sent in place of its record. Returns ERR_LINK with the error set: its text
  * is the acceptor's, as far as it is printable. */
-weft_status_t ib_refusal_take(const weft_net_conn_t *conn, const ib_hello_t *record);
+weft_status_t ib_refusal_take(const weft_net_conn_t *conn, const void *record);
 
 #endif

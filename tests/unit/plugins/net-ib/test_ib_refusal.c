@@ -44,7 +44,7 @@ static int bed_fini(void **state)
 
 static void the_reason_travels(void **state)
 {
-    ib_hello_t record;
+    ib_refusal_t record;
     (void)state;
     assert_int_equal(ib_refuse(&bed.acceptor, WEFT_ERR_PROTO, ENODEV, "%s of %d", "two", 7),
                      WEFT_ERR_PROTO);
@@ -59,7 +59,7 @@ static void the_reason_travels(void **state)
 
 static void an_unknown_reason_is_no_riddle(void **state)
 {
-    ib_hello_t record;
+    ib_refusal_t record;
     (void)state;
     ib_refusal_send(&bed.acceptor, WEFT_ERR_RESOURCE);
     assert_int_equal(recv(bed.connector.side.fd, &record, sizeof record, 0), sizeof record);
@@ -85,12 +85,10 @@ static void a_long_reason_is_cut(void **state)
 static void what_the_peer_says_is_made_printable(void **state)
 {
     ib_refusal_t refusal = {.magic = htole32(IB_HELLO_REFUSED)};
-    ib_hello_t record;
     (void)state;
     memset(refusal.text, 'y', sizeof refusal.text);
     memcpy(refusal.text, "a\033[2J\nb\377", 8);
-    memcpy(&record, &refusal, sizeof record);
-    assert_int_equal(ib_refusal_take(&bed.connector, &record), WEFT_ERR_LINK);
+    assert_int_equal(ib_refusal_take(&bed.connector, &refusal), WEFT_ERR_LINK);
     assert_non_null(strstr(bed.fake.error, ": a?[2J?b?yyy"));
 }
 

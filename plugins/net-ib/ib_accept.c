@@ -165,7 +165,7 @@ static weft_status_t ib_joiner_add(weft_net_listener_t *listener, int fd,
     return WEFT_OK;
 }
 
-/* Returns which rails neither end can do without. */
+/* Returns which rails either end has lost. */
 static uint32_t ib_join_lost(const ib_joiner_t *joiner)
 {
     const ib_hello_t *hello = &joiner->hello;

@@ -45,29 +45,28 @@ weft_status_t ib_address_decode(const weft_net_address_t *address, ib_address_t 
     return weft_endpoint_list_decode(&tcp, &to->list);
 }
 
-/* The first rail that a connection would use. */
-static const ib_port_t *ib_address_port(const weft_net_device_t *device)
+static bool ib_address_fits(const ib_port_t *port, const ib_address_t *address)
 {
-    uint32_t i = 0;
-    while (i < device->nrails && ib_port_lost(device->rails[i])) {
-        i++;
-    }
-    return device->rails[i < device->nrails ? i : 0];
-}
-
-bool ib_address_reaches(const weft_net_device_t *device, ib_address_t *address)
-{
-    const ib_port_t *port = ib_address_port(device);
     ib_gid_t gid;
     if (port->attr.link_layer != address->link_layer || !ib_port_gid(port, &address->gid, &gid)) {
         return false;
     }
-    if (gid.type == IBV_GID_TYPE_IB && ib_port_is_ethernet(port) == false &&
-        gid.gid.global.subnet_prefix != address->gid.gid.global.subnet_prefix) {
-        return false;
+    return gid.type != IBV_GID_TYPE_IB || ib_port_is_ethernet(port) ||
+           gid.gid.global.subnet_prefix == address->gid.gid.global.subnet_prefix;
+}
+
+bool ib_address_reaches(const weft_net_device_t *device, ib_address_t *address)
+{
+    /* The address has the GID of the peer's first rail. A lost one here may not know its own. */
+    bool fits = false;
+    for (uint32_t i = 0; i < device->nrails && !fits; i++) {
+        fits = ib_address_fits(device->rails[i], address);
+        if (!fits && !ib_port_lost(device->rails[i])) {
+            return false;
+        }
     }
     weft_endpoint_list_reach(&device->net->local, &address->list);
-    return address->list.count > 0;
+    return fits && address->list.count > 0;
 }
 
 static weft_status_t ib_hello_lost_check(weft_net_conn_t *conn, uint32_t lost)

@@ -49,6 +49,9 @@ weft_status_t ib_rail_open(weft_net_conn_t *conn, uint32_t index, const ib_gid_t
     ib_hca_t *hca = rail->port->hca;
     size_t ring = IB_OPS * sizeof(ib_credit_t);
     if (!ib_port_gid(rail->port, peer, &rail->gid)) {
+        if (ib_rail_lost_now(rail) != NULL) {
+            return ib_rail_short_of(conn, rail, "a rail", 0);
+        }
         return ib_refuse(conn, WEFT_ERR_LINK, 0,
                          "%s:%u has no GID of the kind that peer %s uses (%s)", hca->name,
                          rail->port->number, conn->info.peer, ib_gid_type_text(peer->type));

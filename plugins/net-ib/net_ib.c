@@ -12,6 +12,7 @@
 #include "ib_accept.h"
 #include "ib_conn.h"
 #include "ib_connect.h"
+#include "ib_event.h"
 #include "ib_hca.h"
 #include "ib_hello.h"
 #include "ib_memory.h"
@@ -185,6 +186,7 @@ static weft_status_t ib_net_reachable(weft_net_device_t *device, const weft_net_
     if (ib_address_decode(address, &peer) != WEFT_OK) {
         return host->set_error(host, WEFT_ERR_PROTO, 0, "not an address of net-ib");
     }
+    ib_device_events_take(device);
     if (!ib_address_reaches(device, &peer)) {
         char text[IB_GID_TEXT];
         ib_gid_text(&peer.gid.gid, text);

@@ -157,7 +157,7 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
 {
     size_t count = 0;
     world_enter();
-    int cause = script_call(FAKE_QUERY_GID_TABLE);
+    int cause = script_make(FAKE_QUERY_GID_TABLE, context);
     const fake_device_t *spec = &device_of(context)->spec;
     for (uint32_t p = 0; p < spec->nports && cause == 0; p++) {
         for (uint32_t i = 0; i < spec->ports[p].ngids && count < max; i++) {

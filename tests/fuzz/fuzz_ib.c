@@ -18,6 +18,7 @@ enum { ROOM = 64, STEPS_MOST = 300 };
 typedef struct scene {
     weft_net_t net;
     weft_net_device_t device;
+    ib_hca_t hca;
     ib_port_t port;
     weft_net_conn_t conn;
     struct ibv_context context;
@@ -110,7 +111,9 @@ static void scene_open(uint8_t how)
     scene.context.ops.post_send = adapter_send;
     scene.net.config = (ib_config_t){.split = (how & 1) != 0, .split_bytes = 16};
     scene.device = (weft_net_device_t){.host = &fake.host, .net = &scene.net};
+    scene.device.nrails = 1;
     scene.device.rails[0] = &scene.port;
+    scene.port.hca = &scene.hca;
     scene.port.write_max = 32;
     scene.pin = (ib_pin_t){.local_key = 1, .remote_key = 2};
     scene.region = (weft_net_region_t){.nrails = 1, .pins = {&scene.pin}};

@@ -13,35 +13,26 @@
 
 /* A word of a filter. */
 typedef struct word {
-    const char *text; /* without its signs */
-    size_t length;
-    bool exclude, exact;
+    weft_choice_word_t name;
     weft_endpoint_entry_t network; /* prefix 0: it is a name */
 } word_t;
 
 void weft_interface_filter_parse(const char *text, weft_interface_filter_t *filter)
 {
-    *filter = (weft_interface_filter_t){.words = text};
-    if (*filter->words == '^') {
-        filter->exclude = true;
-        filter->words++;
-    }
-    if (*filter->words == '=') {
-        filter->exact = true;
-        filter->words++;
-    }
+    weft_choice_parse(text, filter);
 }
 
 /* Anything with a slash that is no network fits nothing. */
 static void interface_word_network(word_t *word)
 {
     char text[INET6_ADDRSTRLEN];
-    const char *slash = memchr(word->text, '/', word->length);
-    size_t bytes = slash == NULL ? 0 : (size_t)(slash - word->text);
+    const char *start = word->name.text;
+    const char *slash = memchr(start, '/', word->name.length);
+    size_t bytes = slash == NULL ? 0 : (size_t)(slash - start);
     if (slash == NULL || bytes >= sizeof text) {
         return;
     }
-    memcpy(text, word->text, bytes);
+    memcpy(text, start, bytes);
     text[bytes] = '\0';
     weft_endpoint_t *point = &word->network.point;
     point->any.sa_family = strchr(text, ':') == NULL ? AF_INET : AF_INET6;
@@ -49,43 +40,31 @@ static void interface_word_network(word_t *word)
     void *address = v4 ? (void *)&point->v4.sin_addr : (void *)&point->v6.sin6_addr;
     char *end;
     unsigned long prefix = strtoul(slash + 1, &end, 10);
-    if (inet_pton(point->any.sa_family, text, address) == 1 && slash[1] != ',' &&
-        end == word->text + word->length && prefix >= 1 && prefix <= (v4 ? 32 : 128)) {
+    if (inet_pton(point->any.sa_family, text, address) == 1 && end == start + word->name.length &&
+        prefix >= 1 && prefix <= (v4 ? 32 : 128)) {
         word->network.prefix = (uint8_t)prefix;
     }
 }
 
-/* Takes the next word, which is not empty. Returns false at the end. */
+/* Takes the next word. Returns false at the end. */
 static bool interface_filter_next(const weft_interface_filter_t *filter, const char **at_p,
                                   word_t *word)
 {
-    const char *at = *at_p + strspn(*at_p, ",");
-    size_t length = strcspn(at, ",");
-    *at_p = at + length;
-    *word = (word_t){.exclude = filter->exclude, .exact = filter->exact};
-    if (length > 0 && *at == '^') {
-        word->exclude = true;
-        at++, length--;
+    *word = (word_t){.network = {.prefix = 0}};
+    if (!weft_choice_next(filter, at_p, &word->name)) {
+        return false;
     }
-    if (length > 0 && *at == '=') {
-        word->exact = true;
-        at++, length--;
-    }
-    word->text = at;
-    word->length = length;
     interface_word_network(word);
-    return length > 0;
+    return true;
 }
 
 static bool interface_word_fits(const word_t *word, const char *name,
                                 const weft_endpoint_t *address)
 {
-    size_t length = strlen(name);
     if (word->network.prefix != 0) {
         return address != NULL && weft_endpoint_shares_network(&word->network, address);
     }
-    return (word->exact ? word->length == length : word->length <= length) &&
-           memcmp(word->text, name, word->length) == 0;
+    return weft_choice_fits(&word->name, word->name.length, name);
 }
 
 bool weft_interface_filter_admits(const weft_interface_filter_t *filter, const char *name,
@@ -95,9 +74,9 @@ bool weft_interface_filter_admits(const weft_interface_filter_t *filter, const c
     bool chooses = false, chosen = false, left_out = false;
     for (const char *at = filter->words; interface_filter_next(filter, &at, &word);) {
         bool fits = interface_word_fits(&word, name, address);
-        chooses = chooses || !word.exclude;
-        chosen = chosen || (!word.exclude && fits);
-        left_out = left_out || (word.exclude && fits);
+        chooses = chooses || !word.name.exclude;
+        chosen = chosen || (!word.name.exclude && fits);
+        left_out = left_out || (word.name.exclude && fits);
     }
     return !left_out && (chosen || !chooses);
 }
@@ -221,20 +200,27 @@ static bool interface_word_chooses(const word_t *word, const struct ifaddrs *ite
     return false;
 }
 
-/* What is left out need not exist. */
+/* What is left out need not exist: one choice may be for many hosts. */
 static weft_status_t interface_filter_check(const weft_host_t *host,
                                             const weft_interface_filter_t *filter,
                                             const struct ifaddrs *items)
 {
     word_t word;
+    char text[WEFT_INTERFACE_TEXT];
     for (const char *at = filter->words; interface_filter_next(filter, &at, &word);) {
-        if (!word.exclude && !interface_word_chooses(&word, items)) {
-            char text[WEFT_INTERFACE_TEXT];
-            interface_list_text(items, text);
-            return host->set_error(host, WEFT_ERR_CONFIG, 0,
-                                   "no interface here fits \"%.*s\"; there are: %s",
-                                   (int)word.length, word.text, text);
+        const int length = (int)word.name.length;
+        if (interface_word_chooses(&word, items)) {
+            continue;
         }
+        interface_list_text(items, text);
+        if (!word.name.exclude) {
+            return host->set_error(host, WEFT_ERR_CONFIG, 0,
+                                   "no interface here fits \"%.*s\"; there are: %s", length,
+                                   word.name.text, text);
+        }
+        host->log(host, WEFT_LOG_INFO,
+                  "no interface here fits \"%.*s\", left out by ^; there are: %s", length,
+                  word.name.text, text);
     }
     return WEFT_OK;
 }

@@ -14,6 +14,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <weft/sdk/choice.h>
+
 #include "core/base/error.h"
 
 void weft_os_addr_encode(const weft_os_addr_t *addr, uint8_t bytes[WEFT_OS_ADDR_BYTES])
@@ -70,33 +72,23 @@ bool weft_os_addr_is_loopback(const weft_os_addr_t *addr)
                              : addr->family == 6 && memcmp(addr->bytes, one, sizeof one) == 0;
 }
 
-/* 1 + position of the first entry of the comma list that fits `name`; 0 = none does. */
-static uint32_t os_address_list_find(const char *list, bool exact, const char *name)
-{
-    uint32_t at = 0;
-    while (*list != '\0') {
-        size_t bytes = strcspn(list, ",");
-        at++;
-        if (bytes > 0 && strncmp(list, name, bytes) == 0 && (!exact || name[bytes] == '\0')) {
-            return at;
-        }
-        list += bytes + (list[bytes] == ',');
-    }
-    return 0;
-}
-
 /* 1 + position in an include list, 1 when nothing was asked for, 0 = excluded. */
 static uint32_t os_address_filter_rank(const char *filter, const char *name)
 {
-    if (filter == NULL || *filter == '\0') {
-        return 1;
+    weft_choice_t choice;
+    weft_choice_word_t word;
+    uint32_t at = 0, found = 0, chosen = 0;
+    weft_choice_parse(filter != NULL ? filter : "", &choice);
+    for (const char *text = choice.words; weft_choice_next(&choice, &text, &word);) {
+        bool fits = weft_choice_fits(&word, word.length, name);
+        if (word.exclude && fits) {
+            return 0;
+        }
+        at++;
+        chosen += !word.exclude;
+        found = found == 0 && fits ? at : found;
     }
-    bool exclude = *filter == '^';
-    filter += exclude;
-    bool exact = *filter == '=';
-    filter += exact;
-    uint32_t found = os_address_list_find(filter, exact, name);
-    return exclude ? found == 0 : found;
+    return chosen == 0 ? 1 : found;
 }
 
 bool weft_os_interface_match(const char *filter, const char *name)
@@ -180,7 +172,7 @@ static uint32_t os_address_penalty(const os_address_order_t *order, const struct
         }
     }
     uint32_t kind = loopback                                                ? 3
-                    : os_address_list_find(bridges, false, entry->ifa_name) ? 2
+                    : os_address_filter_rank(bridges, entry->ifa_name) != 0 ? 2
                     : entry->ifa_flags & IFF_LOOPBACK                       ? 1
                                                                             : 0;
     bool routed =

@@ -5,6 +5,7 @@
 #ifndef WEFT_SDK_NET_INTERFACE_H
 #define WEFT_SDK_NET_INTERFACE_H
 
+#include <weft/sdk/choice.h>
 #include <weft/sdk/endpoint.h>
 
 #ifdef __cplusplus
@@ -13,16 +14,10 @@ extern "C" {
 
 #define WEFT_INTERFACE_TEXT 512 /* bytes of the longest list of interfaces, with its zero byte */
 
-/* A choice of interfaces. As text: words apart by commas, each the beginning of a name ("eth"), a
- * whole name ("=eth0"), or a network ("10.0.0.0/8", "fd00::/8"). A word with "^" before it leaves
- * out what it fits; the others choose, and where there are none all is chosen. "^" or "=" at the
- * very beginning holds for all words: "^docker,lo", "=eth0,ib0". "" is all, with docker and bridges
- * only where there is nothing else. */
-typedef struct weft_interface_filter {
-    const char *words; /* after the signs for all; points into the parsed text */
-    bool exclude;
-    bool exact;
-} weft_interface_filter_t;
+/* A choice of interfaces (choice.h), where a word may also be a network ("10.0.0.0/8", "fd00::/8"):
+ * "^docker, lo", "=eth0,ib0", "eth, ^eth1". "" is all, with docker and bridges only where there is
+ * nothing else. */
+typedef weft_choice_t weft_interface_filter_t;
 
 /* Parses a choice of interfaces. `text` must outlive the filter. */
 void weft_interface_filter_parse(const char *text, weft_interface_filter_t *filter);
@@ -34,7 +29,8 @@ bool weft_interface_filter_admits(const weft_interface_filter_t *filter, const c
  * any, 1 for IPv4, 2 for IPv6. Link-local addresses are left out, because they mean nothing to
  * another host. An address is loopback if it is of 127.0.0.0/8 or ::1, whatever interface it lies
  * on. Returns OK (the list may be empty), ERR_SYSTEM, or ERR_CONFIG if a word chooses
- * nothing that this host has; the text lists what it has. */
+ * nothing that this host has; the text lists what it has. A word that leaves out nothing here is a line
+ * at level info. */
 weft_status_t weft_endpoint_list_local(const weft_host_t *host,
                                        const weft_interface_filter_t *filter, int64_t family,
                                        weft_endpoint_list_t *list);

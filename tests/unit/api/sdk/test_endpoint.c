@@ -65,6 +65,18 @@ static void filter_takes_words_one_by_one(void **state)
     assert_true(admits("^docker,^lo", "eth0"));
 }
 
+static void filter_takes_blanks_for_commas(void **state)
+{
+    (void)state;
+    assert_false(admits("^lo, eth0", "eth0"));
+    assert_false(admits("^ lo\teth0 ", "eth0"));
+    assert_false(admits(" ^lo, ^ eth0", "eth0"));
+    assert_true(admits("^lo, eth0", "ib0"));
+    assert_true(admits("= ib0, eth0", "eth0"));
+    assert_false(admits("ib, = eth0", "eth01"));
+    assert_true(admits(" , ", "eth0"));
+}
+
 static void filter_knows_networks(void **state)
 {
     (void)state;
@@ -218,6 +230,11 @@ static void local_list_follows_the_filter(void **state)
     assert_int_equal(weft_endpoint_list_local(&fake.host, &filter, 0, &list), WEFT_ERR_CONFIG);
     assert_non_null(strstr(fake.error, "no-such-interface"));
     assert_non_null(strstr(fake.error, "lo 127.0.0.1"));
+    weft_interface_filter_parse("^no-such-interface, lo", &filter);
+    assert_int_equal(weft_endpoint_list_local(&fake.host, &filter, 0, &list), WEFT_OK);
+    assert_non_null(
+        strstr(fake.log, "no interface here fits \"no-such-interface\", left out by ^"));
+    assert_null(strstr(fake.log, "fits \"lo\""));
     fake_host_fini(&fake);
 }
 
@@ -226,6 +243,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(filter_knows_prefix_exact_and_exclusion),
         cmocka_unit_test(filter_takes_words_one_by_one),
+        cmocka_unit_test(filter_takes_blanks_for_commas),
         cmocka_unit_test(filter_knows_networks),
         cmocka_unit_test(port_range_is_strict),
         cmocka_unit_test(wire_form_round_trips),

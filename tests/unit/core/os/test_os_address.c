@@ -27,7 +27,10 @@ static void filters_take_prefixes_whole_names_and_exclusions(void **unused)
         {"^eth", "ib0", true},         {"^=eth", "eth0", true},
         {"^=eth0", "eth0", false},     {"^docker,lo", "lo", false},
         {"^docker,lo", "eth0", true},  {"=ib0,eth0", "eth0", true},
-        {"=ib0,eth0", "eth01", false}, {",", "eth0", false},
+        {"=ib0,eth0", "eth01", false}, {",", "eth0", true},
+        {"^lo, eth0", "eth0", false},  {"^lo eth0", "eth0", false},
+        {"^lo, ^eth0", "eth0", false}, {"^lo, eth0", "ib0", true},
+        {"ib0, eth0", "eth0", true},   {"ib0, =eth", "eth", true},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         if (weft_os_interface_match(cases[i].filter, cases[i].name) != cases[i].match) {

@@ -8,13 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <weft/sdk/choice.h>
+
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/config/nearest.h"
 #include "core/os/os.h"
 #include "core/plugin/plugin_folder.h"
-
-#define BLANKS " \t"
 
 struct weft_registry {
     weft_entry_t *entries, **entries_end;
@@ -132,13 +132,14 @@ static weft_status_t registry_list_read(weft_registry_t *registry, weft_config_t
                                         const char *list)
 {
     char name[WEFT_OPTION_NAME_MAX + 1];
-    for (list += strspn(list, BLANKS); *list != '\0'; list += strspn(list, BLANKS)) {
-        size_t bytes = strcspn(list, BLANKS);
+    for (list += strspn(list, WEFT_CHOICE_BREAKS); *list != '\0';
+         list += strspn(list, WEFT_CHOICE_BREAKS)) {
+        size_t bytes = strcspn(list, WEFT_CHOICE_BREAKS);
         if (!weft_option_name_ok(list, bytes, '-')) {
             const char *key = weft_plugin_kind_name(kind);
             return weft_fail(WEFT_ERR_CONFIG, 0,
                              "%s: [core] %s: \"%.*s\" is no plugin name, expected a-z, 0-9 and -, "
-                             "with blanks between names",
+                             "with blanks or commas between names",
                              weft_config_origin(config, "core", key), key,
                              bytes > 60 ? 60 : (int)bytes, list);
         }

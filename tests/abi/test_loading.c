@@ -223,6 +223,9 @@ static void section_of_the_core_is_no_plugin(void **state)
     const char *const words[] = {"weft.ini:6", "boot cannot be a plugin"};
     expect_words("core", words, 2);
     job_end(&job);
+    assert_int_equal(job_start(&job, HEAD "tuner = good, boot\n"), WEFT_ERR_CONFIG);
+    expect_words("comma", words, 2);
+    job_end(&job);
     assert_int_equal(job_start(&job, HEAD "tuner = ../good\n"), WEFT_ERR_CONFIG);
     const char *const name[] = {"weft.ini:6", "\"../good\" is no plugin name"};
     expect_words("name", name, 2);

@@ -7,48 +7,49 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool ib_filter_matches(const char *word, size_t length, bool exact, const char *name,
-                              uint32_t port)
+#include <weft/sdk/choice.h>
+
+/* ":PORT" stands behind the name. */
+static bool ib_filter_fits(const weft_choice_word_t *word, const char *name, uint32_t port)
 {
-    const char *colon = memchr(word, ':', length);
-    size_t bytes = colon != NULL ? (size_t)(colon - word) : length;
-    size_t whole = strlen(name);
-    bool fits = exact ? bytes == whole : bytes <= whole;
-    if (bytes == 0 || !fits || memcmp(word, name, bytes) != 0) {
+    const char *colon = memchr(word->text, ':', word->length);
+    size_t length = colon != NULL ? (size_t)(colon - word->text) : word->length;
+    char *end;
+    if (length == 0 || !weft_choice_fits(word, length, name)) {
         return false;
     }
-    return colon == NULL || strtoul(colon + 1, NULL, 10) == port;
+    return colon == NULL ||
+           (strtoul(colon + 1, &end, 10) == port && end == word->text + word->length);
 }
 
 bool ib_filter_admits(const char *text, const char *name, uint32_t port)
 {
-    bool exclude = *text == '^';
-    text += exclude ? 1 : 0;
-    bool exact = *text == '=';
-    text += exact ? 1 : 0;
-    if (*text == '\0') {
-        return true;
+    weft_choice_t choice;
+    weft_choice_word_t word;
+    bool chooses = false, chosen = false, left_out = false;
+    weft_choice_parse(text, &choice);
+    for (const char *at = choice.words; weft_choice_next(&choice, &at, &word);) {
+        bool fits = ib_filter_fits(&word, name, port);
+        chooses = chooses || !word.exclude;
+        chosen = chosen || (!word.exclude && fits);
+        left_out = left_out || (word.exclude && fits);
     }
-    bool listed = false;
-    for (const char *at = text; *at != '\0' && !listed;) {
-        size_t length = strcspn(at, ",");
-        listed = ib_filter_matches(at, length, exact, name, port);
-        at += length + (at[length] == ',' ? 1 : 0);
-    }
-    return listed != exclude;
+    return !left_out && (chosen || !chooses);
 }
 
-bool ib_filter_word(const char *text, uint32_t number, char word[IB_FILTER_WORD])
+bool ib_filter_word(const char *text, uint32_t number, char word[IB_FILTER_WORD], bool *excludes_p)
 {
-    const char *sign = *text == '=' ? "=" : "";
-    const char *at = text + strlen(sign);
-    if (*text == '^') {
-        return false;
+    weft_choice_t choice;
+    weft_choice_word_t one;
+    weft_choice_parse(text, &choice);
+    const char *at = choice.words;
+    bool found = weft_choice_next(&choice, &at, &one);
+    for (; number > 0 && found; number--) {
+        found = weft_choice_next(&choice, &at, &one);
     }
-    for (; number > 0 && *at != '\0'; number--) {
-        size_t length = strcspn(at, ",");
-        at += length + (at[length] == ',' ? 1 : 0);
+    if (found) {
+        *excludes_p = one.exclude;
+        snprintf(word, IB_FILTER_WORD, "%s%.*s", one.exact ? "=" : "", (int)one.length, one.text);
     }
-    snprintf(word, IB_FILTER_WORD, "%s%.*s", sign, (int)strcspn(at, ","), at);
-    return *at != '\0';
+    return found;
 }

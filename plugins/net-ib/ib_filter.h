@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The choice of adapters and ports as an option: "mlx5" is a prefix, "=mlx5_0:1,mlx5_2" are
- * exact names, "^mlx5_bond" is all but these, "" is all. */
+ * The choice of adapters and ports as an option, in the form of <weft/sdk/choice.h>: "mlx5" is a
+ * prefix, "=mlx5_0:1, mlx5_2" are exact names, "^mlx5_bond" is all but these, "" is all. */
 #ifndef WEFT_PLUGINS_NET_IB_FILTER_H
 #define WEFT_PLUGINS_NET_IB_FILTER_H
 
@@ -14,8 +14,8 @@ bool ib_filter_admits(const char *text, const char *name, uint32_t port);
 
 #define IB_FILTER_WORD 80 /* bytes of the longest word, with its zero byte; longer ones are cut */
 
-/* Copies word `number` of `text`, as a choice of its own. Returns false if there is none, or if the
- * words leave adapters out. */
-bool ib_filter_word(const char *text, uint32_t number, char word[IB_FILTER_WORD]);
+/* Copies word `number` of `text`, as a choice of its own; `*excludes_p` tells whether `text` leaves out
+ * what it fits. Returns false if there is none. */
+bool ib_filter_word(const char *text, uint32_t number, char word[IB_FILTER_WORD], bool *excludes_p);
 
 #endif

@@ -210,24 +210,46 @@ static bool ib_hca_wanted(const char *filter, const char *name)
     return false;
 }
 
-/* Refuses a word of `devices` that fits no adapter. A host without any may have the word of others. */
+static bool ib_hca_any_wanted(const char *word, struct ibv_device **devices, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (ib_hca_wanted(word, ibv_get_device_name(devices[i]))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void ib_hca_names(struct ibv_device **devices, int count, char *names, size_t bytes)
+{
+    names[0] = '\0';
+    for (int i = 0; i < count; i++) {
+        size_t used = strlen(names);
+        snprintf(names + used, bytes - used, "%s%s", i > 0 ? ", " : "",
+                 ibv_get_device_name(devices[i]));
+    }
+}
+
+/* Refuses a word of `devices` that chooses no adapter, and warns of one that leaves none out. A host
+ * without any may have the word of others. */
 static weft_status_t ib_hcas_check(const weft_net_t *net, struct ibv_device **devices, int count)
 {
-    char word[IB_FILTER_WORD], names[512] = "";
-    for (uint32_t n = 0; count > 0 && ib_filter_word(net->config.devices, n, word); n++) {
-        bool fits = false;
-        for (int i = 0; i < count; i++) {
-            fits = fits || ib_hca_wanted(word, ibv_get_device_name(devices[i]));
+    const weft_host_t *host = net->host;
+    char word[IB_FILTER_WORD], names[512];
+    bool excludes;
+    for (uint32_t n = 0; count > 0 && ib_filter_word(net->config.devices, n, word, &excludes);
+         n++) {
+        if (ib_hca_any_wanted(word, devices, count)) {
+            continue;
         }
-        for (int i = 0; i < count && !fits; i++) {
-            size_t used = strlen(names);
-            snprintf(names + used, sizeof names - used, "%s%s", i > 0 ? ", " : "",
-                     ibv_get_device_name(devices[i]));
+        ib_hca_names(devices, count, names, sizeof names);
+        if (!excludes) {
+            return host->set_error(host, WEFT_ERR_CONFIG, 0,
+                                   "no adapter here fits \"%s\"; there are: %s", word, names);
         }
-        if (!fits) {
-            return net->host->set_error(net->host, WEFT_ERR_CONFIG, 0,
-                                        "no adapter here fits \"%s\"; there are: %s", word, names);
-        }
+        host->log(host, WEFT_LOG_WARN,
+                  "devices leaves out \"%s\", which no adapter here fits; there are: %s", word,
+                  names);
     }
     return WEFT_OK;
 }

@@ -66,14 +66,16 @@ static void a_name_that_fits_no_adapter_is_refused(void **state)
     assert_int_equal(side_open(&side, settings), WEFT_ERR_CONFIG);
     assert_non_null(strstr(side.fake.error, "\"mlx5\"; there are: fake0, fake1"));
     side_close(&side);
+    assert_int_equal(count_with("devices=fake0:1, fake1:1"), 2);
+    assert_int_equal(count_with("devices=^fake0, fake1"), 0);
     fake_setup(0); /* a host without adapters may have the word of others */
     assert_int_equal(count_with("devices=mlx5"), 0);
 }
 
-/* Adapters that do not fit are named: `said` is in the log, `unsaid` is not. */
-static void check_left_out(uint32_t expected, const char *said, const char *unsaid)
+/* `said` is in the log, `unsaid` is not. */
+static void check_log(const char *setting, uint32_t expected, const char *said, const char *unsaid)
 {
-    static const char *const settings[] = {"devices=", NULL};
+    const char *const settings[] = {setting, NULL};
     traffic_side_t side;
     uint32_t count = 0;
     assert_int_equal(side_open(&side, settings), WEFT_OK);
@@ -88,14 +90,22 @@ static void what_does_not_fit_is_left_out_and_named(void **state)
 {
     (void)state;
     fake_setup(FAKE_DEVICES_MAX);
-    check_left_out(32, "fake39 is left out: 32 adapters", "fake31 is left out");
+    check_log("devices=", 32, "fake39 is left out: 32 adapters", "fake31 is left out");
     fake_setup(11);
     for (uint32_t i = 0; i < 9; i++) {
         fake_device_ports(i, FAKE_PORTS_MAX - 1);
     }
-    check_left_out(64, "fake10 from port 1 on is left out: 64 ports", "fake9 from port");
+    check_log("devices=", 64, "fake10 from port 1 on is left out: 64 ports", "fake9 from port");
     fake_device_ports(9, 3);
-    check_left_out(64, "fake9 from port 2 on is left out: 64 ports", "fake8 from port");
+    check_log("devices=", 64, "fake9 from port 2 on is left out: 64 ports", "fake8 from port");
+}
+
+static void a_name_that_leaves_nothing_out_is_a_warning(void **state)
+{
+    (void)state;
+    fake_setup(3);
+    check_log("devices=^fake0, mlx", 2, "leaves out \"mlx\", which no adapter here fits",
+              "\"fake0\"");
 }
 
 static void eight_ports_are_eight_devices_or_one(void **state)
@@ -154,10 +164,10 @@ static void check_failing(fake_call_t call, int cause, const char *name)
     snprintf(said, sizeof said, "%s is left out: ", name);
     fake_setup(2);
     fake_fault(&fault);
-    check_left_out(1, said, "fake0:1 is left out");
+    check_log("devices=", 1, said, "fake0:1 is left out");
     fake_setup(2);
     fake_fault(&fault);
-    check_left_out(1, strerror(cause), "fake0 is left out");
+    check_log("devices=", 1, strerror(cause), "fake0 is left out");
     fake_setup(2);
     fake_fault(&fault);
     assert_int_equal(side_open(&side, exact), WEFT_ERR_RESOURCE);
@@ -184,15 +194,16 @@ static void adapters_with_too_little_room_are_left_out(void **state)
     (void)state;
     fake_setup(2);
     fake_device(1)->attr.max_qp_wr = 64;
-    check_left_out(1, "fake1 is left out: its queue pairs hold 64 requests (max_qp_wr)",
-                   "fake0 is");
+    check_log("devices=", 1, "fake1 is left out: its queue pairs hold 64 requests (max_qp_wr)",
+              "fake0 is");
     fake_setup(2);
     fake_device(1)->attr.max_cqe = 320;
-    check_left_out(1, "fake1 is left out: its completion queues hold 320 entries", "fake0 is");
+    check_log("devices=", 1, "fake1 is left out: its completion queues hold 320 entries",
+              "fake0 is");
     fake_setup(2);
     fake_device(1)->ports[0].attr.max_msg_sz = 4096;
-    check_left_out(1, "fake1:1 is left out: its messages hold 4096 bytes (max_msg_sz)",
-                   "fake0:1 is");
+    check_log("devices=", 1, "fake1:1 is left out: its messages hold 4096 bytes (max_msg_sz)",
+              "fake0:1 is");
 }
 
 /* The largest message is that of the weakest rail. */
@@ -648,6 +659,7 @@ int main(void)
         cmocka_unit_test(thirty_two_adapters_are_found_and_filtered),
         cmocka_unit_test(a_name_that_fits_no_adapter_is_refused),
         cmocka_unit_test(what_does_not_fit_is_left_out_and_named),
+        cmocka_unit_test(a_name_that_leaves_nothing_out_is_a_warning),
         cmocka_unit_test(eight_ports_are_eight_devices_or_one),
         cmocka_unit_test(ports_that_are_not_active_are_left_out),
         cmocka_unit_test(what_fails_is_left_out_with_the_cause),

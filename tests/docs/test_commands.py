@@ -41,10 +41,11 @@ def command_lines(block):
     return [line for line in lines if line and not line.startswith("#")]
 
 
-def run(*command):
+def run(*command, **variables):
     # A variable of the caller would be another configuration.
     clean = {name: value for name, value in os.environ.items() if not name.startswith("WEFT_")}
     clean["PATH"] = f"{BUILD}/bin:{clean['PATH']}"
+    clean.update(variables)
     return subprocess.run(command, capture_output=True, text=True, cwd=guides.ROOT, env=clean,
                           timeout=LIMIT)
 
@@ -85,6 +86,20 @@ class Commands(unittest.TestCase):
                 # As many verdicts as measurements.
                 wanted = len(re.findall(r"weft perf ", text))
                 self.assertEqual(result.stdout.count("# Out of bounds values : 0 OK"), wanted)
+
+    def test_configuration_of_net_ib(self):
+        # On the adapters of tests/fake-verbs, which have other names.
+        fake = BUILD / "lib/fake-verbs"
+        if not fake.exists():
+            self.skipTest("net-ib was not built")
+        block, = guides.blocks("ini", pages=["docs/transports/ib.md"])
+        with tempfile.NamedTemporaryFile("w", suffix=".ini") as file:
+            file.write(block.text.replace("mlx5_", "fake"))
+            file.flush()
+            result = run("weft", "info", "--conf", file.name, "net-ib",
+                         FAKE_VERBS="devices=3", LD_LIBRARY_PATH=str(fake))
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertEqual(re.findall(r"device \d: (\S+),", result.stdout), ["fake0:1", "fake1:1"])
 
     def test_programs_of_c(self):
         found = guides.blocks("c")

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* A word of a filter. */
 typedef struct word {
@@ -246,4 +247,71 @@ weft_status_t weft_endpoint_list_local(const weft_host_t *host,
     }
     freeifaddrs(items);
     return status;
+}
+
+/* The kernel looks for the way to an address that is nobody's (RFC 5737, RFC 3849). */
+bool weft_interface_default(int family, weft_endpoint_t *point)
+{
+    weft_endpoint_t to = {.v4 = {.sin_family = AF_INET, .sin_port = htons(9)}};
+    socklen_t bytes = sizeof *point;
+    if (family == AF_INET) {
+        (void)inet_pton(AF_INET, "192.0.2.1", &to.v4.sin_addr);
+    } else {
+        to.v6 = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = htons(9)};
+        (void)inet_pton(AF_INET6, "2001:db8::1", &to.v6.sin6_addr);
+    }
+    int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    memset(point, 0, sizeof *point);
+    bool found = fd >= 0 && connect(fd, &to.any, weft_endpoint_bytes(&to)) == 0 &&
+                 getsockname(fd, &point->any, &bytes) == 0;
+    if (fd >= 0) {
+        close(fd);
+    }
+    weft_endpoint_set_port(point, 0);
+    return found;
+}
+
+/* Moves the entry with the address of `point`, whatever its port, before all others. */
+static void interface_list_raise(weft_endpoint_list_t *list, const weft_endpoint_t *point)
+{
+    for (uint32_t i = 0; i < list->count; i++) {
+        const weft_endpoint_entry_t entry = list->entries[i];
+        const weft_endpoint_entry_t whole = {
+            .point = entry.point, .prefix = entry.point.any.sa_family == AF_INET ? 32 : 128};
+        if (weft_endpoint_shares_network(&whole, point)) {
+            memmove(list->entries + 1, list->entries, i * sizeof entry);
+            list->entries[0] = entry;
+            return;
+        }
+    }
+}
+
+bool weft_interface_shorten(weft_net_address_t *address, uint32_t bytes)
+{
+    weft_endpoint_list_t list;
+    weft_endpoint_t point;
+    weft_net_address_t tail = *address;
+    uint32_t head = 0;
+    while (weft_endpoint_list_decode(&tail, &list) != WEFT_OK) {
+        if (++head >= address->bytes) {
+            return false;
+        }
+        tail.bytes = address->bytes - head;
+        memcpy(tail.data, address->data + head, tail.bytes);
+    }
+    if (weft_interface_default(AF_INET6, &point)) {
+        interface_list_raise(&list, &point);
+    }
+    if (weft_interface_default(AF_INET, &point)) {
+        interface_list_raise(&list, &point);
+    }
+    while (head + tail.bytes > bytes) {
+        if (--list.count == 0) {
+            return false;
+        }
+        weft_endpoint_list_encode(&list, &tail);
+    }
+    address->bytes = head + tail.bytes;
+    memcpy(address->data + head, tail.data, tail.bytes);
+    return true;
 }

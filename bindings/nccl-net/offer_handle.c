@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include <weft/sdk/net_interface.h>
 #include "offer.h"
 
 #define ADDRESS_MOST 112u
@@ -26,16 +27,15 @@ _Static_assert(sizeof(offer_handle_t) == WEFT_NCCL_HANDLE, "NCCL carries 128 byt
 static const char written[3] = {'w', 'e', '1'};
 static const char kept[8] = {'w', 'e', 'f', 't', 'k', 'e', 'p', 't'};
 
-int offer_handle_write(void *handle, const weft_net_address_t *address)
+int offer_handle_write(void *handle, weft_net_address_t *address)
 {
     offer_handle_t mine;
     memset(&mine, 0, sizeof mine);
-    if (address->bytes > ADDRESS_MOST) {
-        return offer_refuse(
-            WEFT_NCCL_SYSTEM_ERROR,
-            "the address of %s has %u bytes, and a handle of NCCL room for %u; choose "
-            "fewer interfaces, for net-socket by WEFT_NET_SOCKET_DEVICES",
-            offer_get()->name, address->bytes, ADDRESS_MOST);
+    if (address->bytes > ADDRESS_MOST && !weft_interface_shorten(address, ADDRESS_MOST)) {
+        return offer_refuse(WEFT_NCCL_SYSTEM_ERROR,
+                            "the address of %s has %u bytes, and a handle of NCCL room for %u; "
+                            "choose fewer interfaces by the options of that transport",
+                            offer_get()->name, address->bytes, ADDRESS_MOST);
     }
     memcpy(mine.magic, written, sizeof written);
     mine.bytes = (uint8_t)address->bytes;

@@ -10,9 +10,9 @@
 
 #include "offer_auth.h"
 
-/* Writes the address of a listener and the secret of this process. Returns a result: an address
- * may be too long. */
-int offer_handle_write(void *handle, const weft_net_address_t *address);
+/* Writes the address of a listener and the secret of this process. Of a long address the best ways
+ * stay. Returns a result: it may be too long for even one. */
+int offer_handle_write(void *handle, weft_net_address_t *address);
 
 /* Reads a handle. Returns a result. */
 int offer_handle_read(const void *handle, weft_net_address_t *address,

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <weft/sdk/choice.h>
+#include <weft/sdk/net_interface.h>
 
 #include "core/base/error.h"
 
@@ -122,28 +123,12 @@ static bool os_address_usable(const struct ifaddrs *entry, weft_os_addr_t *addr)
            os_address_read(entry->ifa_addr, addr);
 }
 
-/* The address from which the default route leaves, for a family. Nothing is sent: the kernel looks for the
- * way to an address that is nobody's (RFC 5737, RFC 3849). Family 0: there is no such route. */
+/* The address from which the default route leaves. Family 0: there is no such route. */
 static weft_os_addr_t os_address_default(int family)
 {
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(9)};
-    struct sockaddr_in6 to6 = {.sin6_family = AF_INET6, .sin6_port = htons(9)};
-    struct sockaddr_storage from = {.ss_family = AF_UNSPEC};
-    socklen_t bytes = sizeof from;
+    weft_endpoint_t point;
     weft_os_addr_t addr;
-    bool v4 = family == AF_INET;
-    (void)inet_pton(AF_INET, "192.0.2.1", &to.sin_addr);
-    (void)inet_pton(AF_INET6, "2001:db8::1", &to6.sin6_addr);
-    int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    bool found = fd >= 0 &&
-                 connect(fd, v4 ? (struct sockaddr *)&to : (struct sockaddr *)&to6,
-                         v4 ? sizeof to : sizeof to6) == 0 &&
-                 getsockname(fd, (struct sockaddr *)&from, &bytes) == 0;
-    if (fd >= 0) {
-        close(fd);
-    }
-    memset(&addr, 0, sizeof addr);
-    return found && os_address_read((struct sockaddr *)&from, &addr)
+    return weft_interface_default(family, &point) && os_address_read(&point.any, &addr)
                ? addr
                : (weft_os_addr_t){.family = 0};
 }

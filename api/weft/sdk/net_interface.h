@@ -29,11 +29,22 @@ bool weft_interface_filter_admits(const weft_interface_filter_t *filter, const c
  * any, 1 for IPv4, 2 for IPv6. Link-local addresses are left out, because they mean nothing to
  * another host. An address is loopback if it is of 127.0.0.0/8 or ::1, whatever interface it lies
  * on. Returns OK (the list may be empty), ERR_SYSTEM, or ERR_CONFIG if a word chooses
- * nothing that this host has; the text lists what it has. A word that leaves out nothing here is a line
- * at level info. */
+ * nothing that this host has; the text lists what it has. A word that leaves out nothing here is a
+ * line at level info. */
 weft_status_t weft_endpoint_list_local(const weft_host_t *host,
                                        const weft_interface_filter_t *filter, int64_t family,
                                        weft_endpoint_list_t *list);
+
+/* Stores the address from which the default route of `family` (AF_INET or AF_INET6) leaves, with
+ * port 0. Nothing is sent. Returns false if there is no such route. */
+bool weft_interface_default(int family, weft_endpoint_t *point);
+
+/* Makes the address of a listener on this host at most `bytes` long, where a carrier has room for
+ * no more: entries of the list at its end are left out. Those from which a default route leaves
+ * come first, then the others in the order of the list. Something may stand before the list, and is
+ * kept. Returns false, with the address unchanged, if it does not end with a list, or if not even
+ * one entry fits. */
+bool weft_interface_shorten(weft_net_address_t *address, uint32_t bytes);
 
 #ifdef __cplusplus
 }

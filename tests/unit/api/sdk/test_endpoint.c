@@ -163,6 +163,41 @@ static void wire_form_round_trips(void **state)
     assert_false(back.entries[1].loopback);
 }
 
+/* Entries are 20 bytes, and the list before them 32. */
+static void an_address_is_shortened_to_its_best_entries(void **state)
+{
+    enum { HEAD = 7, ONE = HEAD + 32 + 20 };
+    (void)state;
+    weft_endpoint_t routed;
+    weft_endpoint_list_t list = list_make(3), back;
+    bool has_route = weft_interface_default(AF_INET, &routed);
+    if (has_route) {
+        list.entries[1].point = routed;
+        weft_endpoint_set_port(&list.entries[1].point, 4712);
+    }
+    weft_net_address_t tail, address = {.data = "a GID "};
+    weft_endpoint_list_encode(&list, &tail);
+    address.bytes = HEAD + tail.bytes;
+    memcpy(address.data + HEAD, tail.data, tail.bytes);
+    const weft_net_address_t whole = address;
+    assert_false(weft_interface_shorten(&address, ONE - 1));
+    assert_memory_equal(&address, &whole, sizeof whole);
+    assert_true(weft_interface_shorten(&address, ONE + 39));
+    assert_int_equal(address.bytes, ONE + 20);
+    assert_memory_equal(address.data, "a GID ", HEAD);
+    tail.bytes = address.bytes - HEAD;
+    memcpy(tail.data, address.data + HEAD, tail.bytes);
+    assert_int_equal(weft_endpoint_list_decode(&tail, &back), WEFT_OK);
+    assert_int_equal(back.count, 2);
+    assert_memory_equal(back.host, list.host, sizeof list.host);
+    assert_int_equal(weft_endpoint_port(&back.entries[0].point), has_route ? 4712 : 4711);
+    assert_int_equal(weft_endpoint_port(&back.entries[1].point), has_route ? 4711 : 4712);
+    assert_true(weft_interface_shorten(&address, ONE));
+    assert_int_equal(address.bytes, ONE);
+    address = (weft_net_address_t){.bytes = 200};
+    assert_false(weft_interface_shorten(&address, 112));
+}
+
 static void decoding_refuses_every_wrong_field(void **state)
 {
     (void)state;
@@ -247,6 +282,7 @@ int main(void)
         cmocka_unit_test(filter_knows_networks),
         cmocka_unit_test(port_range_is_strict),
         cmocka_unit_test(wire_form_round_trips),
+        cmocka_unit_test(an_address_is_shortened_to_its_best_entries),
         cmocka_unit_test(decoding_refuses_every_wrong_field),
         cmocka_unit_test(loopback_comes_first_on_one_host_and_never_between_hosts),
         cmocka_unit_test(family_that_is_not_here_is_left_out),

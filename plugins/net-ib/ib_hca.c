@@ -409,12 +409,27 @@ static weft_status_t ib_hca_descriptors_check(const weft_host_t *host)
                                         SPARE_FDS);
 }
 
+/* Before Linux 5.12 a process that has forked gets a copy of a registered page when it writes to it, and
+ * the adapter keeps the old one. libibverbs keeps such pages out of children; where the kernel needs
+ * no help it does nothing. */
+static void ib_hca_fork_prepare(const weft_host_t *host)
+{
+    int cause = ibv_fork_init();
+    if (cause != 0) {
+        host->log(host, WEFT_LOG_WARN,
+                  "a fork() may change what adapters write and read: ibv_fork_init: %s; another "
+                  "library registered memory before, so set RDMAV_FORK_SAFE=1",
+                  strerror(cause));
+    }
+}
+
 weft_status_t ib_ports_open(weft_net_t *net)
 {
     weft_status_t status = ib_hca_descriptors_check(net->host);
     if (status != WEFT_OK) {
         return status;
     }
+    ib_hca_fork_prepare(net->host);
     int count = 0;
     struct ibv_device **devices = ibv_get_device_list(&count);
     if (devices == NULL) {

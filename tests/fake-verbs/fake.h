@@ -51,6 +51,7 @@ typedef enum fake_kind {
 } fake_kind_t;
 
 typedef enum fake_call {
+    FAKE_FORK_INIT,
     FAKE_GET_DEVICE_LIST,
     FAKE_OPEN_DEVICE,
     FAKE_QUERY_DEVICE,

@@ -238,5 +238,8 @@ const char *ibv_node_type_str(enum ibv_node_type type)
 
 int ibv_fork_init(void)
 {
-    return 0;
+    world_enter();
+    int cause = script_call(FAKE_FORK_INIT);
+    world_leave();
+    return cause;
 }

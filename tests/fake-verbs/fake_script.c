@@ -8,23 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const call_names[FAKE_CALLS] = {[FAKE_GET_DEVICE_LIST] = "get_device_list",
-                                                   [FAKE_OPEN_DEVICE] = "open_device",
-                                                   [FAKE_QUERY_DEVICE] = "query_device",
-                                                   [FAKE_QUERY_PORT] = "query_port",
-                                                   [FAKE_QUERY_GID_TABLE] = "query_gid_table",
-                                                   [FAKE_ALLOC_PD] = "alloc_pd",
-                                                   [FAKE_REG_MR] = "reg_mr",
-                                                   [FAKE_REG_DMABUF] = "reg_dmabuf",
-                                                   [FAKE_CREATE_CHANNEL] = "create_channel",
-                                                   [FAKE_CREATE_CQ] = "create_cq",
-                                                   [FAKE_CREATE_QP] = "create_qp",
-                                                   [FAKE_MODIFY_QP] = "modify_qp",
-                                                   [FAKE_POST_SEND] = "post_send",
-                                                   [FAKE_POST_RECV] = "post_recv",
-                                                   [FAKE_POLL_CQ] = "poll_cq",
-                                                   [FAKE_REQ_NOTIFY] = "req_notify",
-                                                   [FAKE_DEREG_MR] = "dereg_mr"};
+static const char *const call_names[FAKE_CALLS] = {
+    [FAKE_FORK_INIT] = "fork_init",     [FAKE_GET_DEVICE_LIST] = "get_device_list",
+    [FAKE_OPEN_DEVICE] = "open_device", [FAKE_QUERY_DEVICE] = "query_device",
+    [FAKE_QUERY_PORT] = "query_port",   [FAKE_QUERY_GID_TABLE] = "query_gid_table",
+    [FAKE_ALLOC_PD] = "alloc_pd",       [FAKE_REG_MR] = "reg_mr",
+    [FAKE_REG_DMABUF] = "reg_dmabuf",   [FAKE_CREATE_CHANNEL] = "create_channel",
+    [FAKE_CREATE_CQ] = "create_cq",     [FAKE_CREATE_QP] = "create_qp",
+    [FAKE_MODIFY_QP] = "modify_qp",     [FAKE_POST_SEND] = "post_send",
+    [FAKE_POST_RECV] = "post_recv",     [FAKE_POLL_CQ] = "poll_cq",
+    [FAKE_REQ_NOTIFY] = "req_notify",   [FAKE_DEREG_MR] = "dereg_mr"};
 
 static const char *const kind_names[FAKE_KINDS] = {
     [FAKE_SEND] = "send", [FAKE_WRITE] = "write", [FAKE_WRITE_IMM] = "write_imm",

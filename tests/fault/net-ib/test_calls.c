@@ -283,6 +283,24 @@ static void memory_larger_than_a_registration_names_that_limit(void **state)
     side_close(&side);
 }
 
+static void forks_are_made_safe_before_all_else(void **state)
+{
+    const fake_fault_t fault = {
+        .act = FAKE_FAIL, .call = FAKE_FORK_INIT, .nth = 1, .value = EINVAL};
+    traffic_side_t side;
+    (void)state;
+    fake_setup(1);
+    assert_int_equal(side_open(&side, settings), WEFT_OK);
+    assert_int_equal(fake_count_call(FAKE_FORK_INIT), 1);
+    assert_null(strstr(side.fake.log, "fork"));
+    side_close(&side);
+    fake_forget();
+    fake_fault(&fault);
+    assert_int_equal(side_open(&side, settings), WEFT_OK);
+    assert_non_null(strstr(side.fake.log, "a fork() may change what adapters write and read"));
+    side_close(&side);
+}
+
 static void no_rdma_in_the_kernel_is_no_fault(void **state)
 {
     const fake_fault_t fault = {
@@ -305,6 +323,7 @@ int main(void)
         cmocka_unit_test(registrations),
         cmocka_unit_test(posting),
         cmocka_unit_test(polling),
+        cmocka_unit_test(forks_are_made_safe_before_all_else),
         cmocka_unit_test(arming),
         cmocka_unit_test(a_post_without_registration_ends_the_connection),
         cmocka_unit_test(memory_that_cannot_be_registered_names_limit_and_remedy),

@@ -48,7 +48,16 @@ weft_status_t ncclnet_reg(weft_net_device_t *device, void *memory, uint64_t byte
                           uint32_t memory_kind, weft_net_region_t **region_p)
 {
     ncclnet_memory_t mine = {.data = memory, .bytes = bytes, .fd = -1};
+    const ncclnet_library_t *library = device->net->library;
     weft_status_t status = ncclnet_region_type(device, memory_kind, &mine.type);
+    if (status == WEFT_OK && bytes > library->shim->reg_most) {
+        return device->host->set_error(
+            device->host, WEFT_ERR_UNSUPPORTED, 0,
+            "%s: regMr of %s takes at most %zu bytes, found %llu; register it in parts, or use a "
+            "network plugin of v8 or newer",
+            library->file, library->shim->symbol, library->shim->reg_most,
+            (unsigned long long)bytes);
+    }
     return status == WEFT_OK ? ncclnet_region_create(device, &mine, region_p) : status;
 }
 

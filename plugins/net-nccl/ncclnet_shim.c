@@ -3,6 +3,8 @@
  * The shims of all versions. */
 #include "ncclnet_shim.h"
 
+#include <limits.h>
+#include <stdint.h>
 #include <string.h>
 
 /* What a library would tell a profiler is not asked for. */

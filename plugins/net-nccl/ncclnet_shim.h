@@ -50,7 +50,8 @@ typedef struct ncclnet_setup {
 typedef struct ncclnet_shim {
     unsigned version;
     const char *symbol;
-    bool instances; /* init() makes one, which finalize() ends; else init() is for the process */
+    bool instances;  /* init() makes one, which finalize() ends; else init() is for the process */
+    size_t reg_most; /* bytes of one registration of host memory or of CUDA memory by its pointer */
     const char *(*name)(const void *table);
     const char *(*missing)(const void *table); /* function that is NULL and must not be; or NULL */
     bool (*has_dmabuf)(const void *table);

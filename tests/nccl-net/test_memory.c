@@ -3,8 +3,10 @@
  * Registered memory of net-nccl, over the tests' network plugin: memory of the host, of a GPU, which is
  * flushed before it is handed out, and dma-bufs; what is registered when, and given back. */
 #include <dlfcn.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -49,9 +51,11 @@ static void connect_both(fixture_t *f)
     assert_int_equal(here, WEFT_OK);
 }
 
-static int set_up(void **state)
+static int set_up_over(void **state, const char *library)
 {
-    static const char *const settings[] = {"library=" LIBRARY, "interfaces=lo", NULL};
+    char setting[4096];
+    const char *const settings[] = {setting, "interfaces=lo", NULL};
+    snprintf(setting, sizeof setting, "library=%s", library);
     char why[300];
     fixture_t *f = calloc(1, sizeof *f);
     assert_non_null(f);
@@ -62,13 +66,23 @@ static int set_up(void **state)
     f->config = fake_config_create(plugin, settings, why, sizeof why);
     assert_non_null(f->config);
     setenv("FOREIGN_CUDA", "1", 1);
-    f->counts = dlsym(dlopen(LIBRARY, RTLD_NOW), "foreign_counts");
+    f->counts = dlsym(dlopen(library, RTLD_NOW), "foreign_counts");
     assert_non_null(f->counts);
     memset(f->counts, 0, sizeof *f->counts);
     assert_int_equal(f->ops->create(&f->fake.host, f->config, &f->net), WEFT_OK);
     connect_both(f);
     *state = f;
     return 0;
+}
+
+static int set_up(void **state)
+{
+    return set_up_over(state, LIBRARY);
+}
+
+static int set_up_old(void **state)
+{
+    return set_up_over(state, OLD_LIBRARY);
 }
 
 static int tear_down(void **state)
@@ -204,6 +218,21 @@ static void a_kind_that_the_library_lacks_is_refused(void **state)
     f->ops->device_close(device);
 }
 
+static void an_old_version_takes_no_size_that_it_cannot_tell(void **state)
+{
+    fixture_t *f = *state;
+    weft_net_region_t *region = NULL;
+    assert_int_equal(
+        f->ops->reg(f->device, f->in, (uint64_t)INT_MAX + 1, WEFT_MEMORY_HOST, &region),
+        WEFT_ERR_UNSUPPORTED);
+    assert_null(region);
+    assert_non_null(strstr(f->fake.error,
+                           "regMr of ncclNetPlugin_v7 takes at most 2147483647 bytes, found "
+                           "2147483648"));
+    assert_int_equal(f->ops->reg(f->device, f->in, INT_MAX, WEFT_MEMORY_HOST, &region), WEFT_OK);
+    f->ops->dereg(region);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -212,6 +241,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(many_regions_are_found, set_up, tear_down),
         cmocka_unit_test_setup_teardown(memory_of_a_gpu_is_flushed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_dma_buf_outlives_its_descriptor, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_old_version_takes_no_size_that_it_cannot_tell,
+                                        set_up_old, tear_down),
         cmocka_unit_test_setup_teardown(a_kind_that_the_library_lacks_is_refused, set_up,
                                         tear_down),
     };

@@ -82,9 +82,10 @@ struct weft_net {
     weft_interface_filter_t filter;
     ib_cm_calls_t *cm_calls;    /* NULL: no iWARP port */
     weft_endpoint_list_t local; /* addresses for the side channel, with port 0 */
-    uint32_t nhcas, nports;
+    uint32_t nhcas, nports, ndevices;
     ib_hca_t hcas[IB_HCAS_MAX];
     ib_port_t ports[IB_PORTS_MAX];
+    ib_port_t *rails[IB_PORTS_MAX]; /* of all devices, config.rails of each */
 };
 
 /* What a descriptor in a device's epoll set belongs to. The event data of a listener is NULL. */

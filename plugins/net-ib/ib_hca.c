@@ -97,7 +97,9 @@ static bool ib_port_gid_find(const ib_port_t *port, const ib_gid_t *peer, ib_gid
     const weft_net_t *net = port->hca->net;
     struct ibv_gid_entry table[GIDS_MAX];
     uint32_t count = ib_port_table(port, table, cause_p);
-    ib_gid_wish_t wish = {.index = net->gid_index,
+    /* A number is for the tables of Ethernet ports. Those of InfiniBand begin with what the subnet
+     * manager set. */
+    ib_gid_wish_t wish = {.index = ib_port_is_ethernet(port) ? net->gid_index : -1,
                           .version = net->config.roce_version,
                           .family = net->config.address_family,
                           .peer = peer};
@@ -133,7 +135,7 @@ static weft_status_t ib_port_without_gid(const ib_port_t *port, const char *name
     if (cause != 0) {
         return ib_leave_out(net, name, cause, "its GID table cannot be read");
     }
-    if (net->gid_index >= 0) {
+    if (net->gid_index >= 0 && ib_port_is_ethernet(port)) {
         return host->set_error(host, WEFT_ERR_CONFIG, 0,
                                "%s:%u has no GID with index %lld; set gid_index = auto, or choose "
                                "from the table that weft info shows",

@@ -21,7 +21,8 @@ const weft_option_t ib_options[] = {
     {OPTION(family), .type = WEFT_OPT_CHOICE, .value = "any",
      .help = "internet protocol of the set-up over TCP", .choices = "any|ipv4|ipv6"},
     {OPTION(gid_index), .flags = WEFT_OPTION_LOCAL, .type = WEFT_OPT_STRING, .value = "auto",
-     .help = "index in the port's GID table; auto = RoCE v2, routable, of the peer's family"},
+     .help = "index in the GID table of RoCE and iWARP ports; auto = RoCE v2, routable, of the "
+             "peer's family"},
     {OPTION(roce_version), .type = WEFT_OPT_CHOICE, .value = "auto",
      .help = "version of RoCE that automatic GIDs are of", .choices = "auto|1|2"},
     {OPTION(address_family), .type = WEFT_OPT_CHOICE, .value = "any",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * net-ib: messages over InfiniBand, RoCE and iWARP by libibverbs. This file holds the plugin's
- * tables, the instance and its devices. A device is a group of ports, as many as option `rails`
- * says; a port belongs to one device. */
+ * tables, the instance and its devices. A device is a group of ports of one kind, as many as option
+ * `rails` says; a port belongs to one device. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +17,52 @@
 #include "ib_hello.h"
 #include "ib_memory.h"
 #include "ib_poll.h"
+
+/* Whether one connection may use both ports. */
+static bool ib_ports_alike(const ib_port_t *one, const ib_port_t *two)
+{
+    return one->attr.link_layer == two->attr.link_layer && one->hca->iwarp == two->hca->iwarp;
+}
+
+/* Gathers the rails of the next device: the port `first` and the next ones of its kind that have no
+ * device. Returns how many there are. */
+static uint32_t ib_device_gather(weft_net_t *net, uint32_t first, const bool *placed)
+{
+    uint32_t most = (uint32_t)net->config.rails, count = 0;
+    for (uint32_t i = first; i < net->nports && count < most; i++) {
+        if (!placed[i] && ib_ports_alike(&net->ports[first], &net->ports[i])) {
+            net->rails[net->ndevices * most + count++] = &net->ports[i];
+        }
+    }
+    return count;
+}
+
+/* Devices are in the order of their first ports. */
+static void ib_devices_make(weft_net_t *net)
+{
+    const weft_host_t *host = net->host;
+    uint32_t most = (uint32_t)net->config.rails;
+    bool placed[IB_PORTS_MAX] = {false};
+    for (uint32_t i = 0; i < net->nports; i++) {
+        if (placed[i]) {
+            continue;
+        }
+        if (ib_device_gather(net, i, placed) < most) {
+            host->log(host, WEFT_LOG_INFO, "%s:%u is left out: too few ports of its kind for rails",
+                      net->ports[i].hca->name, net->ports[i].number);
+            continue;
+        }
+        for (uint32_t k = 0; k < most; k++) {
+            placed[net->rails[net->ndevices * most + k] - net->ports] = true;
+        }
+        net->ndevices++;
+    }
+    if (net->ndevices == 0 && net->nports > 0) {
+        host->log(host, WEFT_LOG_WARN,
+                  "rails = %u, but of the %u usable ports fewer are of one kind", most,
+                  net->nports);
+    }
+}
 
 static weft_status_t ib_net_create(const weft_host_t *host, const void *config, weft_net_t **net_p)
 {
@@ -39,6 +85,7 @@ static weft_status_t ib_net_create(const weft_host_t *host, const void *config, 
     if (status != WEFT_OK) {
         goto err_free;
     }
+    ib_devices_make(net);
     *net_p = net;
     return WEFT_OK;
 
@@ -57,27 +104,20 @@ static void ib_net_destroy(weft_net_t *net)
 
 static weft_status_t ib_device_count(weft_net_t *net, uint32_t *count_p)
 {
-    uint32_t rails = (uint32_t)net->config.rails;
-    *count_p = net->nports / rails;
-    if (net->nports > 0 && *count_p == 0) {
-        net->host->log(net->host, WEFT_LOG_WARN, "rails = %u, but only %u ports are usable", rails,
-                       net->nports);
-    }
+    *count_p = net->ndevices;
     return WEFT_OK;
 }
 
 static ib_port_t *ib_device_port(weft_net_t *net, uint32_t index, uint32_t rail)
 {
-    return &net->ports[index * (uint32_t)net->config.rails + rail];
+    return net->rails[index * (uint32_t)net->config.rails + rail];
 }
 
 static weft_status_t ib_index_check(weft_net_t *net, uint32_t index)
 {
-    uint32_t count = 0;
-    ib_device_count(net, &count);
-    return index < count
-               ? WEFT_OK
-               : net->host->set_error(net->host, WEFT_ERR_ARG, 0, "device %u of %u", index, count);
+    return index < net->ndevices ? WEFT_OK
+                                 : net->host->set_error(net->host, WEFT_ERR_ARG, 0,
+                                                        "device %u of %u", index, net->ndevices);
 }
 
 /* The port's bandwidth in bytes per second, from its width and speed codes. */

@@ -295,6 +295,19 @@ static void gid_of_a_table_with_holes(void **state)
     check_gid("gid_index=auto", "roce_version=auto", -1);
 }
 
+static void an_index_is_for_ethernet_ports_only(void **state)
+{
+    static const char *const settings[] = {"gid_index=3", NULL};
+    traffic_side_t side;
+    (void)state;
+    fake_setup(2);
+    fake_port_roce(1, 1);
+    assert_int_equal(side_open(&side, settings), WEFT_OK);
+    assert_non_null(strstr(side.fake.log, "fake0:1 uses GID 0 "));
+    assert_non_null(strstr(side.fake.log, "fake1:1 uses GID 3 "));
+    side_close(&side);
+}
+
 static void run_clean(const char *first, const char *second)
 {
     const char *const settings[] = {first, second, "qps=2", NULL};
@@ -323,6 +336,34 @@ static void messages_over_every_kind_of_link(void **state)
     run_clean("adaptive_routing=off", "split=yes");
     fake_device(0)->attr.max_cqe = 3 * (128 + 64); /* with the fewest requests */
     run_clean("adaptive_routing=on", "split=no");
+}
+
+/* Ports 0 and 2 are InfiniBand, 1, 3 and 4 are RoCE. */
+static void rails_of_a_device_are_of_one_kind(void **state)
+{
+    static const char *const two[] = {"rails=2", NULL};
+    static const char *const names[] = {"fake0:1", "fake1:1"};
+    traffic_side_t side;
+    (void)state;
+    fake_setup(5);
+    fake_port_roce(1, 1);
+    fake_port_roce(3, 1);
+    fake_port_roce(4, 1);
+    assert_int_equal(side_open(&side, two), WEFT_OK);
+    uint32_t count = 0;
+    assert_int_equal(traffic_ops()->device_count(side.net, &count), WEFT_OK);
+    assert_int_equal(count, 2);
+    for (uint32_t i = 0; i < count; i++) {
+        weft_net_props_t props = {.size = sizeof props};
+        assert_int_equal(traffic_ops()->device_props(side.net, i, &props), WEFT_OK);
+        assert_string_equal(props.name, names[i]);
+    }
+    assert_non_null(strstr(side.fake.log, "fake4:1 is left out: too few ports of its kind"));
+    side_close(&side);
+    run_clean("rails=2", "split_bytes=4K");
+    fake_setup(2);
+    fake_port_roce(1, 1);
+    check_log("rails=2", 0, "of the 2 usable ports fewer are of one kind", "uses GID 9");
 }
 
 static void begin_between(const char *mine, const char *theirs, weft_status_t expected)
@@ -668,6 +709,8 @@ int main(void)
         cmocka_unit_test(iwarp_is_left_out_with_the_reason),
         cmocka_unit_test(gid_of_the_usual_table),
         cmocka_unit_test(gid_of_a_table_with_holes),
+        cmocka_unit_test(an_index_is_for_ethernet_ports_only),
+        cmocka_unit_test(rails_of_a_device_are_of_one_kind),
         cmocka_unit_test(messages_over_every_kind_of_link),
         cmocka_unit_test(ends_agree_on_the_kind_of_gid),
         cmocka_unit_test(link_layers_do_not_reach_each_other),

@@ -60,12 +60,12 @@ typedef struct ib_hca {
 /* A usable port of an adapter. */
 typedef struct ib_port {
     ib_hca_t *hca;
-    uint8_t number; /* from 1 */
-    struct ibv_port_attr attr;
-    ib_gid_t gid;             /* chosen before a peer is known */
-    _Atomic uint64_t down_ns; /* when it went down; 0: it is up */
-    uint64_t write_max;       /* bytes of one request */
-    uint32_t naddresses;      /* of an iWARP port, in place of a GID table */
+    uint8_t number;            /* from 1 */
+    struct ibv_port_attr attr; /* when it was opened */
+    ib_gid_t gid;              /* chosen before a peer is known */
+    _Atomic uint64_t down_ns;  /* when it went down; 0: it is up */
+    uint64_t write_max;        /* bytes of one request */
+    uint32_t naddresses;       /* of an iWARP port, in place of a GID table */
     union ibv_gid addresses[IB_ADDRESSES_MAX];
 } ib_port_t;
 
@@ -164,6 +164,7 @@ typedef struct ib_rail {
     struct ibv_wc bad;      /* that one, or the first one that was not flushed */
     _Atomic uint32_t event; /* asynchronous event of a queue pair or completion queue, + 1 */
     ib_gid_t gid;           /* ours, of the kind that the peer has */
+    uint32_t lid, mtu;      /* of the port, when the connection began; mtu: enum ibv_mtu */
     struct ibv_comp_channel *channel; /* NULL: lost before the connection began, as the next */
     struct ibv_cq *cq;
     struct ibv_mr *credits_in;  /* the peer writes */

@@ -184,7 +184,7 @@ static weft_status_t ib_join_again(ib_joiner_t *joiner, uint32_t lost)
 static weft_status_t ib_join_receive(ib_joiner_t *joiner)
 {
     weft_net_conn_t *conn = joiner->conn;
-    ib_gid_t gid;
+    ib_gid_t gids[IB_RAILS_MAX];
     weft_status_t status =
         weft_record_receive(conn->side.fd, &joiner->hello, sizeof joiner->hello, &joiner->done);
     if (status != WEFT_OK) {
@@ -198,8 +198,10 @@ static weft_status_t ib_join_receive(ib_joiner_t *joiner)
     if (lost != le32toh(joiner->hello.lost)) {
         return ib_join_again(joiner, lost);
     }
-    ib_hello_gid(&joiner->hello, ib_hello_rail(&joiner->hello), &gid);
-    status = ib_qps_create(conn, &gid, lost);
+    for (uint32_t i = 0; i < IB_RAILS_MAX; i++) {
+        ib_hello_gid(&joiner->hello, i, &gids[i]);
+    }
+    status = ib_qps_create(conn, gids, lost);
     status = status == WEFT_OK ? ib_qps_connect(conn, &joiner->hello) : status;
     status = status == WEFT_OK ? ib_failover_init(conn, &joiner->hello) : status;
     if (status == WEFT_OK) {

@@ -17,6 +17,7 @@
 #include "ib_conn.h"
 #include "ib_event.h"
 #include "ib_failover.h"
+#include "ib_hca.h"
 #include "ib_qp.h"
 #include "ib_rail.h"
 #include "ib_refusal.h"
@@ -60,11 +61,18 @@ static void ib_attempt_restart(weft_net_conn_t *conn)
     weft_endpoint_text(&attempt->address.list.entries[attempt->at].point, conn->info.peer);
 }
 
-/* Makes the queue pairs, all but those of lost rails, and the record of them. */
+/* Makes the queue pairs, all but those of lost rails, and the record of them. The address has the GID
+ * of one rail. Where another one has none of its kind, so will the peer's. */
 static weft_status_t ib_attempt_make(weft_net_conn_t *conn, uint32_t lost)
 {
     ib_attempt_t *attempt = conn->attempt;
-    weft_status_t status = ib_qps_create(conn, &attempt->address.gid, lost);
+    ib_gid_t peers[IB_RAILS_MAX], gid;
+    for (uint32_t i = 0; i < conn->nrails; i++) {
+        const ib_port_t *port = conn->rails[i].port;
+        bool alike = ib_port_gid(port, &attempt->address.gid, &gid);
+        peers[i] = alike ? attempt->address.gid : port->gid;
+    }
+    weft_status_t status = ib_qps_create(conn, peers, lost);
     if (status == WEFT_OK) {
         ib_hello_fill(conn, &attempt->mine);
     }

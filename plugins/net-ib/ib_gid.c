@@ -26,6 +26,12 @@ bool ib_gid_compatible(uint32_t type, const union ibv_gid *gid, const ib_gid_t *
            (type == IBV_GID_TYPE_IB || ib_gid_family(gid) == ib_gid_family(&peer->gid));
 }
 
+bool ib_gid_same_subnet(const ib_gid_t *gid, const ib_gid_t *peer)
+{
+    return gid->type != IBV_GID_TYPE_IB ||
+           gid->gid.global.subnet_prefix == peer->gid.global.subnet_prefix;
+}
+
 static bool ib_gid_admitted(const struct ibv_gid_entry *entry, const ib_gid_wish_t *wish)
 {
     ib_gid_family_t family = ib_gid_family(&entry->gid);

@@ -42,6 +42,9 @@ const struct ibv_gid_entry *ib_gid_choose(const struct ibv_gid_entry *table, uin
 /* Returns whether a GID of this type and value can reach `peer`. */
 bool ib_gid_compatible(uint32_t type, const union ibv_gid *gid, const ib_gid_t *peer);
 
+/* Returns whether no router is between two GIDs of InfiniBand; other types have no subnets here. */
+bool ib_gid_same_subnet(const ib_gid_t *gid, const ib_gid_t *peer);
+
 /* Parses "auto" (−1) or a number. Returns false for anything else. */
 bool ib_gid_index_parse(const char *text, int64_t *index_p);
 

@@ -48,6 +48,16 @@ static weft_status_t WEFT_PRINTF(4, 5)
     return WEFT_ERR_UNSUPPORTED;
 }
 
+void ib_port_path(const ib_port_t *port, uint32_t *lid_p, uint32_t *mtu_p)
+{
+    struct ibv_port_attr now;
+    /* A dead adapter tells nothing, and shows in other ways. */
+    const struct ibv_port_attr *attr =
+        ibv_query_port(port->hca->context, port->number, &now) == 0 ? &now : &port->attr;
+    *lid_p = attr->lid;
+    *mtu_p = (uint32_t)attr->active_mtu;
+}
+
 static weft_status_t ib_hca_pin(void *owner, ib_pin_t *pin)
 {
     ib_hca_t *hca = owner;

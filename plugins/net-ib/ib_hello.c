@@ -51,8 +51,7 @@ static bool ib_address_fits(const ib_port_t *port, const ib_address_t *address)
     if (port->attr.link_layer != address->link_layer || !ib_port_gid(port, &address->gid, &gid)) {
         return false;
     }
-    return gid.type != IBV_GID_TYPE_IB || ib_port_is_ethernet(port) ||
-           gid.gid.global.subnet_prefix == address->gid.gid.global.subnet_prefix;
+    return ib_gid_same_subnet(&gid, &address->gid);
 }
 
 bool ib_address_reaches(const weft_net_device_t *device, ib_address_t *address)
@@ -103,11 +102,6 @@ weft_status_t ib_hello_check(weft_net_conn_t *conn, const ib_hello_t *hello)
     return ib_hello_lost_check(conn, le32toh(hello->lost));
 }
 
-uint32_t ib_hello_rail(const ib_hello_t *hello)
-{
-    return (uint32_t)__builtin_ctz(~le32toh(hello->lost));
-}
-
 void ib_hello_gid(const ib_hello_t *hello, uint32_t rail, ib_gid_t *gid)
 {
     *gid = (ib_gid_t){.type = le32toh(hello->rails[rail].gid_type)};
@@ -135,8 +129,8 @@ void ib_hello_fill(const weft_net_conn_t *conn, ib_hello_t *hello)
         }
         memcpy(told->gid, rail->gid.gid.raw, sizeof told->gid);
         told->gid_type = htole32(rail->gid.type);
-        told->lid = htole32(rail->port->attr.lid);
-        told->mtu = htole32((uint32_t)rail->port->attr.active_mtu);
+        told->lid = htole32(rail->lid);
+        told->mtu = htole32(rail->mtu);
         told->credits_key = htole32(rail->credits_in->rkey);
     }
     for (uint32_t i = 0; i < conn->nqps; i++) {

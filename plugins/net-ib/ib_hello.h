@@ -67,9 +67,6 @@ void ib_hello_fill(const weft_net_conn_t *conn, ib_hello_t *hello);
 /* Checks a peer's record against this end. Returns OK; ERR_PROTO or ERR_LINK with the error set. */
 weft_status_t ib_hello_check(weft_net_conn_t *conn, const ib_hello_t *hello);
 
-/* Returns the first rail that a checked record describes. */
-uint32_t ib_hello_rail(const ib_hello_t *hello);
-
 /* The GID of one of the record's rails. */
 void ib_hello_gid(const ib_hello_t *hello, uint32_t rail, ib_gid_t *gid);
 

@@ -83,12 +83,17 @@ static void ib_qps_level(weft_net_conn_t *conn)
     }
 }
 
-weft_status_t ib_qps_create(weft_net_conn_t *conn, const ib_gid_t *peer, uint32_t lost)
+weft_status_t ib_qps_create(weft_net_conn_t *conn, const ib_gid_t peers[IB_RAILS_MAX],
+                            uint32_t lost)
 {
     weft_status_t status = ib_rails_leave(conn, lost);
     uint32_t up = ib_rails_up(conn);
     for (uint32_t i = 0; i < conn->nrails && status == WEFT_OK; i++) {
-        status = (up & 1u << i) != 0 ? ib_rail_open(conn, i, peer) : WEFT_OK;
+        ib_rail_t *rail = &conn->rails[i];
+        if ((up & 1u << i) != 0) {
+            ib_port_path(rail->port, &rail->lid, &rail->mtu);
+            status = ib_rail_open(conn, i, &peers[i]);
+        }
     }
     for (uint32_t i = 0; i < conn->nqps && status == WEFT_OK; i++) {
         conn->qps[i] = (ib_qp_t){.rail = ib_rail_choose(up, i == 0 ? 0 : i - 1)};
@@ -149,7 +154,7 @@ weft_status_t ib_qp_fill(weft_net_conn_t *conn, ib_qp_t *qp)
 
 static enum ibv_mtu ib_path_mtu(const weft_net_conn_t *conn, const ib_rail_t *rail, uint32_t theirs)
 {
-    uint32_t mtu = (uint32_t)rail->port->attr.active_mtu;
+    uint32_t mtu = rail->mtu;
     uint32_t wish = (uint32_t)conn->device->net->config.path
                         .mtu; /* 0: auto; 1: 256 bytes and so on, as in the enum */
     mtu = theirs >= IBV_MTU_256 && theirs < mtu ? theirs : mtu;
@@ -167,7 +172,7 @@ static void ib_path_fill(const weft_net_conn_t *conn, const ib_rail_t *rail,
     union ibv_gid theirs;
     memcpy(theirs.raw, told->gid, sizeof theirs.raw);
     path->is_global = ib_port_is_ethernet(rail->port) || path->dlid == 0 ||
-                      theirs.global.subnet_prefix != rail->gid.gid.global.subnet_prefix;
+                      (rail->port->attr.flags & IBV_QPF_GRH_REQUIRED) != 0;
     if (path->is_global) {
         path->grh = (struct ibv_global_route){.dgid = theirs,
                                               .sgid_index = (uint8_t)rail->gid.index,
@@ -219,6 +224,29 @@ weft_status_t ib_qp_connect(weft_net_conn_t *conn, uint32_t index, const ib_hell
         lost != NULL ? lost : "");
 }
 
+/* The peer's record may tell other kinds of GIDs than were expected. */
+static weft_status_t ib_rails_check(weft_net_conn_t *conn, const ib_hello_t *peer)
+{
+    uint32_t up = ib_rails_up(conn);
+    for (uint32_t i = 0; i < conn->nrails; i++) {
+        const ib_rail_t *rail = &conn->rails[i];
+        ib_gid_t gid;
+        ib_hello_gid(peer, i, &gid);
+        bool alike = ib_gid_compatible(rail->gid.type, &rail->gid.gid, &gid);
+        if ((up & 1u << i) != 0 && (!alike || !ib_gid_same_subnet(&rail->gid, &gid))) {
+            char text[IB_GID_TEXT];
+            ib_gid_text(&gid.gid, text);
+            return ib_refuse(
+                conn, WEFT_ERR_LINK, 0, "%s:%u, rail %u, does not reach GID %s (%s) of peer %s: %s",
+                rail->port->hca->name, rail->port->number, i, text, ib_gid_type_text(gid.type),
+                conn->info.peer,
+                alike ? "it is in another subnet of InfiniBand; choose devices of one"
+                      : "it is of another kind; set devices in the same order on all hosts");
+        }
+    }
+    return WEFT_OK;
+}
+
 weft_status_t ib_qps_connect(weft_net_conn_t *conn, const ib_hello_t *peer)
 {
     weft_status_t status = ib_hello_check(conn, peer);
@@ -226,6 +254,7 @@ weft_status_t ib_qps_connect(weft_net_conn_t *conn, const ib_hello_t *peer)
         status = ib_refuse(conn, WEFT_ERR_PROTO, 0,
                            "peer %s goes over other rails than were agreed", conn->info.peer);
     }
+    status = status == WEFT_OK ? ib_rails_check(conn, peer) : status;
     conn->credits.peer_ring = le64toh(peer->credits);
     for (uint32_t i = 0; i < conn->nrails && status == WEFT_OK; i++) {
         conn->rails[i].peer_key = le32toh(peer->rails[i].credits_key);

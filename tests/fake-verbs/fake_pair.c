@@ -160,7 +160,7 @@ static bool path_valid(const fake_port_t *port, const struct ibv_qp_attr *attr)
     const struct ibv_ah_attr *path = &attr->ah_attr;
     bool ethernet = port->attr.link_layer == IBV_LINK_LAYER_ETHERNET;
     if (attr->path_mtu < IBV_MTU_256 || attr->path_mtu > port->attr.active_mtu ||
-        (ethernet && path->is_global == 0)) {
+        ((ethernet || (port->attr.flags & IBV_QPF_GRH_REQUIRED) != 0) && path->is_global == 0)) {
         return false;
     }
     return path->is_global == 0 || gid_exists(port, path->grh.sgid_index);

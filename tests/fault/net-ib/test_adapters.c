@@ -366,6 +366,56 @@ static void rails_of_a_device_are_of_one_kind(void **state)
     check_log("rails=2", 0, "of the 2 usable ports fewer are of one kind", "uses GID 9");
 }
 
+/* The second port has link-local GIDs only. */
+static void each_rail_has_a_gid_of_its_own_kind(void **state)
+{
+    (void)state;
+    fake_setup(2);
+    fake_port_roce(0, 1);
+    fake_port_roce(1, 1);
+    fake_device(1)->ports[0].ngids = 2;
+    run_clean("rails=2", "split_bytes=4K");
+}
+
+static void a_rail_in_another_subnet_is_refused(void **state)
+{
+    static const char *const first[] = {"devices==fake0, fake1", "rails=2", NULL};
+    static const char *const second[] = {"devices==fake0, fake2", "rails=2", NULL};
+    traffic_t traffic = {.wait = false};
+    (void)state;
+    fake_setup(3);
+    fake_device(2)->ports[0].gids[0].gid.raw[3] ^= 1;
+    assert_int_not_equal(traffic_begin_sides(&traffic, first, second), WEFT_OK);
+    assert_non_null(strstr(traffic.sides[1].fake.error, "fake2:1, rail 1, does not reach GID"));
+    assert_non_null(strstr(traffic.sides[1].fake.error, "another subnet of InfiniBand"));
+    traffic_end(&traffic);
+}
+
+static void a_port_that_wants_global_routes_gets_them(void **state)
+{
+    (void)state;
+    fake_setup(1);
+    fake_device(0)->ports[0].attr.flags = IBV_QPF_GRH_REQUIRED;
+    run_clean("sl=0", "tc=8");
+}
+
+static void a_connection_takes_the_lid_and_the_mtu_of_its_time(void **state)
+{
+    static const char *const settings[] = {NULL};
+    traffic_t traffic = {.wait = false};
+    (void)state;
+    fake_setup(1);
+    assert_int_equal(traffic_begin(&traffic, settings), WEFT_OK);
+    fake_device(0)->ports[0].attr.lid += 40;
+    fake_device(0)->ports[0].attr.active_mtu = IBV_MTU_512;
+    assert_int_equal(traffic_again(&traffic), WEFT_OK);
+    traffic_post(&traffic);
+    assert_true(traffic_wait(&traffic, 5));
+    assert_int_equal(traffic.failed, 0);
+    traffic_verify(&traffic);
+    traffic_end(&traffic);
+}
+
 static void begin_between(const char *mine, const char *theirs, weft_status_t expected)
 {
     const char *const first[] = {"devices==fake0", mine, NULL};
@@ -711,6 +761,10 @@ int main(void)
         cmocka_unit_test(gid_of_a_table_with_holes),
         cmocka_unit_test(an_index_is_for_ethernet_ports_only),
         cmocka_unit_test(rails_of_a_device_are_of_one_kind),
+        cmocka_unit_test(each_rail_has_a_gid_of_its_own_kind),
+        cmocka_unit_test(a_rail_in_another_subnet_is_refused),
+        cmocka_unit_test(a_port_that_wants_global_routes_gets_them),
+        cmocka_unit_test(a_connection_takes_the_lid_and_the_mtu_of_its_time),
         cmocka_unit_test(messages_over_every_kind_of_link),
         cmocka_unit_test(ends_agree_on_the_kind_of_gid),
         cmocka_unit_test(link_layers_do_not_reach_each_other),

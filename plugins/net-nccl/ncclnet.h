@@ -47,7 +47,8 @@ typedef enum ncclnet_function {
 
 /* A foreign library, once per process. */
 typedef struct ncclnet_library {
-    char path[256]; /* as found; empty: the place is free */
+    void *handle;   /* of dlopen(), one for all spellings of a path; NULL: the place is free */
+    char path[256]; /* as found first */
     char file[64];  /* its last part, for texts */
     const ncclnet_shim_t *shim;
     const void *table;

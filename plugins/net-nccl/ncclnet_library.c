@@ -67,14 +67,14 @@ static weft_status_t ncclnet_library_choose(weft_net_t *net, void *handle,
     return WEFT_OK;
 }
 
-static ncclnet_library_t *ncclnet_library_place(const char *path)
+static ncclnet_library_t *ncclnet_library_place(const void *handle)
 {
     ncclnet_library_t *place = NULL;
     for (uint32_t i = 0; i < LIBRARIES; i++) {
-        if (strcmp(libraries[i].path, path) == 0) {
+        if (libraries[i].handle == handle) {
             return &libraries[i];
         }
-        place = place == NULL && libraries[i].path[0] == '\0' ? &libraries[i] : place;
+        place = place == NULL && libraries[i].handle == NULL ? &libraries[i] : place;
     }
     return place;
 }
@@ -91,13 +91,14 @@ static weft_status_t ncclnet_library_find(weft_net_t *net, ncclnet_library_t **l
         return host->set_error(host, WEFT_ERR_CONFIG, 0, "cannot open library = %s: %s",
                                net->config.library, why);
     }
-    ncclnet_library_t *place = ncclnet_library_place(library.path);
+    ncclnet_library_t *place = ncclnet_library_place(handle);
     if (place == NULL) {
         return host->set_error(host, WEFT_ERR_RESOURCE, 0,
                                "%s: a process can use %u libraries, and has them", library.path,
                                LIBRARIES);
     }
-    if (place->path[0] == '\0') {
+    if (place->handle == NULL) {
+        library.handle = handle;
         snprintf(library.file, sizeof library.file, "%.63s", ncclnet_file_of(library.path));
         weft_status_t status = ncclnet_library_choose(net, handle, &library);
         if (status != WEFT_OK) {

@@ -17,6 +17,7 @@
 typedef struct foreign_counts {
     unsigned host, cuda, dmabuf, flushes; /* registrations by their kind; calls of iflush */
     unsigned registered;                  /* now */
+    unsigned inits;
 } foreign_counts_t;
 __attribute__((visibility("default"))) extern foreign_counts_t foreign_counts;
 

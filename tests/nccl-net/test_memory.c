@@ -55,8 +55,8 @@ static int set_up_over(void **state, const char *library)
 {
     char setting[4096];
     const char *const settings[] = {setting, "interfaces=lo", NULL};
-    snprintf(setting, sizeof setting, "library=%s", library);
     char why[300];
+    snprintf(setting, sizeof setting, "library=%s", library);
     fixture_t *f = calloc(1, sizeof *f);
     assert_non_null(f);
     fake_host_init(&f->fake, "net-nccl");
@@ -233,6 +233,26 @@ static void an_old_version_takes_no_size_that_it_cannot_tell(void **state)
     f->ops->dereg(region);
 }
 
+/* Before v11 init() is for the process. */
+static void a_library_spelled_in_two_ways_is_one(void **state)
+{
+    fixture_t *f = *state;
+    char why[300], setting[4096];
+    const char *file = strrchr(OLD_LIBRARY, '/');
+    const char *const settings[] = {setting, "interfaces=lo", NULL};
+    snprintf(setting, sizeof setting, "library=%.*s/.%s", (int)(file - OLD_LIBRARY), OLD_LIBRARY,
+             file);
+    void *config = fake_config_create(fake_plugin_open(PLUGIN, WEFT_KIND_NET, why, sizeof why),
+                                      settings, why, sizeof why);
+    assert_non_null(config);
+    const unsigned before = f->counts->inits;
+    weft_net_t *other = NULL;
+    assert_int_equal(f->ops->create(&f->fake.host, config, &other), WEFT_OK);
+    assert_int_equal(f->counts->inits, before);
+    f->ops->destroy(other);
+    fake_config_destroy(config);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -243,6 +263,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_dma_buf_outlives_its_descriptor, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_old_version_takes_no_size_that_it_cannot_tell,
                                         set_up_old, tear_down),
+        cmocka_unit_test_setup_teardown(a_library_spelled_in_two_ways_is_one, set_up_old,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(a_kind_that_the_library_lacks_is_refused, set_up,
                                         tear_down),
     };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Every algorithm of the build × every fixed form × numbers of ranks, on real communicators whose
- * ranks are threads. What an algorithm claims by supports() must come out right; what it does not
- * claim is printed at the end. Slots are small, so that the largest count takes several passes.
+ * ranks are threads. What an algorithm claims by supports() must come out right, with the same bits on
+ * all ranks; what it does not claim is printed at the end. Slots are small, so that the largest count takes several passes.
  *   test-collectives-algorithms NET [windows] RANKS…     windows: all buffers lie in windows */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,6 +44,67 @@ static sweep_case_t sample(weft_coll_t coll, uint64_t count, uint32_t n, uint32_
     return c;
 }
 
+/* A number below 1 of a narrow float, and a factor from 1 to 2: sums of them are rounded. */
+typedef struct narrow {
+    weft_dtype_t dtype, bits; /* the type, and the integers that have its bits */
+    uint32_t mantissa, bias;
+} narrow_t;
+
+static uint16_t narrow_mantissa(const narrow_t *of, uint64_t h)
+{
+    return (uint16_t)((h * UINT64_C(0x9e3779b97f4a7c15) >> 40) & ((1u << of->mantissa) - 1));
+}
+
+static uint16_t narrow_value(const narrow_t *of, uint32_t rank, uint64_t i)
+{
+    uint64_t h = i * 131 + rank + 1;
+    uint32_t exponent = of->bias - 4 + (uint32_t)(h % 4);
+    return (uint16_t)(exponent << of->mantissa | narrow_mantissa(of, h));
+}
+
+static uint16_t narrow_factor(const narrow_t *of, uint32_t rank)
+{
+    return (uint16_t)(of->bias << of->mantissa | narrow_mantissa(of, rank + 7));
+}
+
+/* Whether all ranks have the same bits: the least and the largest of each element. */
+static int bits_differ(const narrow_t *of, weft_op_t op, weft_comm_t *comm, uint32_t rank)
+{
+    enum { COUNT = 200 };
+    uint8_t in[2 * COUNT], out[2 * COUNT], least[2 * COUNT], most[2 * COUNT];
+    size_t size = weft_dtype_size(of->dtype);
+    uint16_t factor = narrow_factor(of, rank);
+    weft_call_t call = {.size = sizeof call, .scalar = op == WEFT_PREMULSUM ? &factor : NULL};
+    int wrong = 0;
+    for (uint64_t i = 0; i < COUNT; i++) {
+        uint16_t value = narrow_value(of, rank, i);
+        memcpy(in + i * size, &value, size);
+    }
+    NEED(weft_all_reduce(in, out, COUNT, of->dtype, op, comm, &call) == WEFT_OK);
+    NEED(weft_all_reduce(out, least, COUNT, of->bits, WEFT_MIN, comm, NULL) == WEFT_OK);
+    NEED(weft_all_reduce(out, most, COUNT, of->bits, WEFT_MAX, comm, NULL) == WEFT_OK);
+    if (wrong == 0 && memcmp(least, most, COUNT * size) != 0) {
+        fprintf(stderr, "rank %u: %s of %s has other bits on other ranks\n", rank, weft_op_name(op),
+                weft_dtype_name(of->dtype));
+        wrong++;
+    }
+    return wrong;
+}
+
+static int narrow_bits_differ(weft_comm_t *comm, uint32_t rank)
+{
+    static const narrow_t types[] = {{WEFT_BF16, WEFT_UINT16, 7, 127},
+                                     {WEFT_FP16, WEFT_UINT16, 10, 15},
+                                     {WEFT_FP8_E4M3, WEFT_UINT8, 3, 7},
+                                     {WEFT_FP8_E5M2, WEFT_UINT8, 2, 15}};
+    static const weft_op_t ops[] = {WEFT_SUM, WEFT_AVG, WEFT_PREMULSUM};
+    int wrong = 0;
+    for (uint32_t i = 0; i < 12 && wrong == 0; i++) {
+        wrong += bits_differ(&types[i / 3], ops[i % 3], comm, rank);
+    }
+    return wrong;
+}
+
 static int work(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     const bool *claims = arg;
@@ -56,6 +117,7 @@ static int work(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
             wrong += sweep_case_run(&c, comm, rank, n);
         }
     }
+    wrong += wrong == 0 && claims[WEFT_ALL_REDUCE] ? narrow_bits_differ(comm, rank) : 0;
     wrong += wrong == 0 && in_windows ? sweep_windows_close(comm) : 0;
     return wrong != 0;
 }

@@ -151,6 +151,12 @@ static double round_wide(weft_dtype_t dtype, double value)
     return dtype == WEFT_FP64 ? value : (double)(float)value;
 }
 
+/* … and to the type itself. */
+static double round_narrow(weft_dtype_t dtype, double value)
+{
+    return reference_decode(dtype, reference_encode(dtype, round_wide(dtype, value)));
+}
+
 static double float_less(double a, double b)
 {
     if (isnan(a) || isnan(b)) {
@@ -182,7 +188,7 @@ static uint64_t float_combine(const reference_case_t *c)
     for (uint32_t s = 0; s < c->nsrc; s++) {
         double x = reference_decode(c->dtype, c->src[s]);
         if (c->op == WEFT_PREMULSUM && (c->pre_mask >> s & 1) != 0) {
-            x = round_wide(c->dtype, x * reference_decode(c->dtype, c->scalar));
+            x = round_narrow(c->dtype, x * reference_decode(c->dtype, c->scalar));
         }
         result = s == 0 ? x : round_wide(c->dtype, float_fold(c->op, result, x));
     }

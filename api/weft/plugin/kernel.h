@@ -28,7 +28,7 @@ typedef struct weft_combine {
     void *dst[WEFT_COMBINE_MAX];
     uint64_t count;      /* elements; 0 is legal and touches nothing */
     uint32_t nsrc, ndst; /* 1 to WEFT_COMBINE_MAX */
-    uint32_t pre_mask;   /* bit i: multiply src[i] by *scalar first (PREMULSUM) */
+    uint32_t pre_mask;   /* bit i: multiply src[i] by *scalar first (PREMULSUM), and round */
     uint32_t nt_mask;    /* bit i: dst[i] is not read soon here; use non-temporal stores */
     uint32_t flags;      /* WEFT_COMBINE_FINAL or 0 */
     uint32_t nranks;     /* divisor of AVG */
@@ -37,12 +37,15 @@ typedef struct weft_combine {
 
 /* Name of the arithmetic of kernel-cpu and kernel-cuda: sources folded from the left, divisions
  * correctly rounded, no contraction to fused operations, subnormals kept. 2: with operators on
- * bits; ranks whose kernel lacks them would leave the others waiting. */
-#define WEFT_ARITHMETIC "weft/2"
+ * bits; ranks whose kernel lacks them would leave the others waiting. 3: products of PREMULSUM are
+ * rounded to the data type. */
+#define WEFT_ARITHMETIC "weft/3"
 
 /* Performs a combination. Integer arithmetic wraps. 16- and 8-bit floats are combined in fp32 and
- * rounded once. The stores are visible before any later release store of the same thread;
- * non-temporal stores are fenced.
+ * rounded once; a product of PREMULSUM is rounded to the data type before it is summed, so that a
+ * source has the same bits where it is multiplied here and where another rank sent the product. The
+ * stores are visible before any later release store of the same thread; non-temporal stores are
+ * fenced.
  * Blocking: no. Thread: [any]. */
 typedef void (*weft_combine_fn_t)(const weft_combine_t *combine);
 

@@ -145,9 +145,14 @@ static void run_result_explain_sum(const weft_run_t *run, uint64_t cell, const u
 }
 
 /* What was copied there in place of what belongs there. */
-static void run_result_explain_copy(const weft_run_t *run, uint64_t value, const uint32_t at[3],
-                                    uint32_t from, char *why, size_t bytes)
+static void run_result_explain_copy(const weft_run_t *run, const weft_run_cell_t *cell,
+                                    const uint32_t at[3], uint32_t from, char *why, size_t bytes)
 {
+    uint64_t value = cell->value;
+    if (cell->count != 1) {
+        snprintf(why, bytes, "it is a fold, not in[%u] of rank %u", at[0], from);
+        return;
+    }
     for (uint32_t rank = 0; rank < run->n; rank++) {
         for (uint32_t chunk = 0; chunk < run->ranks[rank].chunks[WEFT_OPERAND_IN]; chunk++) {
             if (value == weft_run_input(run, rank, chunk, at[1], at[2])) {
@@ -187,7 +192,7 @@ static void run_result_report_wrong(weft_run_t *run, uint32_t rank, const weft_r
     if (weft_coll_reduces(plan->coll)) {
         run_result_explain_sum(run, number, at, why, sizeof why);
     } else {
-        run_result_explain_copy(run, cell->value, at, from, why, sizeof why);
+        run_result_explain_copy(run, cell, at, from, why, sizeof why);
     }
     weft_run_finding(run, WEFT_VERDICT_WRONG, &nowhere, cell->pc, "out[%u] slice %u is wrong: %s",
                      chunk, at[1], why);
@@ -279,9 +284,10 @@ void weft_run_check_rank(weft_run_t *run, uint32_t rank, uint32_t pass)
         return;
     }
     const weft_run_cell_t *cell = run_result_window_of(run, rank, pass);
+    const uint32_t count = run->reduces ? run->n : 1;
     for (uint32_t chunk = 0; chunk < run->ranks[rank].chunks[WEFT_OPERAND_OUT]; chunk++) {
         for (uint32_t slice = 0; slice < run->slices; slice++, cell++) {
-            if (cell->tag != pass + 1 ||
+            if (cell->tag != pass + 1 || cell->count != count ||
                 cell->value != weft_run_expected(run, rank, chunk, slice, pass)) {
                 run_result_report_wrong(run, rank, cell, (uint32_t[3]){chunk, slice, pass});
                 return;

@@ -6,7 +6,8 @@
  *
  * A value is an element of the field of integers modulo 2^61−1. Every input slice of every rank and
  * pass has its own random value, MOVE adds, FINAL multiplies by a secret factor: a lost, doubled,
- * misplaced or stale contribution shows with probability 1−2^−61. A tree is a hash of the
+ * misplaced or stale contribution shows with probability 1−2^−61. So does one that is in the value
+ * so often that the field cannot tell, by the count of all contributions. A tree is a hash of the
  * expression that made the value, in which the order and the grouping of operands count. */
 #ifndef WEFT_PLAN_RUN_STATE_H
 #define WEFT_PLAN_RUN_STATE_H
@@ -20,12 +21,18 @@
 #define WEFT_RUN_NONE WEFT_PLAN_NO_CHUNK
 #define WEFT_RUN_PASSES 2
 
-/* A value in memory, and a hash of the expression that made it. tag 0: never written, otherwise 1 +
- * the pass that wrote it. */
+/* Most contributions that are counted; more are as many. */
+#define WEFT_RUN_MANY ((UINT32_C(1) << 30) - 1)
+
+/* A value in memory, a hash of the expression that made it, and the number of inputs in it. tag 0:
+ * never written, otherwise 1 + the pass that wrote it. */
 typedef struct weft_run_cell {
     uint64_t value, tree;
-    uint32_t tag, pc;
+    uint32_t tag : 2, count : 30;
+    uint32_t pc;
 } weft_run_cell_t;
+
+_Static_assert(sizeof(weft_run_cell_t) == 24, "a large proof has millions of cells");
 
 /* The longest chain of MOVEs up to a point: MOVEs, messages waited for, ends of edges that chunks
  * and messages pass, and operands touched. */
@@ -42,7 +49,7 @@ typedef struct weft_run_chain {
 typedef struct weft_run_slot {
     uint64_t value, tree;
     weft_run_chain_t chain;
-    uint32_t pass, piece, slice;
+    uint32_t count, pass, piece, slice;
     uint32_t extent;      /* block of the job, for vector collectives */
     uint32_t next;        /* next slot of its queue, or of the free list */
     uint32_t part, parts; /* number of the value in its message, values there */

@@ -17,6 +17,7 @@
 
 typedef struct result {
     uint64_t value, tree;
+    uint32_t count;
 } result_t;
 
 /* If a queue keeps the slice from moving, the member sleeps until that changes. */
@@ -62,7 +63,7 @@ static result_t run_step_read_memory(weft_run_t *run, const weft_run_lane_t *lan
                          "reads %s[%u], which nothing has written in this pass",
                          kind == WEFT_OPERAND_OUT ? "out" : "tmp", chunk);
     }
-    return (result_t){cell->value, cell->tree};
+    return (result_t){cell->value, cell->tree, cell->count};
 }
 
 /* In place, a part of IN may have been overwritten; for a reduction its value would then be
@@ -87,8 +88,8 @@ static result_t run_step_read_in_place(weft_run_t *run, const weft_run_lane_t *l
     }
     return run->reduces
                ? (result_t){weft_field_mul(cell->value, run->results.factor ^ (lane->rank + 1)),
-                            weft_hash_add(NODE_AGAIN, cell->tree)}
-               : (result_t){cell->value, cell->tree};
+                            weft_hash_add(NODE_AGAIN, cell->tree), cell->count}
+               : (result_t){cell->value, cell->tree, cell->count};
 }
 
 static result_t run_step_read_input(weft_run_t *run, const weft_run_lane_t *lane,
@@ -96,7 +97,7 @@ static result_t run_step_read_input(weft_run_t *run, const weft_run_lane_t *lane
 {
     uint32_t rank = lane->rank, alias = weft_run_alias(run, rank, chunk);
     result_t input = {weft_run_input(run, rank, chunk, member->slice, lane->cursor.pass),
-                      run->ranks[rank].leaf};
+                      run->ranks[rank].leaf, 1};
     if (lane->clocked) {
         weft_race_read_own(run, lane, member, chunk);
     }
@@ -204,7 +205,7 @@ static result_t run_step_pop(weft_run_t *run, const weft_run_lane_t *lane,
     if (slot->extent != member->extent) {
         run->vector = WEFT_VECTOR_NONE;
     }
-    result_t result = {slot->value, slot->tree};
+    result_t result = {slot->value, slot->tree, slot->count};
     bool taken = slot->part == 0;
     uint32_t freed = queue->first;
     queue->first = slot->next;
@@ -238,6 +239,7 @@ static void run_step_push(weft_run_t *run, const weft_run_lane_t *lane,
     uint32_t part = packs ? member->chunk : 0;
     run->queues.slot[at] = (weft_run_slot_t){.value = result.value,
                                              .tree = result.tree,
+                                             .count = result.count,
                                              .chain = member->chain,
                                              .pass = lane->cursor.pass,
                                              .piece = member->piece,
@@ -258,14 +260,30 @@ static void run_step_push(weft_run_t *run, const weft_run_lane_t *lane,
     run_step_wake_member(run, queue->receiver, &queue->receiver_waits);
 }
 
+static void run_step_add(result_t *sum, result_t one)
+{
+    sum->value = weft_field_add(sum->value, one.value);
+    sum->tree = weft_hash_add(sum->tree, one.tree);
+    sum->count += one.count;
+    sum->count = sum->count < WEFT_RUN_MANY ? sum->count : WEFT_RUN_MANY;
+}
+
+static void run_step_finish(const weft_run_t *run, const weft_plan_view_t *move, result_t *sum)
+{
+    if ((move->flags & WEFT_MOVE_FINAL) != 0) {
+        sum->value = weft_field_mul(sum->value, run->results.factor);
+        sum->tree = weft_hash_add(NODE_FINAL, sum->tree);
+    }
+}
+
 static result_t run_step_fold(weft_run_t *run, const weft_run_lane_t *lane,
                               const weft_run_member_t *member)
 {
     const weft_plan_view_t *move = &member->move;
-    result_t sum = {0, NODE_FOLD};
+    result_t sum = {0, NODE_FOLD, 0};
     for (uint32_t i = 0; i < move->nsrc; i++) {
         uint32_t kind = move->src[i].kind;
-        result_t one = {0, 0};
+        result_t one = {0, 0, 0};
         if (kind == WEFT_OPERAND_PORT) {
             one = run_step_pop(run, lane, member, member->src[i]);
         } else if (run->values) {
@@ -276,14 +294,10 @@ static result_t run_step_fold(weft_run_t *run, const weft_run_lane_t *lane,
         if (move->nsrc == 1) {
             sum = one;
         } else {
-            sum.value = weft_field_add(sum.value, one.value);
-            sum.tree = weft_hash_add(sum.tree, one.tree);
+            run_step_add(&sum, one);
         }
     }
-    if ((move->flags & WEFT_MOVE_FINAL) != 0) {
-        sum.value = weft_field_mul(sum.value, run->results.factor);
-        sum.tree = weft_hash_add(NODE_FINAL, sum.tree);
-    }
+    run_step_finish(run, move, &sum);
     return sum;
 }
 
@@ -296,8 +310,11 @@ static void run_step_store(weft_run_t *run, const weft_run_lane_t *lane,
     if (lane->clocked) {
         weft_race_write(run, lane, member, at, result.value);
     }
-    run->cells[at] = (weft_run_cell_t){
-        .value = result.value, .tree = result.tree, .tag = lane->cursor.pass + 1, .pc = member->pc};
+    run->cells[at] = (weft_run_cell_t){.value = result.value,
+                                       .tree = result.tree,
+                                       .tag = (lane->cursor.pass + 1) & 3,
+                                       .count = result.count & WEFT_RUN_MANY,
+                                       .pc = member->pc};
 }
 
 /* One value of the message: the slice in progress of the chunk in progress. */

@@ -348,6 +348,60 @@ static void each_fault_gets_its_verdict_and_words(void **state)
     }
 }
 
+/* 2 to the power of 61 is 1 modulo 2^61−1: so many copies of a value are the value to a field of that size. */
+static void double_61_times(const pair_t *p)
+{
+    p->b->loop(p->b, p->lane, 61);
+    weft_move_t move = {.dst = {weft_tmp(0, 0)},
+                        .src = {weft_tmp(0, 0), weft_tmp(0, 0)},
+                        .like = weft_in(0, 0),
+                        .ndst = 1,
+                        .nsrc = 2};
+    p->b->move(p->b, p->lane, &move);
+    p->b->end(p->b, p->lane);
+}
+
+static void sum_doubled_61_times(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    pair_t p = pair_init(call, b);
+    put(&p, p.lane, p.to, weft_in(0, 0), none, 0);
+    put(&p, p.lane, weft_tmp(0, 0), p.from, weft_in(0, 0), 0);
+    double_61_times(&p);
+    put(&p, p.lane, weft_out(0, 0), weft_tmp(0, 0), none, WEFT_MOVE_FINAL);
+}
+
+static void copy_doubled_61_times(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    pair_t p = pair_init(call, b);
+    put(&p, p.lane, p.to, weft_in(0, 0), none, 0);
+    put(&p, p.lane, weft_tmp(0, 0), p.from, none, 0);
+    double_61_times(&p);
+    put(&p, p.lane, weft_out(1 - call->rank, 0), weft_tmp(0, 0), none, 0);
+    put(&p, p.lane, weft_out(call->rank, 0), weft_in(0, 0), none, 0);
+}
+
+static void contributions_are_counted_whatever_their_sum(void **state)
+{
+    static const struct {
+        plan_fixture_fn_t write;
+        weft_coll_t coll;
+        const char *words;
+    } cases[] = {
+        {sum_doubled_61_times, WEFT_ALL_REDUCE, "more than twice in it: ranks 0, 1"},
+        {copy_doubled_61_times, WEFT_ALL_GATHER, "is a fold"},
+    };
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        weft_plan_t **plans = plan_fixture_write(cases[i].write, cases[i].coll, 2);
+        assert_non_null(plans);
+        weft_verify_report_t report = plan_fixture_verify(plans, 2, 4, 2, 0);
+        if (report.verdict != WEFT_VERDICT_WRONG || strstr(report.text, cases[i].words) == NULL) {
+            fail_msg("case %zu: %s: %s", i, weft_verdict_name(report.verdict), report.text);
+        }
+        plan_fixture_free(plans, 2);
+    }
+}
+
 /* An all-gather that puts the blocks of the two ranks in each other's place. */
 static void swapped_blocks(const weft_algo_call_t *call, weft_plan_builder_t *b)
 {
@@ -538,6 +592,7 @@ int main(void)
         cmocka_unit_test(limit_is_respected),
         cmocka_unit_test(exchange_needs_par_when_slices_exceed_slots),
         cmocka_unit_test(members_of_a_par_are_not_ordered),
+        cmocka_unit_test(contributions_are_counted_whatever_their_sum),
         cmocka_unit_test(each_fault_gets_its_verdict_and_words),
         cmocka_unit_test(barriers_count_as_steps),
         cmocka_unit_test(a_plan_of_few_steps_is_proved_whatever_scratch_it_asks_for),

@@ -13,6 +13,7 @@
 /* Constants that keep kinds of tree nodes apart. */
 #define NODE_FOLD UINT64_C(0x666f6c64)
 #define NODE_FINAL UINT64_C(0x66696e616c)
+#define NODE_FINAL_ALONE UINT64_C(0x616c6f6e65)
 #define NODE_AGAIN UINT64_C(0x616761696e)
 
 typedef struct result {
@@ -268,11 +269,12 @@ static void run_step_add(result_t *sum, result_t one)
     sum->count = sum->count < WEFT_RUN_MANY ? sum->count : WEFT_RUN_MANY;
 }
 
+/* A fold is divided as it is, and what has been stored as it was rounded: that has other bits. */
 static void run_step_finish(const weft_run_t *run, const weft_plan_view_t *move, result_t *sum)
 {
     if ((move->flags & WEFT_MOVE_FINAL) != 0) {
         sum->value = weft_field_mul(sum->value, run->results.factor);
-        sum->tree = weft_hash_add(NODE_FINAL, sum->tree);
+        sum->tree = weft_hash_add(move->nsrc > 1 ? NODE_FINAL : NODE_FINAL_ALONE, sum->tree);
     }
 }
 

@@ -402,6 +402,27 @@ static void contributions_are_counted_whatever_their_sum(void **state)
     }
 }
 
+/* Rank 0 divides what it has folded; rank 1 stores the fold, which rounds it, and divides that. */
+static void divided_apart(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    pair_t p = pair_init(call, b);
+    put(&p, p.lane, p.to, weft_in(0, 0), none, 0);
+    if (call->rank == 0) {
+        put(&p, p.lane, weft_out(0, 0), weft_in(0, 0), p.from, WEFT_MOVE_FINAL);
+    } else {
+        put(&p, p.lane, weft_tmp(0, 0), p.from, weft_in(0, 0), 0);
+        put(&p, p.lane, weft_out(0, 0), weft_tmp(0, 0), none, WEFT_MOVE_FINAL);
+    }
+}
+
+static void a_quotient_of_a_rounded_sum_has_other_bits(void **state)
+{
+    (void)state;
+    weft_verify_report_t report = verify_written(divided_apart, 4, 1, 0);
+    assert_int_equal(report.verdict, WEFT_VERDICT_OK);
+    assert_false(report.same_on_all_ranks);
+}
+
 /* An all-gather that puts the blocks of the two ranks in each other's place. */
 static void swapped_blocks(const weft_algo_call_t *call, weft_plan_builder_t *b)
 {
@@ -593,6 +614,7 @@ int main(void)
         cmocka_unit_test(exchange_needs_par_when_slices_exceed_slots),
         cmocka_unit_test(members_of_a_par_are_not_ordered),
         cmocka_unit_test(contributions_are_counted_whatever_their_sum),
+        cmocka_unit_test(a_quotient_of_a_rounded_sum_has_other_bits),
         cmocka_unit_test(each_fault_gets_its_verdict_and_words),
         cmocka_unit_test(barriers_count_as_steps),
         cmocka_unit_test(a_plan_of_few_steps_is_proved_whatever_scratch_it_asks_for),

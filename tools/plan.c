@@ -67,9 +67,9 @@ static int plan_report(const plan_request_t *request, const plan_source_t *sourc
     }
     snprintf(why, sizeof why, "%.250s", weft_error_record()->text);
     plan_algos_serving(&source->session, request->coll, (uint32_t)request->nranks,
-                       (uint32_t)request->root, serving, sizeof serving);
+                       (uint32_t)request->root, &request->hosts, serving, sizeof serving);
     fprintf(stderr, "weft: %s; algorithms for %s over %lld ranks: %s\n", why,
-            weft_coll_name(request->coll), (long long)request->nranks,
+            weft_coll_name(request->asked), (long long)request->nranks,
             serving[0] != '\0' ? serving : "none");
     return tool_exit_code(status);
 }
@@ -122,17 +122,19 @@ static int plan_choose(const plan_request_t *request, const tool_session_t *sess
                        const char **name_p, char *first, size_t bytes)
 {
     char serving[512];
-    plan_algos_serving(session, request->coll, (uint32_t)request->nranks, (uint32_t)request->root,
-                       serving, sizeof serving);
     *name_p = request->algo;
     if (request->algo != NULL) {
         return TOOL_OK;
     }
+    plan_algos_serving(session, request->coll, (uint32_t)request->nranks, (uint32_t)request->root,
+                       &request->hosts, serving, sizeof serving);
     if (serving[0] == '\0') {
+        const char *why = weft_error_record()->text; /* of the last one */
         fprintf(stderr,
-                "weft: no loaded algorithm serves %s over %lld ranks; `weft plan --list` "
+                "weft: no loaded algorithm serves %s over %lld ranks%s%s; `weft plan --list` "
                 "tells what they serve\n",
-                weft_coll_name(request->coll), (long long)request->nranks);
+                weft_coll_name(request->asked), (long long)request->nranks,
+                why[0] != '\0' ? ": " : "", why);
         return TOOL_LIBRARY;
     }
     snprintf(first, bytes, "%.*s", (int)strcspn(serving, ","), serving);
@@ -142,18 +144,18 @@ static int plan_choose(const plan_request_t *request, const tool_session_t *sess
 
 static int plan_refuse(const plan_request_t *request, const plan_source_t *source)
 {
-    char serving[512];
-    plan_algos_serving(&source->session, request->coll, (uint32_t)request->nranks,
-                       (uint32_t)request->root, serving, sizeof serving);
+    char why[256], serving[512];
     weft_algo_call_t call =
         plan_source_call(source, request->coll, (uint32_t)request->nranks, (uint32_t)request->root);
     weft_status_t status = plan_source_supports(source, &call);
     if (status == WEFT_OK) {
         return TOOL_OK;
     }
-    const char *why = weft_error_record()->text;
+    snprintf(why, sizeof why, "%.250s", weft_error_record()->text);
+    plan_algos_serving(&source->session, request->coll, (uint32_t)request->nranks,
+                       (uint32_t)request->root, &request->hosts, serving, sizeof serving);
     fprintf(stderr, "weft: %s does not serve %s over %lld ranks: %s; %s%s\n", source->label,
-            weft_coll_name(request->coll), (long long)request->nranks,
+            weft_coll_name(request->asked), (long long)request->nranks,
             why[0] != '\0' ? why : weft_status_text(status),
             serving[0] != '\0' ? "these do: " : "no loaded algorithm does", serving);
     return tool_exit_code(status);

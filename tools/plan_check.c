@@ -3,6 +3,7 @@
  * The verdict, the figures and the prices of `weft plan`. */
 #include "tools/plan_check.h"
 
+#include "core/comm/vectors.h"
 #include "core/plan/plan_print.h"
 #include "tools/json.h"
 #include "tools/plan_price.h"
@@ -22,7 +23,7 @@ static void plan_check_print_shape(const plan_request_t *request, const plan_stu
 {
     const plan_set_t *set = &study->set;
     const weft_plan_t *p = set->plans[0];
-    printf("plan      %s by %s, %u ranks on %u host%s\n", weft_coll_name(request->coll),
+    printf("plan      %s by %s, %u ranks on %u host%s\n", weft_coll_name(request->asked),
            set->source->label, set->nranks, set->view.topo.nhosts,
            set->view.topo.nhosts == 1 ? "" : "s");
     printf("rank 0    %u lane%s, %u ports, %u moves, %u chunks a block, %u scratch chunks\n",
@@ -271,7 +272,7 @@ static void plan_check_put_json(json_t *json, const plan_request_t *request,
                                 const plan_study_t *study, const price_model_t *model)
 {
     json_open(json, NULL, '{');
-    json_string(json, "collective", weft_coll_name(request->coll));
+    json_string(json, "collective", weft_coll_name(request->asked));
     json_string(json, "algo", study->set.source->label);
     json_unsigned(json, "nranks", study->set.nranks);
     json_unsigned(json, "nhosts", study->set.view.topo.nhosts);
@@ -287,6 +288,22 @@ static void plan_check_put_json(json_t *json, const plan_request_t *request,
     json_close(json, '}');
 }
 
+/* A plan that was proved may serve no blocks of different lengths, and a job refuses it for them. */
+static bool plan_check_serves(const plan_request_t *request, const plan_study_t *study)
+{
+    weft_vector_t need = weft_vectors_need(request->asked), has = study->reports[0].vector;
+    bool passed = need == WEFT_VECTOR_PAIRS && has == WEFT_VECTOR_PASSED;
+    if (need == WEFT_VECTOR_NONE || has == need || passed ||
+        study->reports[0].verdict != WEFT_VERDICT_OK) {
+        return true;
+    }
+    fprintf(stderr,
+            "weft: %s does not serve %s over %u ranks: its plan serves blocks of equal length "
+            "only\n",
+            study->set.source->label, weft_coll_name(request->asked), study->set.nranks);
+    return false;
+}
+
 int plan_check(const plan_request_t *request, const plan_study_t *study,
                const tool_session_t *session, json_t *json)
 {
@@ -297,6 +314,7 @@ int plan_check(const plan_request_t *request, const plan_study_t *study,
     if (status != WEFT_OK) {
         return tool_report(status);
     }
+    good = plan_check_serves(request, study) && good;
     if (json != NULL) {
         plan_check_put_json(json, request, study, &model);
         return good ? TOOL_OK : TOOL_LIBRARY;

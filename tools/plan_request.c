@@ -197,6 +197,7 @@ static int plan_request_check_together(plan_request_t *request)
         return tool_usage("send_recv has no plan");
     }
     /* A barrier is an all_reduce of nothing, a vector collective runs its base collective. */
+    request->asked = request->coll;
     request->coll = weft_coll_base(request->coll);
     return price_request_check(&request->price);
 }

@@ -11,7 +11,8 @@
 enum { PLAN_ALL, PLAN_TEXT, PLAN_DOT, PLAN_CHECK, PLAN_LIST, PLAN_COST, PLAN_SVG, PLAN_COMPARE };
 
 typedef struct plan_request {
-    weft_coll_t coll; /* WEFT_COLL_COUNT: not given */
+    weft_coll_t coll;  /* WEFT_COLL_COUNT: not given; else whose plans it runs: its base */
+    weft_coll_t asked; /* as given */
     int64_t nranks, rank, root;
     int64_t slots, slices; /* 0: not given */
     int64_t pack;          /* most chunks of a message */

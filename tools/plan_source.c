@@ -41,40 +41,6 @@ int plan_algo_find(const tool_session_t *session, const char *name)
     return -1;
 }
 
-static bool plan_source_serves(const weft_loaded_t *loaded, weft_coll_t coll, uint32_t nranks,
-                               uint32_t root)
-{
-    const weft_algo_ops_t *ops = loaded->plugin->ops;
-    weft_algo_call_t call = {.size = sizeof call, .coll = coll, .nranks = nranks, .root = root};
-    memcpy(call.params, loaded->params, sizeof call.params);
-    weft_algo_t *algo = NULL;
-    if (ops->create(loaded->host, loaded->config, &algo) != WEFT_OK) {
-        return false;
-    }
-    weft_call_note_t before = weft_call_enter(loaded->plugin->name, "supports");
-    bool good = ops->supports(algo, &call) == WEFT_OK;
-    weft_call_leave(before);
-    ops->destroy(algo);
-    return good;
-}
-
-void plan_algos_serving(const tool_session_t *session, weft_coll_t coll, uint32_t nranks,
-                        uint32_t root, char *text, size_t bytes)
-{
-    size_t at = 0;
-    text[0] = '\0';
-    for (uint32_t i = 0; at + 1 < bytes; i++) {
-        const weft_loaded_t *loaded = weft_registry_get(session->registry, WEFT_KIND_ALGO, i);
-        if (loaded == NULL) {
-            return;
-        }
-        if (plan_source_serves(loaded, coll, nranks, root)) {
-            at += (size_t)snprintf(text + at, bytes - at, "%s%s", at > 0 ? ", " : "",
-                                   loaded->plugin->name);
-        }
-    }
-}
-
 const weft_algo_ops_t *plan_source_ops(const plan_source_t *source)
 {
     return source->loaded->plugin->ops;
@@ -214,19 +180,25 @@ weft_status_t plan_source_emit(const plan_source_t *source, const weft_algo_call
     return status;
 }
 
+/* Makes room for the plans, and the view of the hosts. */
+static weft_status_t plan_set_place(plan_set_t *set, const plan_hosts_t *hosts)
+{
+    set->plans = calloc(set->nranks, sizeof(weft_plan_t *));
+    set->hosts = calloc(set->nranks, sizeof *set->hosts);
+    if (set->plans == NULL || set->hosts == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for the plans of %u ranks", set->nranks);
+    }
+    weft_algo_topo_t topo = {.size = sizeof topo, .host = set->hosts};
+    topo.nhosts = plan_hosts_spread(hosts, set->nranks, set->hosts);
+    return weft_topo_view_init(&set->view, &topo, NULL, set->nranks);
+}
+
 weft_status_t plan_set_emit(plan_set_t *set, const plan_source_t *source, weft_coll_t coll,
                             uint32_t nranks, uint32_t root, const plan_hosts_t *hosts)
 {
     *set = (plan_set_t){.source = source, .nranks = nranks};
     set->call = plan_source_call(source, coll, nranks, root);
-    set->plans = calloc(nranks, sizeof(weft_plan_t *));
-    set->hosts = calloc(nranks, sizeof *set->hosts);
-    if (set->plans == NULL || set->hosts == NULL) {
-        return weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for the plans of %u ranks", nranks);
-    }
-    weft_algo_topo_t topo = {.size = sizeof topo, .host = set->hosts};
-    topo.nhosts = plan_hosts_spread(hosts, nranks, set->hosts);
-    weft_status_t status = weft_topo_view_init(&set->view, &topo, NULL, nranks);
+    weft_status_t status = plan_set_place(set, hosts);
     status = status == WEFT_OK ? plan_source_supports(source, &set->call) : status;
     uint64_t start = weft_os_clock_ns();
     for (uint32_t r = 0; r < nranks && status == WEFT_OK; r++) {
@@ -248,4 +220,47 @@ void plan_set_free(plan_set_t *set)
     free(set->hosts);
     set->plans = NULL;
     set->hosts = NULL;
+}
+
+static bool plan_source_serves(const tool_session_t *session, const weft_loaded_t *loaded,
+                               const plan_set_t *asked)
+{
+    plan_source_t source = {.loaded = loaded};
+    weft_plan_t *plan = NULL;
+    memcpy(source.params, loaded->params, sizeof source.params);
+    snprintf(source.label, sizeof source.label, "%s", loaded->plugin->name);
+    if (plan_source_ops(&source)->create(loaded->host, loaded->config, &source.algo) != WEFT_OK) {
+        return false;
+    }
+    plan_finder_open(&source.others, session->registry);
+    weft_algo_call_t call =
+        plan_source_call(&source, asked->call.coll, asked->nranks, asked->call.root);
+    bool good = plan_source_supports(&source, &call) == WEFT_OK &&
+                plan_source_emit(&source, &call, &asked->view.topo, &plan) == WEFT_OK;
+    weft_plan_destroy(plan);
+    plan_source_close(&source);
+    return good;
+}
+
+void plan_algos_serving(const tool_session_t *session, weft_coll_t coll, uint32_t nranks,
+                        uint32_t root, const plan_hosts_t *hosts, char *text, size_t bytes)
+{
+    plan_set_t asked = {.nranks = nranks, .call = {.coll = coll, .root = root}};
+    size_t at = 0;
+    text[0] = '\0';
+    if (plan_set_place(&asked, hosts) != WEFT_OK) {
+        plan_set_free(&asked);
+        return;
+    }
+    for (uint32_t i = 0; at + 1 < bytes; i++) {
+        const weft_loaded_t *loaded = weft_registry_get(session->registry, WEFT_KIND_ALGO, i);
+        if (loaded == NULL) {
+            break;
+        }
+        if (plan_source_serves(session, loaded, &asked)) {
+            at += (size_t)snprintf(text + at, bytes - at, "%s%s", at > 0 ? ", " : "",
+                                   loaded->plugin->name);
+        }
+    }
+    plan_set_free(&asked);
 }

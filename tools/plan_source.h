@@ -73,8 +73,9 @@ void plan_set_free(plan_set_t *set);
 
 /* Number of the loaded algorithm called `name`, or −1 and one line on stderr. */
 int plan_algo_find(const tool_session_t *session, const char *name);
-/* Names of the loaded algorithms that serve the call, separated by commas; "" if none does. */
+/* Names of the loaded algorithms that serve the call on these hosts, separated by commas; "" if none does.
+ * Some see only there that they do not, so each is asked for the plan of a rank. */
 void plan_algos_serving(const tool_session_t *session, weft_coll_t coll, uint32_t nranks,
-                        uint32_t root, char *text, size_t bytes);
+                        uint32_t root, const plan_hosts_t *hosts, char *text, size_t bytes);
 
 #endif

@@ -47,7 +47,33 @@ says err 'these do:.*algo-ring'
 if [ -e "$build/lib/weft/algo-hier.so" ]; then
     expect 3 "$weft" plan all_reduce -n 4 -A algo-hier --set "core.algo=algo-hier algo-ring"
     says err 'algorithms for all_reduce over 4 ranks: .*algo-ring'
+    # Whoever needs hosts of several ranks is not among those that serve hosts of one.
+    expect 3 "$weft" plan all_reduce --hosts 1,1,1 -A algo-hier --set "core.algo=algo-hier algo-ring"
+    says err 'algorithms for all_reduce over 3 ranks: algo-ring$'
 fi
+# A plan that is proved and passes blocks on does not serve blocks whose lengths two ranks know.
+if [ -e "$build/lib/weft/algo-file.so" ]; then
+    for rank in 0 1; do
+        cat <<EOF
+plan all_to_all ranks 2 rank $rank root 0 chunks 1 tmp 1 lanes 1
+port 0 lane 0 send to $((1 - rank)) channel 0
+port 1 lane 0 receive from $((1 - rank)) channel 0
+lane 0
+move tmp[0] <- in[$((1 - rank))]
+move port 0 <- tmp[0] like in[0]
+move out[$((1 - rank))] <- port 1
+move out[$rank] <- in[$rank]
+EOF
+    done >"$work/all-to-all.plan"
+    from_file=(-n 2 -A algo-file --set core.algo=algo-file --set "algo-file.files=$work/all-to-all.plan")
+    expect 0 "$weft" plan all_to_all "${from_file[@]}" --check
+    expect 3 "$weft" plan all_to_all_v "${from_file[@]}" --check
+    says out '^plan +all_to_all_v by algo-file'
+    says err 'algo-file does not serve all_to_all_v over 2 ranks: its plan serves blocks of equal length only'
+    expect 3 "$weft" plan all_to_all_v "${from_file[@]}" --cost --json
+fi
+expect 0 "$weft" plan all_to_all_v -n 3 -A algo-direct --set core.algo=algo-direct --check
+says out '^plan +all_to_all_v by algo-direct'
 expect 6 "$weft" plan send_recv
 expect 6 "$weft" plan
 

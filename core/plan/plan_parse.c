@@ -111,7 +111,8 @@ static void plan_parse_unknown(parser_t *parser, const char *wanted)
     int length = (int)(parser->length < 40 ? parser->length : 40);
     if (length == 0) {
         plan_parse_complain(parser, "the line ends where %s is expected", wanted);
-    } else if (plan_parse_is_word(parser->token[0]) && parser->length <= WORD_MAX) {
+    } else if (plan_parse_is_word(parser->token[0]) && !isdigit((unsigned char)parser->token[0]) &&
+               parser->length <= WORD_MAX) {
         plan_parse_complain(
             parser, "`%.*s` where %s is expected; the nearest word is `%s`", length, parser->token,
             wanted, plan_parse_nearest(parser, keywords, sizeof keywords / sizeof *keywords));
@@ -314,24 +315,48 @@ static void parse_after(parser_t *parser, weft_move_t *move)
              isdigit((unsigned char)parser->token[0]));
 }
 
+enum { SUFFIX_COUNT, SUFFIX_PACKED, SUFFIX_LIKE, SUFFIX_FINAL, SUFFIX_AFTER, SUFFIXES };
+static const char *const suffixes[] = {"count", "packed", "like", "final", "after"};
+
+/* Takes the word of a suffix that the MOVE does not have yet; `given` has a bit for each. */
+static uint32_t parse_suffix(parser_t *parser, uint32_t *given)
+{
+    uint32_t suffix = 0;
+    while (suffix < SUFFIXES && !plan_parse_accept(parser, suffixes[suffix])) {
+        suffix++;
+    }
+    if ((*given >> suffix & 1) != 0) {
+        plan_parse_complain(parser, "a second `%s`", suffixes[suffix]);
+    }
+    *given |= 1u << suffix;
+    return suffix;
+}
+
 static void parse_move(parser_t *parser)
 {
     weft_move_t move = {.cnt = 1};
+    uint32_t given = 0;
     move.ndst = parse_operands(parser, move.dst);
     plan_parse_expect(parser, "<-");
     move.nsrc = parse_operands(parser, move.src);
     while (parser->status == WEFT_OK && parser->length != 0) {
-        if (plan_parse_accept(parser, "count")) {
+        switch (parse_suffix(parser, &given)) {
+        case SUFFIX_COUNT:
             move.cnt = plan_parse_expect_number(parser);
-        } else if (plan_parse_accept(parser, "packed")) {
+            break;
+        case SUFFIX_PACKED:
             move.flags |= WEFT_MOVE_PACKED;
-        } else if (plan_parse_accept(parser, "like")) {
+            break;
+        case SUFFIX_LIKE:
             move.like = parse_operand(parser);
-        } else if (plan_parse_accept(parser, "final")) {
+            break;
+        case SUFFIX_FINAL:
             move.flags |= WEFT_MOVE_FINAL;
-        } else if (plan_parse_accept(parser, "after")) {
+            break;
+        case SUFFIX_AFTER:
             parse_after(parser, &move);
-        } else {
+            break;
+        default:
             plan_parse_unknown(parser, "count, packed, like, final or after");
         }
     }

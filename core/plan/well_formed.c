@@ -396,13 +396,31 @@ static weft_status_t well_formed_check_ports(const weft_plan_t *plan)
     return WEFT_OK;
 }
 
+static weft_status_t well_formed_check_ranks(const weft_plan_t *plan)
+{
+    if (!weft_coll_has_plan(plan->coll)) {
+        const char *name = weft_coll_name(plan->coll);
+        return weft_fail(WEFT_ERR_PLAN, 0, "plan of rank %u: %s has no plan", plan->rank,
+                         name != NULL ? name : "an unknown collective");
+    }
+    if (plan->nranks < 2) {
+        return weft_fail(WEFT_ERR_PLAN, 0, "plan of rank %u: %u ranks, a plan has 2 at least",
+                         plan->rank, plan->nranks);
+    }
+    if (plan->rank >= plan->nranks) {
+        return weft_fail(WEFT_ERR_PLAN, 0, "plan of rank %u: there are %u ranks, 0 to %u",
+                         plan->rank, plan->nranks, plan->nranks - 1);
+    }
+    if (plan->root >= plan->nranks) {
+        return weft_fail(WEFT_ERR_PLAN, 0,
+                         "plan of rank %u: root %u, but there are %u ranks, 0 to %u", plan->rank,
+                         plan->root, plan->nranks, plan->nranks - 1);
+    }
+    return WEFT_OK;
+}
+
 static weft_status_t well_formed_check_shape(const weft_plan_t *plan)
 {
-    if (!weft_coll_has_plan(plan->coll) || plan->nranks < 2 || plan->rank >= plan->nranks ||
-        plan->root >= plan->nranks) {
-        return weft_fail(WEFT_ERR_PLAN, 0, "plan of rank %u: collective %d, %u ranks, root %u",
-                         plan->rank, (int)plan->coll, plan->nranks, plan->root);
-    }
     uint32_t in = weft_coll_blocks(plan->coll, plan->nranks, WEFT_OPERAND_IN);
     uint32_t out = weft_coll_blocks(plan->coll, plan->nranks, WEFT_OPERAND_OUT);
     if (plan->k < 1 || plan->k > CHUNKS_MAX / (in > out ? in : out) ||
@@ -427,7 +445,8 @@ static weft_status_t well_formed_check_lanes(const weft_plan_t *plan, uint64_t *
 
 weft_status_t weft_plan_check(const weft_plan_t *plan)
 {
-    weft_status_t status = well_formed_check_shape(plan);
+    weft_status_t status = well_formed_check_ranks(plan);
+    status = status == WEFT_OK ? well_formed_check_shape(plan) : status;
     if (status == WEFT_OK) {
         status = well_formed_check_ports(plan);
     }

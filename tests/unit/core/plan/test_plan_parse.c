@@ -104,6 +104,18 @@ static void every_word_is_understood(void **state)
 #define HEAD "plan all_reduce ranks 4 rank 1 root 0 chunks 4 tmp 0 lanes 1\n"
 #define PORT "port 0 lane 0 send to 2 channel 0\n"
 
+/* A dollar stands for the end of the text. */
+static bool says(const char *words)
+{
+    size_t length = strcspn(words, "$");
+    const char *text = weft_error_record()->text;
+    size_t bytes = strlen(text);
+    if (words[length] == '\0') {
+        return strstr(text, words) != NULL;
+    }
+    return bytes >= length && memcmp(text + bytes - length, words, length) == 0;
+}
+
 static void mistakes_name_line_and_nearest_word(void **state)
 {
     (void)state;
@@ -117,6 +129,14 @@ static void mistakes_name_line_and_nearest_word(void **state)
         {"plan all_reduce rnaks 4\n", "the nearest word is `ranks`"},
         {"plan all_reduce ranks four\n", "line 1: `four` where a number is expected"},
         {"plan all_reduce ranks 99999999999\n", "where a number"},
+        {"plan all_reduce ranks 4294967296\n",
+         "line 1: `4294967296` where a number below 2^32 is expected$"},
+        {"plan all_reduce ranks 2 rank 2 root 0 chunks 1 tmp 0 lanes 1\n",
+         "plan of rank 2: there are 2 ranks, 0 to 1"},
+        {"plan all_reduce ranks 2 rank 0 root 5 chunks 1 tmp 0 lanes 1\n",
+         "root 5, but there are 2 ranks, 0 to 1"},
+        {"plan all_reduce ranks 0 rank 0 root 0 chunks 1 tmp 0 lanes 1\n",
+         "0 ranks, a plan has 2 at least"},
         {HEAD HEAD, "line 2: a second `plan`"},
         {HEAD "port 1 lane 0 send to 2 channel 0\n", "line 2: port 1, but the next one is port 0"},
         {HEAD "port 0 lane 0 sennd to 2 channel 0\n", "the nearest word is `send`"},
@@ -131,6 +151,11 @@ static void mistakes_name_line_and_nearest_word(void **state)
         {HEAD PORT "lane 0\nmove port 0 <- in[0-9999999999]\n", "where a number"},
         {HEAD "lane 0\nmove out[0] <- in[0], in[0], in[0], in[0], in[0]\n", "more than 4 operands"},
         {HEAD PORT "lane 0\nmove port 0 <- in[0] finall\n", "the nearest word is `final`"},
+        {HEAD PORT "lane 0\nmove out[0] <- in[0] final final\n", "line 4: a second `final`$"},
+        {HEAD PORT "lane 0\nmove port 0 <- in[0] count 2 final count 2\n",
+         "line 4: a second `count`$"},
+        {HEAD PORT "lane 0\nmove port 0 <- in[0] packed like in[0] packed\n",
+         "line 4: a second `packed`$"},
         {HEAD PORT "lane 0\n7: move port 0 <- in[0]\n",
          "line 4: label 7, but this is instruction 0"},
         {HEAD "lane 0\nend\n", "line 3: lane 0: END without LOOP"},
@@ -138,12 +163,12 @@ static void mistakes_name_line_and_nearest_word(void **state)
         {HEAD "lane 0\nbar 64\n", "lane 64, at most 64 exist"},
         {HEAD "lane 0\nmove out[9] <- in[0]\n", "lane 0 pc 0: out[9], but out has 4 chunks"},
         {"plan all_reduce ranks 4 rank 1 root 0 chunks 4 tmp 0 lanes 65\n", "more than 64 lanes"},
-        {"plan barrier ranks 4 rank 1 root 0 chunks 4 tmp 0 lanes 1\n", "collective 5"},
+        {"plan barrier ranks 4 rank 1 root 0 chunks 4 tmp 0 lanes 1\n", "barrier has no plan"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         weft_plan_t *plan = NULL;
         weft_status_t status = weft_plan_parse(cases[i].text, &plan);
-        if (status != WEFT_ERR_PLAN || strstr(weft_error_record()->text, cases[i].words) == NULL) {
+        if (status != WEFT_ERR_PLAN || !says(cases[i].words)) {
             fail_msg("case %zu: expected \"%s\", got \"%s\"", i, cases[i].words,
                      weft_error_record()->text);
         }

@@ -177,7 +177,7 @@ weft_status_t plan_source_emit(const plan_source_t *source, const weft_algo_call
     weft_status_t status = weft_plan_emit(plan_source_ops(source), source->algo, call, view,
                                           &source->others.finder, plan_p);
     weft_call_leave(before);
-    return status;
+    return status == WEFT_ERR_PLAN ? weft_plan_name_mistake(source->loaded->plugin->name) : status;
 }
 
 /* Makes room for the plans, and the view of the hosts. */

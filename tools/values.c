@@ -158,6 +158,19 @@ int tool_parse_dtype(const char *text, const char *all)
     return tool_parse_name("data type", text, names);
 }
 
+/* Whether one of the texts that are kept sets what `text` sets. */
+static bool values_has_key(const tool_settings_t *settings, const char *text)
+{
+    size_t length = strcspn(text, "=") + 1;
+    for (const char *at = settings->texts; at < settings->texts + settings->used;
+         at += strlen(at) + 1) {
+        if (strncmp(at, text, length) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool tool_settings_add(tool_settings_t *settings, const char *section, const char *text,
                        size_t bytes)
 {
@@ -171,6 +184,10 @@ bool tool_settings_add(tool_settings_t *settings, const char *section, const cha
     }
     if (n < 0 || (size_t)n >= room) {
         tool_usage("too many parameters and options of %s", section);
+        return false;
+    }
+    if (values_has_key(settings, kept)) {
+        tool_usage("%s: %.*s is given twice", section, (int)strcspn(text, "="), text);
         return false;
     }
     settings->used += (uint32_t)n + 1;

@@ -21,7 +21,8 @@ int tool_parse_coll(const char *text, const char *all);
 int tool_parse_dtype(const char *text, const char *all);
 /* The nearest name, or NULL if none is near. */
 const char *tool_nearest(const char *text, const char *const *names);
-/* Adds SECTION.TEXT, of which a copy is kept; TEXT is "key=value". Errors as below. */
+/* Adds SECTION.TEXT, of which a copy is kept; TEXT is "key=value", and the
+ * key new. Errors as below. */
 bool tool_settings_add(tool_settings_t *settings, const char *section, const char *text,
                        size_t bytes);
 /* Reads NAME[:X=Y,…] into `name` and settings of its section: parameters and options alike. */

@@ -3,6 +3,9 @@
  * The builder: appends what an emitter says to a draft. */
 #include "core/plan/builder.h"
 
+#include <string.h>
+
+#include "core/base/error.h"
 #include "core/os/call_note.h"
 #include "core/plan/splice.h"
 
@@ -184,4 +187,13 @@ weft_status_t weft_plan_emit(const weft_algo_ops_t *ops, weft_algo_t *algo,
     weft_plan_emitter_t emitter = {
         .ops = ops, .algo = algo, .finder = finder, .view = view, .emit = builder_emit_from};
     return builder_emit_from(&emitter, call, plan_p);
+}
+
+weft_status_t weft_plan_name_mistake(const char *algo)
+{
+    char why[sizeof weft_error_record()->text];
+    snprintf(why, sizeof why, "%s", weft_error_record()->text);
+    return strncmp(why, algo, strlen(algo)) == 0
+               ? WEFT_ERR_PLAN
+               : weft_fail(WEFT_ERR_PLAN, 0, "%s: %.400s", algo, why);
 }

@@ -17,4 +17,8 @@ weft_status_t weft_plan_emit(const weft_algo_ops_t *ops, weft_algo_t *algo,
 /* Starts a draft whose builder writes into it. ERR_RESOURCE. Private to core/plan. */
 weft_status_t weft_plan_builder_init(weft_plan_draft_t *draft, const weft_algo_call_t *call);
 
+/* Returns the ERR_PLAN that was just recorded, with the name of the algorithm in front: mistakes
+ * made with the builder do not say whose they are. */
+weft_status_t weft_plan_name_mistake(const char *algo);
+
 #endif

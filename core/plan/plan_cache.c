@@ -124,16 +124,6 @@ static void plan_cache_destroy_plans(weft_plan_t **plans, uint32_t nranks)
     }
 }
 
-/* Mistakes made with the builder do not say whose they are. */
-static weft_status_t plan_cache_name_mistake(const weft_plan_query_t *query)
-{
-    char why[sizeof weft_error_record()->text];
-    snprintf(why, sizeof why, "%s", weft_error_record()->text);
-    return strncmp(why, query->algo, strlen(query->algo)) == 0
-               ? WEFT_ERR_PLAN
-               : weft_fail(WEFT_ERR_PLAN, 0, "%s: %.400s", query->algo, why);
-}
-
 static weft_status_t plan_cache_emit_rank(const weft_plan_query_t *query, uint32_t rank,
                                           weft_plan_t **plan_p)
 {
@@ -144,7 +134,7 @@ static weft_status_t plan_cache_emit_rank(const weft_plan_query_t *query, uint32
     weft_status_t status =
         weft_plan_emit(query->ops, query->instance, &call, &query->view, query->finder, plan_p);
     weft_call_leave(before);
-    return status == WEFT_ERR_PLAN ? plan_cache_name_mistake(query) : status;
+    return status == WEFT_ERR_PLAN ? weft_plan_name_mistake(query->algo) : status;
 }
 
 static weft_status_t plan_cache_emit_all(const weft_plan_query_t *query, cache_proof_t *proof,

@@ -86,9 +86,10 @@ static weft_status_t algo_params_unknown(const char *plugin, const weft_algo_par
                      plugin);
 }
 
-/* Takes one X=Y. */
+/* Takes one X=Y; `given` has a bit for each parameter. */
 static weft_status_t algo_params_take_word(const char *plugin, const weft_algo_param_t *table,
-                                           char *word, int64_t params[WEFT_ALGO_PARAMS_MAX])
+                                           char *word, int64_t params[WEFT_ALGO_PARAMS_MAX],
+                                           uint32_t *given)
 {
     char *end, *value = strchr(word, '=');
     if (value == NULL) {
@@ -102,6 +103,10 @@ static weft_status_t algo_params_take_word(const char *plugin, const weft_algo_p
     if (i == WEFT_ALGO_PARAMS_MAX || table[i].name == NULL) {
         return algo_params_unknown(plugin, table, word);
     }
+    if ((*given >> i & 1) != 0) {
+        return weft_fail(WEFT_ERR_CONFIG, 0, "%s: %s is given twice", plugin, word);
+    }
+    *given |= UINT32_C(1) << i;
     errno = 0;
     long long number = strtoll(value, &end, 10);
     if (*value == '\0' || *end != '\0' || errno != 0 || !algo_params_is_inside(&table[i], number)) {
@@ -117,6 +122,7 @@ weft_status_t weft_algo_params_take(const char *plugin, const weft_algo_ops_t *o
                                     const char *text, int64_t params[WEFT_ALGO_PARAMS_MAX])
 {
     weft_status_t status = WEFT_OK;
+    uint32_t given = 0;
     for (const char *at = text; *at != '\0' && status == WEFT_OK; at += *at == ',') {
         char word[WORD_MAX];
         size_t length = strcspn(at, ",");
@@ -125,7 +131,7 @@ weft_status_t weft_algo_params_take(const char *plugin, const weft_algo_ops_t *o
                              plugin, 40, at, WORD_MAX - 1);
         }
         snprintf(word, sizeof word, "%.*s", (int)length, at);
-        status = algo_params_take_word(plugin, weft_algo_params_table(ops), word, params);
+        status = algo_params_take_word(plugin, weft_algo_params_table(ops), word, params, &given);
         at += length;
     }
     return status;

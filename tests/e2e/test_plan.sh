@@ -90,6 +90,10 @@ says out 'algo-flat:max_ranks=128, 100 ranks'
 expect 0 "$weft" plan all_reduce -n 100 -A algo-flat --param max_ranks=128 --check
 expect 3 "$weft" plan all_reduce -n 4 -A algo-flat:max_rnks=128 --check
 says err 'max_ranks'
+expect 6 "$weft" plan all_reduce -n 4 -A algo-flat --param max_ranks=128 --param max_ranks=64 --check
+says err 'algo-flat: max_ranks is given twice'
+expect 6 "$weft" plan all_reduce -n 4 -A algo-flat:max_ranks=128,max_ranks=128 --check
+says err 'algo-flat: max_ranks is given twice'
 
 # Prices: 8 bytes over a ring of 4 take 6 messages
 expect 0 "$weft" plan all_reduce -n 4 -A algo-ring --cost -b 8 -e 8 --alpha 5us --beta 0 --gamma 0
@@ -189,6 +193,8 @@ says err '^weft: algo-wrong has been inside emit for 1(\.[0-9]+)? s and does not
 expect 4 "$weft" sim all_reduce -n 4 --patience 1 "${wrong[@]}" --set algo-wrong.wrong=emit-hang
 says err '^weft: algo-wrong has been inside emit '
 expect 3 "$weft" plan all_reduce -n 4 --patience 1 "${wrong[@]}" --set algo-wrong.wrong=emit-endless
-says err 'no end in sight'
+says err 'algo-wrong: plan of rank 0: .*no end in sight'
+expect 3 "$weft" plan all_reduce -n 4 --patience 1 -A algo-wrong "${wrong[@]}" --set algo-wrong.wrong=emit-endless
+says err 'algo-wrong: plan of rank 0: .*no end in sight'
 expect 0 "$weft" plan all_reduce -n 4 --patience 0 "${wrong[@]}"
 expect 6 "$weft" plan all_reduce -n 4 --patience x

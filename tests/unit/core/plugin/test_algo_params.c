@@ -84,9 +84,19 @@ static void values_outside_of_them_are_refused_by_name_and_range(void **state)
     }
 }
 
+static void a_parameter_given_twice_is_refused(void **state)
+{
+    int64_t values[WEFT_ALGO_PARAMS_MAX] = {3, 0, 5};
+    (void)state;
+    assert_int_equal(weft_algo_params_take("algo-x", &ops, "depth=1,only=0,depth=2", values),
+                     WEFT_ERR_CONFIG);
+    assert_string_equal(weft_error_record()->text, "algo-x: depth is given twice");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(a_parameter_given_twice_is_refused, fresh),
         cmocka_unit_test_setup(values_inside_the_ranges_are_taken, fresh),
         cmocka_unit_test_setup(values_outside_of_them_are_refused_by_name_and_range, fresh),
     };

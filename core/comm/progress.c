@@ -55,29 +55,28 @@ typedef enum found {
     FOUND_MOVED
 } found_t;
 
-static found_t progress_advance_one(weft_comm_state_t *state)
+/* Looks at what a communicator has to do. The thread owns it. */
+static found_t progress_find(const weft_comm_state_t *state)
 {
-    uint32_t owner;
-    if (!weft_comm_own(state, WEFT_OWNER_PROGRESS, &owner)) {
-        return FOUND_NOTHING; /* its user drives it, and kicks when leaving it */
-    }
-    bool busy = weft_engine_is_busy(state), moved = false;
-    if (busy && !weft_engine_needs_host(state)) {
-        /* Whoever puts calls into the stream wants the communicator back. */
-        weft_engine_step(state);
-        weft_comm_disown(state);
-        return FOUND_ON_DEVICE;
-    }
-    found_t found = weft_streams_are_busy(state) ? FOUND_IN_STREAMS
-                    : busy                       ? FOUND_WAITING
-                    : weft_streams_listen(state) ? FOUND_LISTENING
-                                                 : FOUND_NOTHING;
-    for (int i = 0; i < 16 && (busy || i == 0) && found != FOUND_NOTHING; i++) {
+    bool busy = weft_engine_is_busy(state);
+    return busy && !weft_engine_needs_host(state) ? FOUND_ON_DEVICE
+           : weft_streams_are_busy(state)         ? FOUND_IN_STREAMS
+           : busy                                 ? FOUND_WAITING
+           : weft_streams_listen(state)           ? FOUND_LISTENING
+                                                  : FOUND_NOTHING;
+}
+
+/* Advances a communicator in which `found` was found, and gives it back. */
+static found_t progress_advance(weft_comm_state_t *state, found_t found)
+{
+    /* Whoever puts calls into the stream wants the communicator back. */
+    const int most = found == FOUND_ON_DEVICE ? 1 : 16;
+    bool moved = false;
+    for (int i = 0; i < most && (i == 0 || weft_engine_is_busy(state)); i++) {
         moved |= weft_engine_step(state);
-        busy = weft_engine_is_busy(state);
     }
     weft_comm_disown(state);
-    return moved ? FOUND_MOVED : found;
+    return moved && found != FOUND_ON_DEVICE ? FOUND_MOVED : found;
 }
 
 /* Sleeps until the next kick after `seen`, at most `timeout_ns`. */
@@ -145,13 +144,41 @@ static void progress_follow(runner_t *runner)
     }
 }
 
+/* Takes the next member below *index_p that has something to do, or returns NULL. The caller holds
+ * progress.lock. */
+static weft_comm_state_t *progress_take(uint32_t *index_p, found_t *found_p)
+{
+    weft_os_mutex_assert_held(&progress.lock);
+    while (*index_p > 0) {
+        weft_comm_state_t *state = progress.member[--*index_p];
+        uint32_t owner;
+        if (!weft_comm_own(state, WEFT_OWNER_PROGRESS, &owner)) {
+            continue; /* its user drives it, and kicks when leaving it */
+        }
+        *found_p = progress_find(state);
+        if (*found_p != FOUND_NOTHING) {
+            return state;
+        }
+        weft_comm_disown(state);
+    }
+    return NULL;
+}
+
+/* Members are advanced without the lock: an operator of the program may wait for a thread that makes
+ * an asynchronous call elsewhere. Only its owner detaches a member, so one that this thread owns stays.
+ * From the last to the first: whoever leaves meanwhile is replaced by one that had its turn. */
 static found_t progress_round(void)
 {
-    found_t best = FOUND_NOTHING;
+    found_t best = FOUND_NOTHING, found;
+    weft_comm_state_t *state;
     weft_os_lock(&progress.lock);
-    for (uint32_t i = 0; i < progress.members; i++) {
-        found_t found = progress_advance_one(progress.member[i]);
+    uint32_t i = progress.members;
+    while ((state = progress_take(&i, &found)) != NULL) {
+        weft_os_unlock(&progress.lock);
+        found = progress_advance(state, found);
         best = found > best ? found : best;
+        weft_os_lock(&progress.lock);
+        i = i < progress.members ? i : progress.members;
     }
     weft_os_unlock(&progress.lock);
     return best;

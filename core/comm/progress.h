@@ -9,7 +9,7 @@
 /* From attach to detach the progress thread advances the communicator while no user is inside a
  * call. Attaching again does nothing. ERR_RESOURCE. Thread: the owner. */
 weft_status_t weft_progress_attach(weft_comm_state_t *state);
-/* Blocks until the thread has let go of the communicator; ends the thread with its last member. */
+/* Ends the thread with its last member. Thread: the owner, so the thread has let go of it. */
 void weft_progress_detach(weft_comm_state_t *state);
 
 /* What the thread has to do for a communicator when its owner leaves it. */

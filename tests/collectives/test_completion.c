@@ -446,6 +446,84 @@ static void progress_threads_come_and_go(void **state)
     run_on_one_net(4, come_and_go);
 }
 
+/* An operator of communicator `comm` waits in the progress thread until rank 0 has made calls elsewhere. */
+static struct {
+    _Atomic int entered, released, gave_up;
+} operator_state;
+
+static void add_when_released(void *inout, const void *in, uint64_t count, weft_dtype_t dtype,
+                              void *arg)
+{
+    uint64_t until = weft_os_clock_ns() + 10 * WEFT_NS_PER_S;
+    (void)dtype;
+    (void)arg;
+    atomic_store(&operator_state.entered, 1);
+    while (!atomic_load(&operator_state.released)) {
+        if (weft_os_clock_ns() > until) {
+            atomic_store(&operator_state.gave_up, 1);
+            break;
+        }
+        weft_os_sleep_ns(WEFT_NS_PER_MS);
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        ((uint32_t *)inout)[i] += ((const uint32_t *)in)[i];
+    }
+}
+
+/* First calls and goodbyes of a communicator of one rank. */
+static int visit_elsewhere(uint32_t rank)
+{
+    int wrong = 0;
+    uint32_t one = 1, sum = 0;
+    weft_unique_id_t id;
+    weft_comm_t *alone = NULL;
+    weft_request_t *request = NULL;
+    weft_call_t call = {.size = sizeof call, .request_p = &request};
+    NEED(weft_unique_id_create(&id, NULL) == WEFT_OK);
+    NEED(weft_comm_init_rank(&alone, 1, &id, 0, NULL) == WEFT_OK);
+    NEED(weft_all_reduce(&one, &sum, 1, WEFT_UINT32, WEFT_SUM, alone, &call) == WEFT_OK);
+    NEED(weft_request_wait(&request) == WEFT_OK && sum == 1);
+    NEED(weft_comm_destroy(alone) == WEFT_OK);
+    return wrong;
+}
+
+/* Rank 0 calls first, so its operator is not called before rank 1's call: in the progress thread. */
+static int operator_waits(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    _Atomic int *called = arg;
+    int wrong = 0;
+    uint32_t value = 1;
+    weft_op_t op;
+    weft_request_t *request = NULL;
+    weft_call_t call = {.size = sizeof call, .request_p = &request};
+    NEED(weft_op_create(comm, add_when_released, NULL, &op) == WEFT_OK);
+    NEED(weft_barrier(comm, NULL) == WEFT_OK);
+    while (rank == 1 && !atomic_load(called)) {
+        weft_os_yield();
+    }
+    NEED(weft_all_reduce(&value, &value, 1, WEFT_UINT32, op, comm, &call) == WEFT_OK);
+    if (rank == 0) {
+        atomic_store(called, 1);
+        while (!atomic_load(&operator_state.entered)) {
+            weft_os_yield();
+        }
+        wrong += visit_elsewhere(rank);
+        NEED(!atomic_load(&operator_state.gave_up));
+        atomic_store(&operator_state.released, 1);
+    }
+    NEED(weft_request_wait(&request) == WEFT_OK && value == n);
+    NEED(weft_op_destroy(comm, op) == WEFT_OK);
+    return wrong;
+}
+
+static void an_operator_holds_up_its_own_communicator_only(void **state)
+{
+    _Atomic int called = 0;
+    ranks_job_t job = {.nranks = 2, .work = operator_waits, .arg = &called};
+    (void)state;
+    assert_int_equal(ranks_run_threads(&job), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -459,6 +537,7 @@ int main(void)
         cmocka_unit_test(wrong_uses_are_refused),
         cmocka_unit_test(a_request_outlives_its_communicator),
         cmocka_unit_test(progress_threads_come_and_go),
+        cmocka_unit_test(an_operator_holds_up_its_own_communicator_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,7 +26,8 @@ typedef struct weft_window weft_window_t;         /* memory that other ranks rea
  * taken at once where they can be huge ones, else at the first touch.
  *
  * If `comm` is NULL the memory belongs to the process, may be used with every communicator, also
- * with those made later, and lives until weft_mem_free(NULL, memory).
+ * with those made later, and lives until weft_mem_free(NULL, memory). A child of fork() that frees
+ * memory of its parent takes it from itself only.
  * Errors: ERR_ARG, ERR_STATE, ERR_RESOURCE (also for 2 MiB and more, if that is not available on
  * the host or within the limit of the control group).
  * Blocking: no. Thread: one; any if `comm` is NULL. */

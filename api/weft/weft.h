@@ -23,7 +23,8 @@
  * ranks that live go on. The send buffers of out-of-place calls are intact, the receive buffers of
  * the failed call are undefined. Other communicators are not affected.
  *
- * fork(). A child may not use communicators of its parent: every call returns ERR_STATE.
+ * fork(). A child may not use communicators and completion queues of its parent: every call returns
+ * ERR_STATE. It may make its own, whatever the threads of the parent were doing at the fork.
  *
  * Handles are checked: a destroyed communicator or completion queue returns ERR_STATE, NULL returns
  * ERR_ARG. Requests are not: one that was freed may not be used again (completion.h).

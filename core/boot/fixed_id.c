@@ -13,7 +13,7 @@
 #include "core/boot/claim_round.h"
 #include "core/boot/join_root.h"
 #include "core/boot/wire.h"
-#include "core/os/os.h"
+#include "core/os/os_fork.h"
 #include "core/os/os_cancel.h"
 
 #define PAUSE_NS (20 * WEFT_NS_PER_MS)
@@ -29,7 +29,7 @@ typedef struct fixed_id_use {
     uint32_t rank, count;
 } fixed_id_use_t;
 
-static weft_os_mutex_t uses_lock;
+static weft_os_process_mutex_t uses_lock;
 static fixed_id_use_t *uses;
 
 static weft_status_t fixed_id_bad(const char *at, const char *why)
@@ -92,7 +92,7 @@ weft_status_t weft_fixed_id_make(const char *at, weft_unique_id_t *id)
 /* Counts one more use of the id by `rank` of this process; returns how many there were before. */
 static weft_status_t fixed_id_count(uint64_t comm_id, uint32_t rank, uint32_t *count_p)
 {
-    weft_os_lock(&uses_lock);
+    weft_os_process_lock(&uses_lock);
     fixed_id_use_t *use = uses;
     while (use != NULL && (use->comm_id != comm_id || use->rank != rank)) {
         use = use->next;
@@ -104,7 +104,7 @@ static weft_status_t fixed_id_count(uint64_t comm_id, uint32_t rank, uint32_t *c
     if (use != NULL) {
         *count_p = use->count++;
     }
-    weft_os_unlock(&uses_lock);
+    weft_os_process_unlock(&uses_lock);
     return use != NULL ? WEFT_OK : weft_fail(WEFT_ERR_RESOURCE, 0, "out of memory for a unique id");
 }
 

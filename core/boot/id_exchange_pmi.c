@@ -17,7 +17,7 @@
 #include "core/boot/mpi_library.h"
 #include "core/boot/pmi_wire.h"
 #include "core/config/env.h"
-#include "core/os/os.h"
+#include "core/os/os_fork.h"
 
 /* A server answers this by itself, however slow the other ranks are. */
 #define ANSWER_NS (20 * WEFT_NS_PER_S)
@@ -26,7 +26,7 @@
 
 /* The conversation of this process. */
 typedef struct conversation {
-    weft_os_mutex_t lock;
+    weft_os_process_mutex_t lock;
     bool begun, broken;
     uint32_t generation; /* process that began */
     int fd;
@@ -112,14 +112,14 @@ static weft_status_t id_exchange_pmi_carry(const weft_id_exchange_job_t *job, we
                             .launcher = job->launcher->name,
                             .until = job->until,
                             .answer_ns = ANSWER_NS};
-    weft_os_lock(&conversation.lock);
+    weft_os_process_lock(&conversation.lock);
     snprintf(key, sizeof key, "weft-id-%u", conversation.exchanges++);
     weft_status_t status = id_exchange_pmi_begin(&wire);
     if (status == WEFT_OK) {
         status = weft_pmi_carry(&wire, key, job->launcher->rank == 0, id);
         conversation.broken = status != WEFT_OK;
     }
-    weft_os_unlock(&conversation.lock);
+    weft_os_process_unlock(&conversation.lock);
     return status;
 }
 

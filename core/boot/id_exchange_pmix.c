@@ -16,7 +16,7 @@
 #include "core/boot/claim_round.h"
 #include "core/boot/mpi_library.h"
 #include "core/config/env.h"
-#include "core/os/os.h"
+#include "core/os/os_fork.h"
 #include "core/os/os_apart.h"
 #include "core/os/os_cancel.h"
 
@@ -40,7 +40,7 @@ typedef struct session {
 
 /* Every rank counts the same exchanges, so that keys are new. */
 static struct {
-    weft_os_mutex_t lock;
+    weft_os_process_mutex_t lock;
     uint32_t exchanges;
     fence_t *pending; /* that a call gave up waiting for; the library is open for it */
     int (*finalize)(const weft_pmix_info_t *info, size_t ninfo); /* at exit; NULL: not needed */
@@ -399,9 +399,9 @@ weft_status_t weft_pmix_carry(const weft_pmix_t *pmix, const weft_id_exchange_jo
                          WEFT_PMIX_LIBRARY " is \"%.80s\"; weft knows versions %d to %d",
                          pmix->version(), WEFT_PMIX_OLDEST, WEFT_PMIX_NEWEST);
     }
-    weft_os_lock(&use.lock);
+    weft_os_process_lock(&use.lock);
     weft_status_t status = id_exchange_pmix_converse(&session, id);
-    weft_os_unlock(&use.lock);
+    weft_os_process_unlock(&use.lock);
     return status;
 }
 

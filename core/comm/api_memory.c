@@ -5,6 +5,7 @@
 #include "core/comm/call.h"
 #include "core/comm/handle.h"
 #include "core/comm/registration.h"
+#include "core/os/os_fork.h"
 
 /* Allocation ----------------------------------------------------------------------------------- */
 
@@ -33,16 +34,25 @@ static weft_status_t memory_allocate(weft_comm_t *comm, const char *call, uint64
 
 /* Memory without a communicator. Static, since it belongs to the process: weft.h promises it. */
 static weft_allocations_t process_memory;
-static weft_os_mutex_t process_lock; /* guards it */
+static void memory_forked(bool held);
+static weft_os_process_mutex_t process_lock = {.forked = memory_forked}; /* guards it */
+
+/* A child may free what it has of its parent's memory, unless a thread was changing the list. */
+static void memory_forked(bool held)
+{
+    if (held) {
+        process_memory = (weft_allocations_t){.list = NULL};
+    }
+}
 
 static weft_status_t memory_allocate_process(uint64_t bytes, void **memory_p)
 {
-    weft_os_lock(&process_lock);
+    weft_os_process_lock(&process_lock);
     weft_status_t status =
         memory_p == NULL
             ? weft_fail(WEFT_ERR_ARG, 0, "weft_mem_alloc: memory_p is NULL")
             : weft_allocations_add(&process_memory, NULL, "weft_mem_alloc", bytes, false, memory_p);
-    weft_os_unlock(&process_lock);
+    weft_os_process_unlock(&process_lock);
     return status == WEFT_OK ? status : weft_api_error("memory", status);
 }
 
@@ -109,9 +119,9 @@ static void memory_free_found(const weft_family_t *family, weft_allocation_t *fo
 
 static weft_status_t memory_free_process(void *memory)
 {
-    weft_os_lock(&process_lock);
+    weft_os_process_lock(&process_lock);
     weft_allocation_t *found = weft_allocations_remove(&process_memory, memory);
-    weft_os_unlock(&process_lock);
+    weft_os_process_unlock(&process_lock);
     weft_status_t status = found == NULL && memory != NULL
                                ? memory_refuse_unknown(memory, "without a communicator")
                                : WEFT_OK;

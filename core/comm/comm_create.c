@@ -14,6 +14,7 @@
 #include "core/comm/streams.h"
 #include "core/config/config.h"
 #include "core/os/os_cancel.h"
+#include "core/os/os_fork.h"
 
 static weft_peer_status_t *create_peers(uint32_t nranks)
 {

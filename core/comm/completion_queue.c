@@ -4,7 +4,7 @@
 #include "core/comm/completion_queue.h"
 
 #include "core/base/error.h"
-#include "core/os/os.h"
+#include "core/os/os_fork.h"
 #include "core/os/os_socket.h"
 
 #define QUEUES 256u
@@ -29,7 +29,18 @@ struct weft_completion_state {
 typedef weft_completion_state_t completion_state_t;
 
 static completion_state_t queues[QUEUES];
-static weft_os_mutex_t queues_lock; /* guards which are free */
+static void completion_forked(bool held);
+/* Guards which are free. */
+static weft_os_process_mutex_t queues_lock = {.forked = completion_forked};
+
+/* The queues themselves stay the parent's: a place is free once its queue was destroyed there. */
+static void completion_forked(bool held)
+{
+    (void)held;
+    for (uint32_t i = 0; i < QUEUES; i++) {
+        (void)weft_os_mutex_renew(&queues[i].lock);
+    }
+}
 
 static uintptr_t completion_handle(uint32_t index, uint64_t generation)
 {
@@ -39,7 +50,7 @@ static uintptr_t completion_handle(uint32_t index, uint64_t generation)
 weft_status_t weft_completion_create(weft_completion_queue_t **queue_p)
 {
     uint32_t i = 0;
-    weft_os_lock(&queues_lock);
+    weft_os_process_lock(&queues_lock);
     while (i < QUEUES && atomic_load_explicit(&queues[i].handle, memory_order_relaxed) != 0) {
         i++;
     }
@@ -56,7 +67,7 @@ weft_status_t weft_completion_create(weft_completion_queue_t **queue_p)
         atomic_store_explicit(&q->handle, handle, memory_order_release);
         *queue_p = (weft_completion_queue_t *)handle;
     }
-    weft_os_unlock(&queues_lock);
+    weft_os_process_unlock(&queues_lock);
     return i < QUEUES ? WEFT_OK
                       : weft_fail(WEFT_ERR_RESOURCE, 0,
                                   "more than %u completion queues in one process", QUEUES);

@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/comm/progress.h"
+#include "core/os/os_fork.h"
 
 #define HANDLES 4096u
 #define HANDLE_BITS 12u
@@ -20,7 +21,19 @@ typedef struct handle_entry {
 } handle_entry_t;
 
 static handle_entry_t entries[HANDLES];
-static weft_os_mutex_t entries_lock;
+static uint32_t entries_used; /* all entries behind these were never used */
+static void handle_forked(bool held);
+/* Guards which entries are free. */
+static weft_os_process_mutex_t entries_lock = {.forked = handle_forked};
+
+/* An entry is valid at every moment of a change; the threads that looked at its state are gone. */
+static void handle_forked(bool held)
+{
+    (void)held;
+    for (uint32_t i = 0; i < entries_used; i++) {
+        atomic_store_explicit(&entries[i].pins, 0, memory_order_relaxed);
+    }
+}
 
 /* The lowest bit keeps a handle from being NULL or an aligned address. */
 static uintptr_t handle_make(uint32_t index, uint64_t generation)
@@ -30,19 +43,20 @@ static uintptr_t handle_make(uint32_t index, uint64_t generation)
 
 weft_status_t weft_handle_add(weft_comm_state_t *state, weft_comm_t **handle_p)
 {
-    weft_os_lock(&entries_lock);
+    weft_os_process_lock(&entries_lock);
     for (uint32_t i = 0; i < HANDLES; i++) {
         if (atomic_load_explicit(&entries[i].handle, memory_order_relaxed) == 0) {
             uintptr_t handle = handle_make(i, ++entries[i].generation);
+            entries_used = i < entries_used ? entries_used : i + 1;
             entries[i].state = state;
             state->self.handle = (weft_comm_t *)handle;
             atomic_store_explicit(&entries[i].handle, handle, memory_order_release);
             *handle_p = state->self.handle;
-            weft_os_unlock(&entries_lock);
+            weft_os_process_unlock(&entries_lock);
             return WEFT_OK;
         }
     }
-    weft_os_unlock(&entries_lock);
+    weft_os_process_unlock(&entries_lock);
     return weft_fail(WEFT_ERR_RESOURCE, 0, "more than %u communicators in one process", HANDLES);
 }
 
@@ -156,7 +170,7 @@ weft_status_t weft_handle_visit(weft_comm_t *handle, const char *call,
                                 void (*visit)(weft_comm_state_t *state, void *arg), void *arg)
 {
     weft_status_t status = WEFT_OK;
-    weft_os_lock(&entries_lock);
+    weft_os_process_lock(&entries_lock);
     handle_entry_t *entry = handle_find(handle);
     if (handle == NULL || entry == NULL) {
         status = handle_refuse(handle, call);
@@ -165,13 +179,13 @@ weft_status_t weft_handle_visit(weft_comm_t *handle, const char *call,
     } else {
         visit(entry->state, arg);
     }
-    weft_os_unlock(&entries_lock);
+    weft_os_process_unlock(&entries_lock);
     return status;
 }
 
 void weft_handle_remove(weft_comm_t *handle)
 {
-    weft_os_lock(&entries_lock);
+    weft_os_process_lock(&entries_lock);
     handle_entry_t *entry = handle_find(handle);
     if (entry != NULL) {
         atomic_store_explicit(&entry->handle, 0, memory_order_seq_cst);
@@ -180,7 +194,7 @@ void weft_handle_remove(weft_comm_t *handle)
         }
         entry->state = NULL;
     }
-    weft_os_unlock(&entries_lock);
+    weft_os_process_unlock(&entries_lock);
 }
 
 /* Tools ---------------------------------------------------------------------------------------- */

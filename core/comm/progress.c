@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/comm/engine.h"
 #include "core/comm/streams.h"
+#include "core/os/os_fork.h"
 
 #define MEMBERS 4096u
 #define RESTLESS 100u /* rounds without movement that only give way, where cores are spare */
@@ -33,7 +34,7 @@ typedef struct runner {
 } runner_t;
 
 typedef struct progress {
-    weft_os_mutex_t lock; /* guards members and runner */
+    weft_os_process_mutex_t lock; /* guards members and runner */
     weft_comm_state_t *member[MEMBERS];
     uint32_t members;
     runner_t *runner;
@@ -43,7 +44,22 @@ typedef struct progress {
     _Atomic uint32_t napping;  /* those of them that sleep briefly */
 } progress_t;
 
-static progress_t progress;
+static void progress_forked(bool held);
+static progress_t progress = {.lock = {.forked = progress_forked}};
+
+/* The thread and its members are the parent's: the child starts its own. */
+static void progress_forked(bool held)
+{
+    (void)held;
+    progress.members = 0;
+    if (progress.runner != NULL) {
+        weft_os_thread_forget(progress.runner->thread);
+        weft_os_free(progress.runner);
+        progress.runner = NULL;
+    }
+    atomic_store_explicit(&progress.sleeping, 0, memory_order_relaxed);
+    atomic_store_explicit(&progress.napping, 0, memory_order_relaxed);
+}
 
 /* The result of a round over one communicator; the largest of all decides how to go on. */
 typedef enum found {
@@ -148,7 +164,7 @@ static void progress_follow(runner_t *runner)
  * progress.lock. */
 static weft_comm_state_t *progress_take(uint32_t *index_p, found_t *found_p)
 {
-    weft_os_mutex_assert_held(&progress.lock);
+    weft_os_mutex_assert_held(&progress.lock.mutex);
     while (*index_p > 0) {
         weft_comm_state_t *state = progress.member[--*index_p];
         uint32_t owner;
@@ -171,16 +187,16 @@ static found_t progress_round(void)
 {
     found_t best = FOUND_NOTHING, found;
     weft_comm_state_t *state;
-    weft_os_lock(&progress.lock);
+    weft_os_process_lock(&progress.lock);
     uint32_t i = progress.members;
     while ((state = progress_take(&i, &found)) != NULL) {
-        weft_os_unlock(&progress.lock);
+        weft_os_process_unlock(&progress.lock);
         found = progress_advance(state, found);
         best = found > best ? found : best;
-        weft_os_lock(&progress.lock);
+        weft_os_process_lock(&progress.lock);
         i = i < progress.members ? i : progress.members;
     }
-    weft_os_unlock(&progress.lock);
+    weft_os_process_unlock(&progress.lock);
     return best;
 }
 
@@ -221,7 +237,7 @@ static void progress_main(void *arg)
 /* The caller holds progress.lock. */
 static weft_status_t progress_start_runner(uint32_t ranks)
 {
-    weft_os_mutex_assert_held(&progress.lock);
+    weft_os_mutex_assert_held(&progress.lock.mutex);
     runner_t *runner = weft_os_alloc(sizeof *runner, 0);
     if (runner == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, 0, "cannot start the progress thread");
@@ -244,7 +260,7 @@ weft_status_t weft_progress_attach(weft_comm_state_t *state)
     if (state->has_progress) {
         return WEFT_OK;
     }
-    weft_os_lock(&progress.lock);
+    weft_os_process_lock(&progress.lock);
     if (progress.members == MEMBERS) {
         status = weft_fail(WEFT_ERR_RESOURCE, 0,
                            "more than %u communicators with asynchronous calls", MEMBERS);
@@ -255,7 +271,7 @@ weft_status_t weft_progress_attach(weft_comm_state_t *state)
         progress.member[progress.members++] = state;
         state->has_progress = true;
     }
-    weft_os_unlock(&progress.lock);
+    weft_os_process_unlock(&progress.lock);
     return status;
 }
 
@@ -288,7 +304,7 @@ void weft_progress_detach(weft_comm_state_t *state)
     if (!state->has_progress) {
         return;
     }
-    weft_os_lock(&progress.lock);
+    weft_os_process_lock(&progress.lock);
     for (uint32_t i = 0; i < progress.members; i++) {
         if (progress.member[i] == state) {
             progress.member[i] = progress.member[--progress.members];
@@ -298,7 +314,7 @@ void weft_progress_detach(weft_comm_state_t *state)
         ended = progress.runner;
         progress.runner = NULL;
     }
-    weft_os_unlock(&progress.lock);
+    weft_os_process_unlock(&progress.lock);
     state->has_progress = false;
     if (ended != NULL) {
         atomic_store_explicit(&ended->stop, 1, memory_order_release);

@@ -8,7 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/log.h"
-#include "core/os/os.h"
+#include "core/os/os_fork.h"
 
 /* Room for more than any process fills, and little enough that hundreds of them fit into an
  * address space. */
@@ -29,12 +29,23 @@ typedef struct arena {
     bool refused;        /* the system did not give one, which was logged */
 } arena_t;
 
-static weft_os_mutex_t lock; /* guards everything here */
+static void arena_forked(bool held);
+static weft_os_process_mutex_t lock = {.forked = arena_forked}; /* guards everything here */
 static arena_t arena;
 static weft_arena_import_t *imports;
 /* Where the arena is, for looks without the lock. 0: there is none. */
 static _Atomic uintptr_t arena_base;
 static _Atomic uint64_t arena_bytes;
+
+/* What a thread of the parent was changing is left to the parent. */
+static void arena_forked(bool held)
+{
+    if (held) {
+        atomic_store_explicit(&arena_base, 0, memory_order_relaxed);
+        arena = (arena_t){.first = NULL};
+        imports = NULL;
+    }
+}
 
 static uint64_t arena_round_up(uint64_t bytes, uint64_t unit)
 {
@@ -68,6 +79,12 @@ static weft_status_t arena_create(void)
     atomic_store_explicit(&arena_bytes, arena.shared.bytes, memory_order_relaxed);
     atomic_store_explicit(&arena_base, (uintptr_t)arena.shared.base, memory_order_release);
     return WEFT_OK;
+}
+
+/* False: the arena is the parent's of this process, or there is none. */
+static bool arena_is_own(void)
+{
+    return arena.shared.base != NULL && arena.generation == weft_os_fork_generation();
 }
 
 /* Returns whether there is an arena of this process. */
@@ -129,41 +146,41 @@ static weft_status_t arena_hand_out(uint64_t bytes, void **memory_p)
 
 bool weft_arena_alloc(uint64_t bytes, void **memory_p)
 {
-    weft_os_lock(&lock);
+    weft_os_process_lock(&lock);
     bool given = arena_ensure() && arena_hand_out(bytes, memory_p) == WEFT_OK;
-    weft_os_unlock(&lock);
+    weft_os_process_unlock(&lock);
     return given;
 }
 
 bool weft_arena_free(void *memory)
 {
-    weft_os_lock(&lock);
+    weft_os_process_lock(&lock);
     uint64_t offset = (uintptr_t)memory - (uintptr_t)arena.shared.base;
     arena_block_t **at = &arena.first;
     while (*at != NULL && (*at)->offset != offset) {
         at = &(*at)->next;
     }
-    arena_block_t *block = arena.shared.base != NULL ? *at : NULL;
+    arena_block_t *block = arena_is_own() ? *at : NULL;
     if (block != NULL) {
         *at = block->next;
         weft_os_shared_decommit(&arena.shared, block->offset, block->bytes);
         weft_os_free(block);
     }
-    weft_os_unlock(&lock);
+    weft_os_process_unlock(&lock);
     return block != NULL;
 }
 
 uint64_t weft_arena_bytes(uint64_t *room_p)
 {
     uint64_t bytes = 0;
-    weft_os_lock(&lock);
-    bool ours = arena.shared.base != NULL && arena.generation == weft_os_fork_generation();
+    weft_os_process_lock(&lock);
+    bool ours = arena_is_own();
     for (const arena_block_t *block = ours ? arena.first : NULL; block != NULL;
          block = block->next) {
         bytes += block->bytes;
     }
     *room_p = ours ? arena.shared.bytes : 0;
-    weft_os_unlock(&lock);
+    weft_os_process_unlock(&lock);
     return bytes;
 }
 
@@ -208,7 +225,7 @@ static weft_arena_import_t *arena_attach(const weft_arena_offer_t *offer)
 
 weft_arena_import_t *weft_arena_import(const weft_arena_offer_t *offer)
 {
-    weft_os_lock(&lock);
+    weft_os_process_lock(&lock);
     weft_arena_import_t *import = imports;
     while (import != NULL && !arena_offer_is(&import->offer, offer)) {
         import = import->next;
@@ -219,7 +236,7 @@ weft_arena_import_t *weft_arena_import(const weft_arena_offer_t *offer)
     if (import != NULL) {
         import->users++;
     }
-    weft_os_unlock(&lock);
+    weft_os_process_unlock(&lock);
     return import;
 }
 
@@ -228,7 +245,7 @@ void weft_arena_unimport(weft_arena_import_t *import)
     if (import == NULL) {
         return;
     }
-    weft_os_lock(&lock);
+    weft_os_process_lock(&lock);
     if (--import->users == 0) {
         weft_arena_import_t **at = &imports;
         while (*at != import) {
@@ -238,5 +255,5 @@ void weft_arena_unimport(weft_arena_import_t *import)
         weft_os_shared_detach(&import->shared);
         weft_os_free(import);
     }
-    weft_os_unlock(&lock);
+    weft_os_process_unlock(&lock);
 }

@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "core/base/error.h"
-#include "core/os/os.h"
+#include "core/os/os_fork.h"
 
 struct weft_export {
     weft_export_t *next;
@@ -19,8 +19,15 @@ struct weft_export {
     weft_import_t *import; /* by rank */
 };
 
-static weft_os_mutex_t lock;
+static void export_forked(bool held);
+static weft_os_process_mutex_t lock = {.forked = export_forked};
 static weft_export_t *first;
+
+/* All are the parent's. */
+static void export_forked(bool held)
+{
+    first = held ? NULL : first;
+}
 
 static bool export_is_named(const weft_export_t *exported, const weft_export_name_t *name)
 {
@@ -30,9 +37,9 @@ static bool export_is_named(const weft_export_t *exported, const weft_export_nam
 
 static void export_release(weft_export_t *exported)
 {
-    weft_os_lock(&lock);
+    weft_os_process_lock(&lock);
     bool last = --exported->users == 0;
-    weft_os_unlock(&lock);
+    weft_os_process_unlock(&lock);
     if (last) {
         weft_os_free(exported->import);
         weft_os_free(exported);
@@ -58,10 +65,10 @@ weft_status_t weft_export_create(const weft_export_name_t *name, void *memory, u
     for (uint32_t r = 0; r < nranks; r++) {
         import[r].exported = exported;
     }
-    weft_os_lock(&lock);
+    weft_os_process_lock(&lock);
     exported->next = first;
     first = exported;
-    weft_os_unlock(&lock);
+    weft_os_process_unlock(&lock);
     *export_p = exported;
     return WEFT_OK;
 }
@@ -71,13 +78,13 @@ void weft_export_destroy(weft_export_t *exported)
     if (exported == NULL) {
         return;
     }
-    weft_os_lock(&lock);
+    weft_os_process_lock(&lock);
     weft_export_t **at = &first;
     while (*at != exported) {
         at = &(*at)->next;
     }
     *at = exported->next;
-    weft_os_unlock(&lock);
+    weft_os_process_unlock(&lock);
     /* Either a reader sees this, or this sees the reader. */
     atomic_store_explicit(&exported->ended, 1, memory_order_seq_cst);
     for (uint32_t r = 0; r < exported->nranks; r++) {
@@ -92,7 +99,7 @@ weft_import_t *weft_import_open(const weft_export_name_t *name, uint32_t reader,
                                 uint64_t *bytes_p)
 {
     weft_import_t *import = NULL;
-    weft_os_lock(&lock);
+    weft_os_process_lock(&lock);
     weft_export_t *exported = first;
     while (exported != NULL && !export_is_named(exported, name)) {
         exported = exported->next;
@@ -103,7 +110,7 @@ weft_import_t *weft_import_open(const weft_export_name_t *name, uint32_t reader,
         *memory_p = exported->memory;
         *bytes_p = exported->bytes;
     }
-    weft_os_unlock(&lock);
+    weft_os_process_unlock(&lock);
     return import;
 }
 

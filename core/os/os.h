@@ -57,6 +57,8 @@ weft_status_t weft_os_thread_start(const char *name, void (*run)(void *), void *
                                    weft_os_thread_t **thread_p);
 /* Waits until the thread has ended and frees it. NULL is allowed. */
 void weft_os_thread_join(weft_os_thread_t *thread);
+/* In a child of fork(): frees what stands for a thread of the parent. */
+void weft_os_thread_forget(weft_os_thread_t *thread);
 /* Starts a thread that is not joined. `run` owns `arg` and must return in bounded time. */
 weft_status_t weft_os_thread_launch(const char *name, void (*run)(void *), void *arg);
 /* What to run in a thread when it ends, before its thread-local variables go. */
@@ -80,6 +82,8 @@ typedef struct weft_os_mutex {
 } weft_os_mutex_t;
 void weft_os_lock(weft_os_mutex_t *mutex);
 void weft_os_unlock(weft_os_mutex_t *mutex);
+/* For a child of fork(), in its only thread: makes the mutex a free one. True: it was held. */
+bool weft_os_mutex_renew(weft_os_mutex_t *mutex);
 
 /* Checked builds: the calling thread holds the mutex. */
 static inline void weft_os_mutex_assert_held(const weft_os_mutex_t *mutex)
@@ -99,19 +103,6 @@ void weft_os_futex_wake(_Atomic uint32_t *word);
 void weft_os_yield(void);
 /* Sleeps until the descriptor is readable, or the timeout. */
 void weft_os_wait_readable(int fd, uint64_t timeout_ns);
-
-/* Counted by weft_os_fork_generation(). */
-extern _Atomic uint32_t weft_os_forks;
-
-/* Returns the number of forks between the first process that called this and the caller. A value
- * that was kept before a fork differs from the child's. */
-uint32_t weft_os_fork_generation(void);
-
-/* As weft_os_fork_generation() in a process that has called it before, or whose ancestor has. */
-static inline uint32_t weft_os_fork_generation_again(void)
-{
-    return atomic_load_explicit(&weft_os_forks, memory_order_relaxed);
-}
 
 /* One step of busy waiting. */
 static inline void weft_os_pause(void)

@@ -103,6 +103,11 @@ void weft_os_thread_join(weft_os_thread_t *thread)
     }
 }
 
+void weft_os_thread_forget(weft_os_thread_t *thread)
+{
+    weft_os_free(thread);
+}
+
 static pthread_once_t end_once = PTHREAD_ONCE_INIT;
 static pthread_key_t end_key;
 static bool end_key_made;
@@ -185,6 +190,12 @@ void weft_os_unlock(weft_os_mutex_t *mutex)
     }
 }
 
+bool weft_os_mutex_renew(weft_os_mutex_t *mutex)
+{
+    thread_mutex_note_holder(mutex, false);
+    return atomic_exchange_explicit(&mutex->word, 0, memory_order_relaxed) != 0;
+}
+
 void weft_os_futex_wait(_Atomic uint32_t *word, uint32_t seen, uint64_t timeout_ns)
 {
     struct timespec t = {.tv_sec = (time_t)(timeout_ns / WEFT_NS_PER_S),
@@ -209,26 +220,6 @@ void weft_os_wait_readable(int fd, uint64_t timeout_ns)
                          .tv_nsec = (long)(timeout_ns % WEFT_NS_PER_S)};
     /* An interrupted wait is an early return, which callers expect. */
     (void)ppoll(&p, 1, &t, NULL);
-}
-
-/* The only way to learn of a fork without a system call per question. */
-_Atomic uint32_t weft_os_forks;
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-
-static void thread_count_fork(void)
-{
-    atomic_fetch_add_explicit(&weft_os_forks, 1, memory_order_relaxed);
-}
-
-static void thread_watch_forks(void)
-{
-    pthread_atfork(NULL, NULL, thread_count_fork);
-}
-
-uint32_t weft_os_fork_generation(void)
-{
-    pthread_once(&fork_once, thread_watch_forks);
-    return atomic_load_explicit(&weft_os_forks, memory_order_relaxed);
 }
 
 _Static_assert(sizeof(weft_os_cpu_set_t) == sizeof(cpu_set_t), "as large as the system's");

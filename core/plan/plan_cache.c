@@ -14,7 +14,7 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/os/call_note.h"
-#include "core/os/os.h"
+#include "core/os/os_fork.h"
 #include "core/plan/classes.h"
 #include "core/plan/hash.h"
 #include "core/plan/verify.h"
@@ -53,9 +53,19 @@ typedef struct cache_proof {
 } cache_proof_t;
 
 /* Writable file scope on purpose: this cache belongs to the process (see plan_cache.h). */
-static weft_os_mutex_t cache_lock;
+static void plan_cache_forked(bool held);
+static weft_os_process_mutex_t cache_lock = {.forked = plan_cache_forked};
 static cache_proof_t *cache_proofs;
 static _Atomic uint64_t cache_bytes;
+
+/* What a thread of the parent was changing is left alone, and all plans are proved again. */
+static void plan_cache_forked(bool held)
+{
+    if (held) {
+        cache_proofs = NULL;
+        atomic_store_explicit(&cache_bytes, 0, memory_order_relaxed);
+    }
+}
 
 static uint64_t plan_cache_hash_hosts(const uint32_t *host, uint32_t nranks)
 {
@@ -402,9 +412,9 @@ weft_status_t weft_plan_lookup(const weft_plan_query_t *query, weft_plan_entry_t
     }
     plan_key_t key;
     plan_key_init(&key, query);
-    weft_os_lock(&cache_lock);
+    weft_os_process_lock(&cache_lock);
     status = plan_cache_lookup_locked(query, &key, entry_p);
-    weft_os_unlock(&cache_lock);
+    weft_os_process_unlock(&cache_lock);
     return status;
 }
 

@@ -107,6 +107,23 @@ static void another_process_sees_it_also_after_it_was_freed(void **state)
     close(up[0]), close(up[1]), close(down[0]), close(down[1]);
 }
 
+/* The pages are the parent's: a child that gave them back would take them from it. */
+static void a_child_leaves_the_memory_of_its_parent_alone(void **state)
+{
+    int status = 0;
+    uint8_t *block = take(10000);
+    (void)state;
+    block[5000] = 42;
+    pid_t child = fork();
+    if (child == 0) {
+        _exit(weft_arena_free(block) ? 1 : 0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(block[5000], 42);
+    assert_true(weft_arena_free(block));
+}
+
 static void offers_that_lie_are_refused(void **state)
 {
     uint64_t offset = 0;
@@ -151,6 +168,7 @@ int main(void)
         cmocka_unit_test(blocks_do_not_overlap_and_gaps_are_used_again),
         cmocka_unit_test(only_memory_of_the_arena_is_found),
         cmocka_unit_test(another_process_sees_it_also_after_it_was_freed),
+        cmocka_unit_test(a_child_leaves_the_memory_of_its_parent_alone),
         cmocka_unit_test(offers_that_lie_are_refused),
         cmocka_unit_test(what_is_too_large_is_not_given),
     };

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The OS seam's own primitives: mutex, futex, fork counter, CPUs. */
+ * The OS seam's own primitives: mutex, futex, CPUs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -71,20 +69,6 @@ static void a_futex_wait_ends_at_its_timeout(void **state)
     weft_os_futex_wait(&word, 0, 60 * WEFT_NS_PER_S); /* differs: returns at once */
 }
 
-static void a_fork_changes_the_generation_of_the_child_only(void **state)
-{
-    uint32_t before = weft_os_fork_generation();
-    (void)state;
-    pid_t child = fork();
-    if (child == 0) {
-        _exit(weft_os_fork_generation() == before + 1 ? 0 : 1);
-    }
-    int status = 1;
-    waitpid(child, &status, 0);
-    assert_int_equal(status, 0);
-    assert_int_equal(weft_os_fork_generation(), before);
-}
-
 static void a_deadline_of_zero_is_never(void **state)
 {
     (void)state;
@@ -108,7 +92,6 @@ int main(void)
         cmocka_unit_test(the_mutex_excludes),
         cmocka_unit_test(a_program_with_large_thread_locals_gets_its_threads),
         cmocka_unit_test(a_futex_wait_ends_at_its_timeout),
-        cmocka_unit_test(a_fork_changes_the_generation_of_the_child_only),
         cmocka_unit_test(a_deadline_of_zero_is_never),
         cmocka_unit_test(asking_for_cpus_leaves_no_error),
     };

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What becomes of the process's state in a child of fork(). The child has one thread: the others may
+ * have held a mutex, or been in the middle of what it guards. Nothing is done before the fork, so it
+ * waits for nobody and may come from any thread, wherever that is. */
+#ifndef WEFT_OS_FORK_H
+#define WEFT_OS_FORK_H
+
+#include "core/os/os.h"
+
+/* Counted by weft_os_fork_generation(). */
+extern _Atomic uint32_t weft_os_forks;
+
+/* Returns the number of forks between the first process that called this and the caller. A value
+ * that was kept before a fork differs from the child's. */
+uint32_t weft_os_fork_generation(void);
+
+/* As weft_os_fork_generation() in a process that has called it before, or whose ancestor has. */
+static inline uint32_t weft_os_fork_generation_again(void)
+{
+    return atomic_load_explicit(&weft_os_forks, memory_order_relaxed);
+}
+
+/* A mutex over what belongs to the process: it is free in a child of fork(). */
+typedef struct weft_os_process_mutex {
+    weft_os_mutex_t mutex;
+    /* Runs in the child, before anything else there; NULL: nothing to do. `held`: a thread was inside
+     * when the process forked, and may have left what the mutex guards half changed. */
+    void (*forked)(bool held);
+    struct weft_os_process_mutex *next; /* of those that were locked before */
+    _Atomic bool known;
+} weft_os_process_mutex_t;
+
+void weft_os_process_lock(weft_os_process_mutex_t *mutex);
+void weft_os_process_unlock(weft_os_process_mutex_t *mutex);
+
+#endif

@@ -510,17 +510,6 @@ weft_status_t weft_group_start(void)
     return WEFT_OK;
 }
 
-/* As weft_group_close(). Without an open group nothing of this library runs in the thread any more: it may
- * be unloaded first. */
-static bool group_close(weft_group_t *group)
-{
-    const bool outermost = weft_group_close(group);
-    if (outermost) {
-        weft_os_at_thread_end(NULL);
-    }
-    return outermost;
-}
-
 static weft_status_t group_result(weft_status_t status)
 {
     return status == WEFT_OK ? status : weft_api_error("group", status);
@@ -537,7 +526,7 @@ weft_status_t weft_group_end(void)
     if (!weft_group_is_open()) {
         return group_refuse_closed("weft_group_end");
     }
-    return group_close(&group) ? group_result(group_finish(&group, NULL)) : WEFT_OK;
+    return weft_group_close(&group) ? group_result(group_finish(&group, NULL)) : WEFT_OK;
 }
 
 /* Smallest weft_call_t that can name a queue. */
@@ -579,6 +568,6 @@ weft_status_t weft_group_end_async(const weft_call_t *call)
     if (status != WEFT_OK) {
         return group_result(status);
     }
-    (void)group_close(&group);
+    (void)weft_group_close(&group);
     return group_result(group_finish(&group, call));
 }

@@ -66,7 +66,7 @@ typedef struct weft_os_thread_end {
     void (*run)(void);
 } weft_os_thread_end_t;
 /* Runs it when the calling thread ends; nothing at the end of the process. A thread has one: the
- * last that it was given; NULL: nothing. `end` outlives the thread. */
+ * last that it was given. `end` outlives the thread. */
 void weft_os_at_thread_end(const weft_os_thread_end_t *end);
 /* A number other than 0 that no other living thread of the process has. */
 uintptr_t weft_os_thread_self(void);

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "core/os/os.h"
+#include "core/os/os_fork.h"
 
 #define LISTENER_BACKLOG 4096
 #define LISTENER_PAUSE_NS (100 * WEFT_NS_PER_MS)
@@ -35,6 +35,7 @@ weft_status_t weft_control_listener_open(weft_control_listener_t *listener, cons
     }
     if (status == WEFT_OK) {
         weft_acceptor_add(&listener->acceptor, fd);
+        weft_os_close_in_children(fd);
     }
     return status;
 }
@@ -42,6 +43,9 @@ weft_status_t weft_control_listener_open(weft_control_listener_t *listener, cons
 void weft_control_listener_close(weft_control_listener_t *listener)
 {
     if (listener->open) {
+        for (uint32_t i = 0; i < listener->acceptor.sockets; i++) {
+            weft_os_leave_to_children(listener->acceptor.listening[i]);
+        }
         weft_acceptor_fini(&listener->acceptor);
         weft_auth_host_fini(&listener->host);
         listener->open = false;

@@ -4,6 +4,7 @@
 #include "core/os/os_fork.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 /* The only way to learn of a fork without a system call per question. */
 _Atomic uint32_t weft_os_forks;
@@ -11,9 +12,29 @@ static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
 static _Atomic(weft_os_process_mutex_t *) fork_mutexes;
 
+/* Descriptors that a child closes, a bit each. Larger ones stay open in it. */
+#define FORK_WORD_BITS 32u
+#define FORK_WORDS 2048u
+static _Atomic uint32_t fork_fds[FORK_WORDS];
+static _Atomic uint32_t fork_fd_words; /* those behind were never used */
+
+static void fork_close_fds(void)
+{
+    uint32_t words = atomic_load_explicit(&fork_fd_words, memory_order_relaxed);
+    for (uint32_t i = 0; i < words; i++) {
+        uint32_t bits = atomic_exchange_explicit(&fork_fds[i], 0, memory_order_relaxed);
+        for (uint32_t bit = 0; bits >> bit != 0; bit++) {
+            if ((bits >> bit & 1) != 0) {
+                (void)close((int)(i * FORK_WORD_BITS + bit));
+            }
+        }
+    }
+}
+
 static void fork_in_child(void)
 {
     atomic_fetch_add_explicit(&weft_os_forks, 1, memory_order_relaxed);
+    fork_close_fds();
     for (weft_os_process_mutex_t *mutex = atomic_load_explicit(&fork_mutexes, memory_order_acquire);
          mutex != NULL; mutex = mutex->next) {
         bool held = weft_os_mutex_renew(&mutex->mutex);
@@ -32,6 +53,31 @@ uint32_t weft_os_fork_generation(void)
 {
     (void)pthread_once(&fork_once, fork_watch);
     return atomic_load_explicit(&weft_os_forks, memory_order_relaxed);
+}
+
+void weft_os_close_in_children(int fd)
+{
+    uint32_t word = (uint32_t)fd / FORK_WORD_BITS;
+    (void)weft_os_fork_generation();
+    if (fd >= 0 && word < FORK_WORDS) {
+        uint32_t words = atomic_load_explicit(&fork_fd_words, memory_order_relaxed);
+        while (words <= word &&
+               !atomic_compare_exchange_weak_explicit(&fork_fd_words, &words, word + 1,
+                                                      memory_order_relaxed, memory_order_relaxed)) {
+        }
+        atomic_fetch_or_explicit(&fork_fds[word], 1u << (uint32_t)fd % FORK_WORD_BITS,
+                                 memory_order_relaxed);
+    }
+}
+
+/* Before the number is free: a child would close what another thread opens under it. */
+void weft_os_leave_to_children(int fd)
+{
+    uint32_t word = (uint32_t)fd / FORK_WORD_BITS;
+    if (fd >= 0 && word < FORK_WORDS) {
+        atomic_fetch_and_explicit(&fork_fds[word], ~(1u << (uint32_t)fd % FORK_WORD_BITS),
+                                  memory_order_release);
+    }
 }
 
 static void fork_note(weft_os_process_mutex_t *mutex)

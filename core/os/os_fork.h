@@ -21,6 +21,12 @@ static inline uint32_t weft_os_fork_generation_again(void)
     return atomic_load_explicit(&weft_os_forks, memory_order_relaxed);
 }
 
+/* From now on a child of fork() closes its copy of the descriptor, so that the other end hears when
+ * this process ends, however long its children live. Until weft_os_close(), or until the copy is
+ * left to children, before somebody else closes the descriptor. */
+void weft_os_close_in_children(int fd);
+void weft_os_leave_to_children(int fd);
+
 /* A mutex over what belongs to the process: it is free in a child of fork(). */
 typedef struct weft_os_process_mutex {
     weft_os_mutex_t mutex;

@@ -15,6 +15,7 @@
 #include "core/base/error.h"
 #include "core/os/os.h"
 #include "core/os/os_cancel.h"
+#include "core/os/os_fork.h"
 #include "core/os/os_socket.h"
 
 /* Waits for more descriptors are not those of a join. */
@@ -196,6 +197,7 @@ void weft_os_tune_control(int fd)
     os_socket_set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
     /* Keepalive is silent while data is unacknowledged; this covers that case. */
     os_socket_set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 3000);
+    weft_os_close_in_children(fd);
 }
 
 static ssize_t os_socket_moved(ssize_t bytes, int *errno_p)
@@ -262,6 +264,7 @@ void weft_os_shutdown(int fd)
 void weft_os_close(int fd)
 {
     if (fd >= 0) {
+        weft_os_leave_to_children(fd);
         close(fd);
     }
 }

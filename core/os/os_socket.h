@@ -28,8 +28,8 @@ bool weft_os_peer_addr(int fd, weft_os_addr_t *addr);
 /* The same of this end. */
 bool weft_os_own_addr(int fd, weft_os_addr_t *addr);
 
-/* Tunes a control connection: no delay, and a dead host is noticed after about 3 s. Failures are
- * ignored. */
+/* Tunes a control connection: no delay, a dead host is noticed after about 3 s, and children of
+ * fork() keep no copy; weft_os_close() ends it. Failures are ignored. */
 void weft_os_tune_control(int fd);
 
 /* Return the number of bytes moved, at least 1; 0 at the end of the stream (receive only);

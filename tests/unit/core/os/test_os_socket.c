@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Waiting for descriptors: what the system cannot do is an error that names the limit. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -121,6 +124,78 @@ static void the_address_of_the_other_end_can_be_connected_to(void **unused)
     weft_os_close(listener);
 }
 
+/* A child that lives until the returned descriptor is closed. */
+static pid_t start_child(int *end_p)
+{
+    int ends[2];
+    char byte;
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        close(ends[1]);
+        _exit(read(ends[0], &byte, 1) == 0 ? 0 : 1);
+    }
+    close(ends[0]);
+    *end_p = ends[1];
+    return child;
+}
+
+static void end_child(pid_t child, int end)
+{
+    int status = 1;
+    close(end);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+/* A process that ends closes its descriptors, and says nothing before. */
+static void a_child_does_not_hold_up_the_end_of_a_control_connection(void **unused)
+{
+    (void)unused;
+    int listener, near, far, end, error;
+    uint16_t port = 0;
+    char byte;
+    weft_os_addr_t addr = {.family = 4, .bytes = {127, 0, 0, 1}};
+    assert_int_equal(weft_os_listen(4, &listener, &port), WEFT_OK);
+    addr.port = port;
+    assert_int_equal(weft_os_connect(&addr, &near), WEFT_OK);
+    struct pollfd entry = {.fd = listener, .events = POLLIN};
+    assert_int_equal(weft_os_poll(&entry, 1, WEFT_NEVER), 1);
+    assert_int_equal(weft_os_accept(listener, &far), WEFT_OK);
+    weft_os_tune_control(near);
+    pid_t child = start_child(&end);
+    assert_true(weft_os_send(near, "x", 1, &error) == 1); /* this process still has it */
+    weft_os_close(near);
+    entry = (struct pollfd){.fd = far, .events = POLLIN};
+    for (ssize_t got = 1; got != 0;) {
+        assert_int_equal(weft_os_poll(&entry, 1, weft_os_clock_ns() + 10 * WEFT_NS_PER_S), 1);
+        got = weft_os_recv(far, &byte, 1, &error);
+        assert_true(got >= 0);
+    }
+    end_child(child, end);
+    weft_os_close(far);
+    weft_os_close(listener);
+}
+
+/* Numbers are used again, by the program too. */
+static void a_child_keeps_what_took_the_number_of_a_closed_connection(void **unused)
+{
+    (void)unused;
+    int status = 1, fd;
+    assert_int_equal(weft_os_wake_open(&fd), WEFT_OK);
+    weft_os_tune_control(fd);
+    weft_os_close(fd);
+    int other = dup(STDERR_FILENO);
+    assert_int_equal(other, fd);
+    pid_t child = fork();
+    if (child == 0) {
+        _exit(fcntl(other, F_GETFD) >= 0 ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    close(other);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -129,6 +204,8 @@ int main(void)
         cmocka_unit_test(a_hard_limit_that_is_too_low_is_named_with_what_is_needed),
         cmocka_unit_test(a_watch_gives_out_the_tags_of_those_that_are_ready),
         cmocka_unit_test(the_address_of_the_other_end_can_be_connected_to),
+        cmocka_unit_test(a_child_does_not_hold_up_the_end_of_a_control_connection),
+        cmocka_unit_test(a_child_keeps_what_took_the_number_of_a_closed_connection),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -88,10 +88,11 @@ static weft_status_t handle_refuse_fork(const char *call)
 static bool handle_await(weft_comm_state_t *state, uint32_t *owner_p)
 {
     bool owned;
+    uint32_t turns = 0;
     atomic_fetch_add_explicit(&state->wanted, 1, memory_order_relaxed);
     while (!(owned = weft_comm_own(state, WEFT_OWNER_USER, owner_p)) &&
            *owner_p != WEFT_OWNER_USER) {
-        weft_os_yield();
+        weft_os_give_way(&turns);
     }
     atomic_fetch_sub_explicit(&state->wanted, 1, memory_order_relaxed);
     return owned;
@@ -188,9 +189,10 @@ void weft_handle_remove(weft_comm_t *handle)
     weft_os_process_lock(&entries_lock);
     handle_entry_t *entry = handle_find(handle);
     if (entry != NULL) {
+        uint32_t turns = 0;
         atomic_store_explicit(&entry->handle, 0, memory_order_seq_cst);
         while (atomic_load_explicit(&entry->pins, memory_order_seq_cst) != 0) {
-            weft_os_yield();
+            weft_os_give_way(&turns);
         }
         entry->state = NULL;
     }

@@ -533,6 +533,7 @@ static bool launch_has_ended(const weft_comm_state_t *state, const weft_launched
 void weft_launch_settle(const weft_comm_state_t *state, const weft_launches_t *launches,
                         uint64_t deadline)
 {
+    uint32_t turns = 0;
     for (const weft_launched_t *run = launches->first; run != NULL; run = run->next) {
         while (!launch_has_ended(state, run)) {
             if (weft_os_clock_ns() > deadline) {
@@ -541,7 +542,7 @@ void weft_launch_settle(const weft_comm_state_t *state, const weft_launches_t *l
                          state->self.rank, run->sequence);
                 return;
             }
-            weft_os_yield();
+            weft_os_give_way(&turns);
         }
     }
 }

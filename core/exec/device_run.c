@@ -383,6 +383,7 @@ weft_status_t weft_device_run_step(weft_interpreter_t *run, bool *moved_p)
 void weft_device_run_stop(weft_interpreter_t *run)
 {
     bool moved = false;
+    uint32_t turns = 0;
     if (!run->device_run.under_way) {
         return;
     }
@@ -394,6 +395,6 @@ void weft_device_run_stop(weft_interpreter_t *run)
             weft_log(WEFT_LOG_ERROR, "exec", "the device does not stop a run that was aborted");
             return;
         }
-        weft_os_yield();
+        weft_os_give_way(&turns);
     }
 }

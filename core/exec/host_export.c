@@ -87,9 +87,9 @@ void weft_export_destroy(weft_export_t *exported)
     weft_os_process_unlock(&lock);
     /* Either a reader sees this, or this sees the reader. */
     atomic_store_explicit(&exported->ended, 1, memory_order_seq_cst);
-    for (uint32_t r = 0; r < exported->nranks; r++) {
+    for (uint32_t r = 0, turns = 0; r < exported->nranks; r++) {
         while (atomic_load_explicit(&exported->import[r].reads, memory_order_seq_cst) != 0) {
-            weft_os_yield();
+            weft_os_give_way(&turns);
         }
     }
     export_release(exported);

@@ -213,6 +213,20 @@ void weft_os_yield(void)
     sched_yield();
 }
 
+/* About a millisecond, in which a thread of the same class has had its turn. */
+#define GIVE_WAY_YIELDS 1000u
+#define GIVE_WAY_SLEEP_NS (UINT64_C(50) * 1000)
+
+void weft_os_give_way(uint32_t *turns)
+{
+    if (*turns < GIVE_WAY_YIELDS) {
+        ++*turns;
+        weft_os_yield();
+    } else {
+        weft_os_sleep_ns(GIVE_WAY_SLEEP_NS);
+    }
+}
+
 void weft_os_wait_readable(int fd, uint64_t timeout_ns)
 {
     struct pollfd p = {.fd = fd, .events = POLLIN};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The OS seam's own primitives: mutex, futex, CPUs. */
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -69,6 +70,57 @@ static void a_futex_wait_ends_at_its_timeout(void **state)
     weft_os_futex_wait(&word, 0, 60 * WEFT_NS_PER_S); /* differs: returns at once */
 }
 
+typedef struct turn {
+    weft_os_cpu_set_t cpu;
+    _Atomic uint32_t wanted, taken;
+} turn_t;
+
+enum { TURNS = 5 };
+
+static void take_turns(void *arg)
+{
+    turn_t *turn = arg;
+    weft_os_thread_use_cpus(&turn->cpu);
+    for (uint32_t i = 0; i < TURNS; i++) {
+        weft_os_futex_wait(&turn->wanted, i, 10 * WEFT_NS_PER_S);
+        atomic_store(&turn->taken, i + 1);
+    }
+}
+
+/* The system takes such a thread's core away for a twentieth of each second, so one that only yielded
+ * would wait for most of a second. */
+static void a_real_time_thread_gives_way_to_others(void **state)
+{
+    turn_t turn = {.wanted = 0};
+    weft_os_thread_t *thread;
+    const struct sched_param real_time = {.sched_priority = 1}, usual = {.sched_priority = 0};
+    weft_os_cpu_set_t before;
+    (void)state;
+    if (sched_setscheduler(0, SCHED_FIFO, &real_time) != 0) {
+        skip();
+    }
+    assert_int_equal(sched_setscheduler(0, SCHED_OTHER, &usual), 0);
+    weft_os_thread_cpus(&before);
+    weft_os_thread_use_cpu(weft_os_cpu_here());
+    weft_os_thread_cpus(&turn.cpu);
+    assert_int_equal(weft_os_thread_start("other", take_turns, &turn, &thread), WEFT_OK);
+    assert_int_equal(sched_setscheduler(0, SCHED_FIFO, &real_time), 0);
+    uint64_t start = weft_os_clock_ns();
+    for (uint32_t i = 0; i < TURNS; i++) {
+        uint32_t turns = 0;
+        atomic_store(&turn.wanted, i + 1);
+        weft_os_futex_wake(&turn.wanted);
+        while (atomic_load(&turn.taken) != i + 1) {
+            weft_os_give_way(&turns);
+        }
+    }
+    uint64_t took = weft_os_clock_ns() - start;
+    assert_int_equal(sched_setscheduler(0, SCHED_OTHER, &usual), 0);
+    weft_os_thread_use_cpus(&before);
+    weft_os_thread_join(thread);
+    assert_true(took < WEFT_NS_PER_S / 2);
+}
+
 static void a_deadline_of_zero_is_never(void **state)
 {
     (void)state;
@@ -92,6 +144,7 @@ int main(void)
         cmocka_unit_test(the_mutex_excludes),
         cmocka_unit_test(a_program_with_large_thread_locals_gets_its_threads),
         cmocka_unit_test(a_futex_wait_ends_at_its_timeout),
+        cmocka_unit_test(a_real_time_thread_gives_way_to_others),
         cmocka_unit_test(a_deadline_of_zero_is_never),
         cmocka_unit_test(asking_for_cpus_leaves_no_error),
     };

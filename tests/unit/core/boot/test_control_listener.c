@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -23,6 +24,7 @@
 #include "core/boot/auth.h"
 #include "core/boot/join_request.h"
 #include "core/boot/connector.h"
+#include "core/boot/control_listener.h"
 #include "core/boot/id_create.h"
 #include "core/os/os.h"
 
@@ -332,9 +334,43 @@ static void a_rank_that_a_root_of_another_version_refuses_says_both(void **unuse
     close(acceptor.listener);
 }
 
+/* Whoever asks whether a rank lives knocks at its port. */
+static void a_child_does_not_listen_for_its_parent(void **unused)
+{
+    static const uint8_t key[32] = {1};
+    weft_control_listener_t listener = {.port = 0};
+    int ends[2], status = 1;
+    char byte;
+    (void)unused;
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(weft_control_listener_open(&listener, "test", key), WEFT_OK);
+    pid_t child = fork();
+    if (child == 0) {
+        close(ends[1]);
+        _exit(read(ends[0], &byte, 1) == 0 ? 0 : 1); /* until the parent closes its end */
+    }
+    int before = knock(listener.port);
+    assert_true(before >= 0);
+    close(before);
+    weft_control_listener_close(&listener);
+    uint64_t until = weft_os_clock_ns() + 10 * WEFT_NS_PER_S;
+    int after = knock(listener.port);
+    while (after >= 0 && weft_os_clock_ns() < until) { /* the child may not have run yet */
+        close(after);
+        weft_os_sleep_ns(WEFT_NS_PER_MS);
+        after = knock(listener.port);
+    }
+    assert_int_equal(after, -1);
+    close(ends[0]);
+    close(ends[1]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_child_does_not_listen_for_its_parent),
         cmocka_unit_test(a_join_under_a_storm_of_strangers_succeeds),
         cmocka_unit_test(five_hundred_slow_strangers_do_not_delay_a_join),
         cmocka_unit_test(strangers_hear_nothing_and_are_closed),

@@ -101,8 +101,8 @@ static inline void weft_os_mutex_assert_held(const weft_os_mutex_t *mutex)
 void weft_os_futex_wait(_Atomic uint32_t *word, uint32_t seen, uint64_t timeout_ns);
 void weft_os_futex_wake(_Atomic uint32_t *word);
 void weft_os_yield(void);
-/* One step of waiting for a thread that needs a short turn; *turns begins at 0. Yields at first, and
- * then sleeps: yielding lets no thread of a lower scheduling class run. */
+/* One step of waiting for a thread that needs a short turn; *turns begins at 0. Yields at first,
+ * and then sleeps: yielding lets no thread of a lower scheduling class run. */
 void weft_os_give_way(uint32_t *turns);
 /* Sleeps until the descriptor is readable, or the timeout. */
 void weft_os_wait_readable(int fd, uint64_t timeout_ns);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What becomes of the process's state in a child of fork(). The child has one thread: the others may
- * have held a mutex, or been in the middle of what it guards. Nothing is done before the fork, so it
- * waits for nobody and may come from any thread, wherever that is. */
+ * What becomes of the process's state in a child of fork(). The child has one thread: the others
+ * may have held a mutex, or been in the middle of what it guards. Nothing is done before the fork,
+ * so it waits for nobody and may come from any thread, wherever that is. */
 #ifndef WEFT_OS_FORK_H
 #define WEFT_OS_FORK_H
 
@@ -30,8 +30,8 @@ void weft_os_leave_to_children(int fd);
 /* A mutex over what belongs to the process: it is free in a child of fork(). */
 typedef struct weft_os_process_mutex {
     weft_os_mutex_t mutex;
-    /* Runs in the child, before anything else there; NULL: nothing to do. `held`: a thread was inside
-     * when the process forked, and may have left what the mutex guards half changed. */
+    /* Runs in the child, before anything else there; NULL: nothing to do. `held`: a thread was
+     * inside when the process forked, and may have left what the mutex guards half changed. */
     void (*forked)(bool held);
     struct weft_os_process_mutex *next; /* of those that were locked before */
     _Atomic bool known;

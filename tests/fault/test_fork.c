@@ -111,14 +111,6 @@ static void ask(void *arg)
     }
 }
 
-static void allocate(void *arg)
-{
-    int *wrong = arg;
-    while (!atomic_load(&stop)) {
-        *wrong += use_memory();
-    }
-}
-
 static void use_queues(void *arg)
 {
     int *wrong = arg;
@@ -126,6 +118,16 @@ static void use_queues(void *arg)
         weft_completion_queue_t *queue = NULL;
         *wrong += weft_completion_queue_create(&queue) != WEFT_OK ||
                   weft_completion_queue_destroy(queue) != WEFT_OK;
+    }
+}
+
+/* ASan's allocator does not see to forks: a child waits for its locks where a thread allocated. */
+#ifndef __SANITIZE_ADDRESS__
+static void allocate(void *arg)
+{
+    int *wrong = arg;
+    while (!atomic_load(&stop)) {
+        *wrong += use_memory();
     }
 }
 
@@ -138,6 +140,8 @@ static void make_calls(void *arg)
         *wrong += comm == NULL || call_and_read(comm) != 0 || weft_comm_destroy(comm) != WEFT_OK;
     }
 }
+
+#endif
 
 static void fork_beside(void (*busy)(void *arg))
 {
@@ -160,7 +164,14 @@ static void fork_beside(void (*busy)(void *arg))
 
 static void a_child_finds_nothing_locked(void **state)
 {
-    static void (*const busy[])(void *) = {ask, allocate, use_queues, make_calls};
+    static void (*const busy[])(void *) = {
+        ask,
+        use_queues,
+#ifndef __SANITIZE_ADDRESS__
+        allocate,
+        make_calls,
+#endif
+    };
     (void)state;
     for (size_t i = 0; i < sizeof busy / sizeof *busy; i++) {
         fork_beside(busy[i]);

@@ -69,13 +69,13 @@ static weft_status_t loader_check(weft_entry_t *entry, const weft_load_t *how)
 weft_status_t weft_entry_load(weft_entry_t *entry, weft_config_t *config,
                               const weft_listed_t *listed, const weft_load_t *how)
 {
-    char why[300];
+    char why[300], real[WEFT_OS_PATH_MAX];
     weft_entry_fn_t entry_fn = NULL;
-    weft_status_t status = weft_listed_trust(listed);
+    weft_status_t status = weft_listed_trust(listed, real);
     if (status != WEFT_OK) {
         return status;
     }
-    entry->object = weft_os_dl_open(listed->path, why, sizeof why);
+    entry->object = weft_os_dl_open(real, why, sizeof why);
     if (entry->object == NULL) {
         return weft_listed_refuse(listed, "cannot be loaded", why, "a complete shared object");
     }

@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/os/os_path.h"
-
 bool weft_path_parent(char *path)
 {
     char *slash = strrchr(path, '/');
@@ -28,30 +26,45 @@ bool weft_path_has_dot_dot(const char *path)
     return false;
 }
 
-/* The folder counts too: who may write there may exchange the file. */
-static weft_status_t plugin_path_folder_trust(const weft_listed_t *listed)
+const char *weft_path_folder_doubt(const weft_os_file_t *folder)
 {
-    char folder[WEFT_OS_PATH_MAX], found[64];
-    snprintf(folder, sizeof folder, "%s", listed->path);
-    weft_path_parent(folder);
-    const weft_os_file_t file = weft_os_file(folder);
-    if (!file.others_write || file.sticky) {
-        return WEFT_OK;
+    if (!folder->owner_trusted) {
+        return "owned by somebody else";
     }
-    snprintf(found, sizeof found, "mode %04o", file.mode);
-    return weft_listed_refuse(listed, "everybody may write to its folder", found,
-                              "no write permission for others");
+    return (folder->group_writes || folder->others_write) && !folder->sticky ? "writable by others"
+                                                                             : NULL;
 }
 
-weft_status_t weft_listed_trust(const weft_listed_t *listed)
+/* The folder counts too: who may write there may exchange the file, also after it was checked. */
+static weft_status_t plugin_path_folder_trust(const weft_listed_t *listed, const char *path)
+{
+    char folder[WEFT_OS_PATH_MAX], reason[64], found[64];
+    snprintf(folder, sizeof folder, "%s", path);
+    if (!weft_path_parent(folder)) {
+        folder[1] = '\0';
+    }
+    const weft_os_file_t file = weft_os_file(folder);
+    const char *doubt = weft_path_folder_doubt(&file);
+    if (doubt == NULL) {
+        return WEFT_OK;
+    }
+    snprintf(reason, sizeof reason, "its folder is %s", doubt);
+    snprintf(found, sizeof found, "user %u, mode %04o", file.owner, file.mode);
+    return weft_listed_refuse(listed, reason, found,
+                              "a folder of your user or root, where nobody else may write "
+                              "(chmod go-w)");
+}
+
+weft_status_t weft_listed_trust(const weft_listed_t *listed, char real[WEFT_OS_PATH_MAX])
 {
     char found[64];
     if (listed->path[0] != '/' || weft_path_has_dot_dot(listed->path)) {
         return weft_listed_refuse(listed, "bad path", listed->path,
                                   "an absolute path without '..'");
     }
-    const weft_os_file_t file = weft_os_file(listed->path);
-    if (!file.exists) {
+    bool resolved = weft_os_resolve(listed->path, real);
+    const weft_os_file_t file = weft_os_file(resolved ? real : listed->path);
+    if (!resolved || !file.exists) {
         return weft_listed_refuse(listed, "cannot be found", strerror(file.os_errno), "a file");
     }
     if (!file.regular) {
@@ -67,5 +80,6 @@ weft_status_t weft_listed_trust(const weft_listed_t *listed)
         return weft_listed_refuse(listed, "writable by others", found,
                                   "no write permission for others (chmod go-w)");
     }
-    return plugin_path_folder_trust(listed);
+    weft_status_t status = plugin_path_folder_trust(listed, listed->path);
+    return status == WEFT_OK ? plugin_path_folder_trust(listed, real) : status;
 }

@@ -314,18 +314,48 @@ static void plugin_that_others_could_change_is_refused(void **state)
     job_end(&job);
 }
 
-static void plugin_in_an_open_folder_is_refused(void **state)
+static void expect_folder(const char *path, const char *const words[4])
 {
     job_t job;
+    assert_int_equal(start_with_path(&job, path), WEFT_ERR_PLUGIN);
+    expect_words("folder", words, 4);
+    job_end(&job);
+}
+
+static void plugin_in_a_folder_that_others_could_change_is_refused(void **state)
+{
     char folder[1024];
     (void)state;
     snprintf(folder, sizeof folder, "%s", scratch_path("open"));
     assert_int_equal(mkdir(folder, 0700), 0);
     const char *path = copy_plugin("open/good.so", 0755);
     assert_int_equal(chmod(folder, 0777), 0);
-    assert_int_equal(start_with_path(&job, path), WEFT_ERR_PLUGIN);
-    const char *const words[] = {"open/good.so", "everybody may write to its folder", "mode 0777"};
-    expect_words("folder", words, 3);
+    const char *const open[] = {"open/good.so", "its folder is writable by others", "mode 0777",
+                                "chmod go-w"};
+    expect_folder(path, open);
+    /* What leads there is no better. */
+    char link[1024];
+    snprintf(link, sizeof link, "%s", scratch_path("link.so"));
+    assert_int_equal(symlink("open/good.so", link), 0);
+    const char *const linked[] = {"link.so", "its folder is writable by others", "mode 0777",
+                                  "chmod go-w"};
+    expect_folder(link, linked);
+    if (geteuid() != 0) {
+        return;
+    }
+    path = scratch_path("open/good.so");
+    assert_int_equal(chmod(folder, 0775) | chown(folder, 0, 12345), 0);
+    const char *const group[] = {"open/good.so", "its folder is writable by others",
+                                 "user 0, mode 0775", "chmod go-w"};
+    expect_folder(path, group);
+    assert_int_equal(chmod(folder, 0755) | chown(folder, 12345, 12345), 0);
+    const char *const foreign[] = {"open/good.so", "its folder is owned by somebody else",
+                                   "user 12345, mode 0755", "a folder of your user or root"};
+    expect_folder(scratch_path("open/good.so"), foreign);
+    /* In /tmp nobody but the owner of a file can exchange it. */
+    job_t job;
+    assert_int_equal(chmod(folder, 01777) | chown(folder, 0, 0), 0);
+    assert_int_equal(start_with_path(&job, scratch_path("open/good.so")), WEFT_OK);
     job_end(&job);
 }
 
@@ -385,7 +415,7 @@ int main(void)
         cmocka_unit_test(path_of_a_plugin_must_be_absolute),
         cmocka_unit_test(plugin_from_elsewhere_is_loaded),
         cmocka_unit_test(plugin_that_others_could_change_is_refused),
-        cmocka_unit_test(plugin_in_an_open_folder_is_refused),
+        cmocka_unit_test(plugin_in_a_folder_that_others_could_change_is_refused),
         cmocka_unit_test(things_that_are_no_shared_objects_are_refused),
         cmocka_unit_test(two_registries_do_not_share_options),
     };

@@ -13,5 +13,7 @@ foreach(kind net algo kernel tuner topo)
   string(TOUPPER ${kind} macro)
   string(APPEND WEFT_DEFAULTS "#define WEFT_DEFAULT_${macro} \"${CMAKE_MATCH_1}\"\n")
 endforeach()
+file(RELATIVE_PATH WEFT_INSTALL_BIN_TO_LIB ${CMAKE_INSTALL_FULL_BINDIR}
+  ${CMAKE_INSTALL_FULL_LIBDIR})
 configure_file(${CMAKE_CURRENT_LIST_DIR}/defaults.h.in
   ${PROJECT_BINARY_DIR}/generated/core/config/defaults.h @ONLY)

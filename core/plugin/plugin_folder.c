@@ -15,46 +15,66 @@
 #include "core/plugin/plugin_path.h"
 
 #define SUFFIX ".so"
-#define PARENTS_MAX 4
 
 /* The places tried so far, for the message. */
 typedef struct weft_search {
     char folder[WEFT_OS_PATH_MAX]; /* the one found */
-    char tried[360];
+    char tried[420];
 } weft_search_t;
 
-static bool try_folder(weft_search_t *search, const char *base, const char *below)
+/* `doubt` may be NULL. */
+static void plugin_folder_note(weft_search_t *search, const char *path, const char *doubt)
+{
+    size_t at = strlen(search->tried);
+    int used =
+        snprintf(search->tried + at, sizeof search->tried - at, "%s%s", at > 0 ? ", " : "", path);
+    if (doubt != NULL && used > 0 && at + (size_t)used < sizeof search->tried) {
+        at += (size_t)used;
+        snprintf(search->tried + at, sizeof search->tried - at, " (%s)", doubt);
+    }
+}
+
+/* A folder that nobody named may be one that somebody else put there. */
+static bool plugin_folder_try(weft_search_t *search, const char *base, const char *below)
 {
     char path[WEFT_OS_PATH_MAX];
     int used = snprintf(path, sizeof path, "%s%s", base, below);
     if (used < 0 || (size_t)used >= sizeof path) {
         return false;
     }
-    size_t at = strlen(search->tried);
-    snprintf(search->tried + at, sizeof search->tried - at, "%s%s", at > 0 ? ", " : "", path);
-    return weft_os_file(path).folder && weft_os_resolve(path, search->folder);
+    const weft_os_file_t file =
+        weft_os_file(weft_os_resolve(path, search->folder) ? search->folder : "");
+    const char *doubt = file.folder ? weft_path_folder_doubt(&file) : NULL;
+    plugin_folder_note(search, path, doubt);
+    if (doubt != NULL) {
+        weft_log(WEFT_LOG_INFO, "core",
+                 "passes over the folder of plugins %s: it is %s (user %u, mode %04o)",
+                 search->folder, doubt, file.owner, file.mode);
+    }
+    return file.folder && doubt == NULL;
 }
 
-static bool plugin_folder_search_near(weft_search_t *search, char *base)
+/* Beside an installed library, beside an installed program, and in a build tree. */
+static bool plugin_folder_search(weft_search_t *search, const char *base, const char *to_lib)
 {
-    /* Beside an installed library, beside an installed program, and in a build tree. */
-    static const char *const below[] = {
-        "/weft", "/../lib/weft",
-        WEFT_MULTIARCH[0] != '\0' ? "/../lib/" WEFT_MULTIARCH "/weft" : "/lib/weft"};
-    for (size_t i = 0; i < sizeof below / sizeof below[0]; i++) {
-        if (try_folder(search, base, below[i])) {
-            return true;
-        }
+    char installed[WEFT_OS_PATH_MAX];
+    snprintf(installed, sizeof installed, "/%s/weft", to_lib);
+    return plugin_folder_try(search, base, "/weft") || plugin_folder_try(search, base, installed) ||
+           (strcmp(to_lib, "../lib") != 0 && plugin_folder_try(search, base, "/../lib/weft")) ||
+           plugin_folder_try(search, WEFT_INSTALL_PLUGIN_DIR, "");
+}
+
+weft_status_t weft_plugin_folder_near(const char *base, const char *to_lib,
+                                      char folder[WEFT_OS_PATH_MAX])
+{
+    weft_search_t search = {.folder = ""};
+    if (!plugin_folder_search(&search, base, to_lib)) {
+        return weft_fail(WEFT_ERR_PLUGIN, 0,
+                         "no folder of plugins found, set [core] plugin_dir; tried %s",
+                         search.tried);
     }
-    for (unsigned i = 0; i <= PARENTS_MAX; i++) {
-        if (try_folder(search, base, "/lib/weft")) {
-            return true;
-        }
-        if (!weft_path_parent(base)) {
-            break;
-        }
-    }
-    return try_folder(search, WEFT_INSTALL_PLUGIN_DIR, "");
+    memcpy(folder, search.folder, sizeof search.folder);
+    return WEFT_OK;
 }
 
 static weft_status_t plugin_folder_setting_check(const char *folder, const char *origin)
@@ -71,22 +91,15 @@ static weft_status_t plugin_folder_setting_check(const char *folder, const char 
     return WEFT_OK;
 }
 
-static weft_status_t plugin_folder_usual(char *folder, size_t bytes)
+static weft_status_t plugin_folder_usual(char folder[WEFT_OS_PATH_MAX])
 {
-    weft_search_t search = {.folder = ""};
     char base[WEFT_OS_PATH_MAX];
     weft_status_t status = weft_os_self_path(base);
     if (status != WEFT_OK) {
         return status;
     }
     weft_path_parent(base);
-    if (!plugin_folder_search_near(&search, base)) {
-        return weft_fail(WEFT_ERR_PLUGIN, 0,
-                         "no folder of plugins found, set [core] plugin_dir; tried %s",
-                         search.tried);
-    }
-    snprintf(folder, bytes, "%s", search.folder);
-    return WEFT_OK;
+    return weft_plugin_folder_near(base, WEFT_INSTALL_BIN_TO_LIB, folder);
 }
 
 /* Adds the folder that the first `bytes` bytes of `text` name. */
@@ -96,7 +109,7 @@ static weft_status_t plugin_folders_add(weft_plugin_folders_t *folders, const ch
     char *path = folders->paths[folders->count];
     weft_status_t status = WEFT_OK;
     if (bytes == 0) {
-        status = plugin_folder_usual(path, WEFT_OS_PATH_MAX);
+        status = plugin_folder_usual(path);
     } else {
         snprintf(path, WEFT_OS_PATH_MAX, "%.*s", (int)bytes, text);
         status = plugin_folder_setting_check(path, origin);

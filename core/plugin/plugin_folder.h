@@ -23,6 +23,12 @@ typedef struct weft_plugin_folders {
 weft_status_t weft_plugin_folders_read(weft_plugin_folders_t *folders, const char *setting,
                                        const char *origin);
 
+/* Finds the usual folder, seen from the folder `base` of the library or program; from that of the
+ * programs `to_lib` leads to that of the libraries. One that somebody else could change is passed
+ * over. ERR_PLUGIN. */
+weft_status_t weft_plugin_folder_near(const char *base, const char *to_lib,
+                                      char folder[WEFT_OS_PATH_MAX]);
+
 /* Writes the path of the file of plugin `name`: in the first folder that has it, with a line of log
  * about the others, or in the first folder of all. Returns false if the path is too long. */
 bool weft_plugin_folders_find(const weft_plugin_folders_t *folders, const char *name, char *path,

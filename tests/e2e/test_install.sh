@@ -14,6 +14,9 @@ expect 0 "$work/moved/bin/all_reduce_perf" -P 2 -b 8 -e 8 -n 2
 all_right 1
 expect 0 "$work/moved/bin/weft" info
 says out "$work/moved/lib.*/weft/"
+# Programs know where the build puts the libraries.
+expect 0 cmake -S "$source_dir" -B "$work/lib64" -DCMAKE_INSTALL_LIBDIR=lib64 -DWEFT_TESTS=OFF -DWEFT_CUDA=OFF
+grep -q 'BIN_TO_LIB "\.\./lib64"' "$work/lib64/generated/core/config/defaults.h" || die "lib64 is forgotten"
 lines=$(wc -l <"$source_dir/examples/all-reduce/all_reduce.c")
 [ "$lines" -lt 80 ] || die "the example has $lines lines"
 

@@ -47,8 +47,6 @@ static void folder_is_found_near_the_program(void **state)
     (void)state;
     make_folder("tree");
     make_folder("tree/bin");
-    make_folder("tree/tests");
-    make_folder("tree/tests/deep");
     make_folder("tree/lib");
     /* Without the folder the error lists the places. */
     const char *text = found_from("tree/bin/program");
@@ -61,8 +59,62 @@ static void folder_is_found_near_the_program(void **state)
     /* A program named weft is no folder named weft. */
     assert_string_equal(found_from("tree/bin/weft"), expected);
     assert_string_equal(found_from("tree/lib/program"), expected);
-    assert_string_equal(found_from("tree/program"), expected);
-    assert_string_equal(found_from("tree/tests/deep/program"), expected);
+}
+
+static void folder_of_the_installation_comes_before_another_one(void **state)
+{
+    char base[1024], found[WEFT_OS_PATH_MAX], expected[1024];
+    (void)state;
+    make_folder("prefix");
+    make_folder("prefix/bin");
+    make_folder("prefix/lib");
+    make_folder("prefix/lib/weft");
+    make_folder("prefix/lib64");
+    snprintf(base, sizeof base, "%s", scratch_path("prefix/bin"));
+    assert_int_equal(weft_plugin_folder_near(base, "../lib64", found), WEFT_OK);
+    assert_string_equal(found, scratch_path("prefix/lib/weft"));
+    make_folder("prefix/lib64/weft");
+    snprintf(expected, sizeof expected, "%s", scratch_path("prefix/lib64/weft"));
+    assert_int_equal(weft_plugin_folder_near(base, "../lib64", found), WEFT_OK);
+    assert_string_equal(found, expected);
+    /* What somebody has in a folder above is not weft's. */
+    make_folder("lib");
+    make_folder("lib/weft");
+    make_folder("alone");
+    make_folder("alone/bin");
+    snprintf(base, sizeof base, "%s", scratch_path("alone/bin"));
+    if (weft_plugin_folder_near(base, "../lib64", found) == WEFT_OK) {
+        assert_null(strstr(found, scratch_folder())); /* the one that is installed here */
+    }
+}
+
+static void folder_that_others_could_change_is_passed_over(void **state)
+{
+    char base[1024], found[WEFT_OS_PATH_MAX], expected[1024];
+    (void)state;
+    make_folder("shared");
+    make_folder("shared/bin");
+    make_folder("shared/bin/weft");
+    make_folder("shared/lib");
+    make_folder("shared/lib/weft");
+    snprintf(base, sizeof base, "%s", scratch_path("shared/bin"));
+    snprintf(expected, sizeof expected, "%s", scratch_path("shared/bin/weft"));
+    assert_int_equal(weft_plugin_folder_near(base, "../lib", found), WEFT_OK);
+    assert_string_equal(found, expected);
+    assert_int_equal(chmod(expected, 0777), 0);
+    assert_int_equal(weft_plugin_folder_near(base, "../lib", found), WEFT_OK);
+    assert_string_equal(found, scratch_path("shared/lib/weft"));
+    assert_int_equal(chmod(scratch_path("shared/lib/weft"), 0777), 0);
+    if (weft_plugin_folder_near(base, "../lib", found) != WEFT_OK) {
+        assert_non_null(
+            strstr(weft_error_record()->text, "shared/bin/weft (writable by others), "));
+    }
+    if (geteuid() == 0) {
+        assert_int_equal(chmod(expected, 0755) | chown(expected, 12345, 12345), 0);
+        assert_int_equal(chmod(scratch_path("shared/lib/weft"), 0755), 0);
+        assert_int_equal(weft_plugin_folder_near(base, "../lib", found), WEFT_OK);
+        assert_string_equal(found, scratch_path("shared/lib/weft"));
+    }
 }
 
 static weft_plugin_folders_t folders;
@@ -177,6 +229,8 @@ int main(int argc, char **argv)
     self = path;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(folder_is_found_near_the_program),
+        cmocka_unit_test(folder_of_the_installation_comes_before_another_one),
+        cmocka_unit_test(folder_that_others_could_change_is_passed_over),
         cmocka_unit_test(given_folders_must_exist),
         cmocka_unit_test(folders_are_searched_in_order),
         cmocka_unit_test(a_missing_plugin_names_all_folders),

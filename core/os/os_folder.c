@@ -24,17 +24,28 @@ uint32_t weft_os_user_id(void)
     return (uint32_t)geteuid();
 }
 
-bool weft_os_folder_is_private(const char *path)
+/* True if `path` is a folder of this user, no link, with exactly these permissions among `mask`. */
+static bool os_folder_has_mode(const char *path, mode_t mask, mode_t mode)
 {
     struct stat st;
     return lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
-           (st.st_mode & (S_IRWXG | S_IRWXO)) == 0;
+           (st.st_mode & mask) == mode;
+}
+
+bool weft_os_folder_is_private(const char *path)
+{
+    return os_folder_has_mode(path, S_IRWXU | S_IRWXG | S_IRWXO, S_IRWXU);
 }
 
 weft_status_t weft_os_folder_make(const char *path)
 {
     if (mkdir(path, 0700) != 0 && errno != EEXIST) {
         return weft_fail(WEFT_ERR_SYSTEM, errno, "cannot make the folder %s", path);
+    }
+    /* The umask may have taken what its owner needs, also from another rank that makes it just now. */
+    if (!weft_os_folder_is_private(path) && os_folder_has_mode(path, S_IRWXG | S_IRWXO, 0) &&
+        fchmodat(AT_FDCWD, path, S_IRWXU, AT_SYMLINK_NOFOLLOW) != 0) {
+        return weft_fail(WEFT_ERR_SYSTEM, errno, "cannot give the folder %s mode 0700", path);
     }
     if (!weft_os_folder_is_private(path)) {
         return weft_fail(WEFT_ERR_CONFIG, 0,

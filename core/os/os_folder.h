@@ -10,9 +10,10 @@
 
 uint32_t weft_os_user_id(void);
 
-/* True if `path` is a folder of this user, no link, closed to everybody else. */
+/* True if `path` is a folder of this user, no link, with mode 0700. */
 bool weft_os_folder_is_private(const char *path);
-/* Makes a folder with mode 0700 if it does not exist. ERR_CONFIG if it exists and is not private,
+/* Makes a folder if it does not exist, and gives one of this user that is closed to others mode
+ * 0700, whatever the umask was. ERR_CONFIG if it exists and is not private,
  * ERR_SYSTEM. */
 weft_status_t weft_os_folder_make(const char *path);
 

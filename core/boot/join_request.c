@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Join requests as bytes: rank 4, nranks 4, pid 4, start of the process 4, host id 16, host name
- * 64, addresses 60, pid namespace 4. */
+ * 64, addresses 60, namespaces 4. */
 #include "core/boot/join_request.h"
 
 #include <string.h>
@@ -39,7 +39,7 @@ weft_status_t weft_join_request_make(weft_join_request_t *request, uint32_t rank
     request->nranks = nranks;
     request->pid = weft_os_pid();
     request->started = weft_os_process_started(request->pid);
-    request->space = (uint32_t)weft_os_pid_space();
+    request->space = weft_os_process_space();
     weft_os_host_id(request->host_id);
     weft_os_host_name(request->host_name, sizeof request->host_name);
     if (port == 0) {

@@ -17,7 +17,7 @@ typedef struct weft_join_request {
     uint32_t rank, nranks;
     int32_t pid;
     uint32_t started; /* with the pid, names the process on its host for ever */
-    uint32_t space;   /* pid namespace; 0: unknown */
+    uint32_t space;   /* weft_os_process_space() */
     uint8_t host_id[16];
     char host_name[64];
     weft_os_addr_t addrs[WEFT_ID_ADDRS]; /* of its control listener; family 0: unused */

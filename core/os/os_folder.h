@@ -45,7 +45,8 @@ bool weft_os_process_runs(int32_t pid, uint32_t started);
 /* Returns a descriptor that becomes readable when the process with this pid and start time ends; −1
  * if there is no such process or the system cannot watch it. */
 int weft_os_process_watch(int32_t pid, uint32_t started);
-/* Returns the number of the pid namespace, 0: unknown. A pid means nothing in another namespace. */
-uint64_t weft_os_pid_space(void);
+/* Returns a number for the namespaces of pids and of time of this process, 0: unknown. Pid and
+ * start time of a process mean nothing in another. */
+uint32_t weft_os_process_space(void);
 
 #endif

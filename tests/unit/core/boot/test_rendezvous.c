@@ -10,6 +10,7 @@
 #include <string.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -164,6 +165,69 @@ static void ids_reach_all_ranks_one_exchange_after_the_other(void **unused)
     }
     assert_int_equal(files_left(), 0);
     munmap(shared, sizeof *shared);
+}
+
+/* The processes that the caller starts from now on read other start times than ours. */
+static bool shift_clock(void)
+{
+#ifdef CLONE_NEWTIME
+    static const char offsets[] = "boottime 1000000 0";
+    int fd = unshare(CLONE_NEWTIME) == 0 ? open("/proc/self/timens_offsets", O_WRONLY) : -1;
+    bool shifted = fd >= 0 && write(fd, offsets, sizeof offsets - 1) == sizeof offsets - 1;
+    (void)close(fd);
+    return shifted;
+#else
+    return false;
+#endif
+}
+
+static bool shifting_is_allowed(void)
+{
+    int how = 1;
+    pid_t trial = fork();
+    if (trial == 0) {
+        _exit(!shift_clock());
+    }
+    assert_int_equal(waitpid(trial, &how, 0), trial);
+    return how == 0;
+}
+
+static int exchange_shifted_as(shared_t *shared, uint32_t rank)
+{
+    int how = 1;
+    pid_t next = shift_clock() ? fork() : -1;
+    if (next == 0) {
+        _exit(exchange_as(shared, rank, 2, 2));
+    }
+    (void)waitpid(next, &how, 0);
+    return how != 0;
+}
+
+/* They see each other's pids, and start times that are not theirs. */
+static void ranks_of_two_time_namespaces_do_not_take_each_other_for_dead(void **unused)
+{
+    (void)unused;
+    if (!shifting_is_allowed()) {
+        print_message("may not make a time namespace\n");
+        skip();
+    }
+    launcher_environment("PMIX_NAMESPACE=2345", NULL);
+    for (uint32_t shifted = 0; shifted < 2; shifted++) {
+        shared_t *shared = shared_make();
+        pid_t pids[2];
+        for (uint32_t r = 0; r < 2; r++) {
+            if ((pids[r] = fork()) == 0) {
+                _exit(r == shifted ? exchange_shifted_as(shared, r) : exchange_as(shared, r, 2, 2));
+            }
+        }
+        for (uint32_t r = 0; r < 2; r++) {
+            int how;
+            assert_int_equal(waitpid(pids[r], &how, 0), pids[r]);
+            assert_int_equal(how, 0);
+        }
+        munmap(shared, sizeof *shared);
+    }
+    assert_int_equal(files_left(), 0);
 }
 
 /* A rank 0 of an older job, whose launcher was another process: waits for a rank that never comes,
@@ -637,6 +701,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ids_reach_all_ranks_one_exchange_after_the_other),
+        cmocka_unit_test(ranks_of_two_time_namespaces_do_not_take_each_other_for_dead),
         cmocka_unit_test(a_note_of_a_dead_writer_is_not_taken),
         cmocka_unit_test(rank_0_sweeps_what_dead_jobs_left),
         cmocka_unit_test(a_rank_that_dies_at_any_stage_is_named_by_all),

@@ -11,8 +11,8 @@
 
 #include <weft/weft.h>
 
-/* Writes the record, with rank, peer and transport unknown, and returns `status`. If os_errno is
- * not 0, ": " and its text are appended. */
+/* Writes the record, with rank, peer and transport unknown, and returns `status`. Control
+ * characters of the text are replaced. If os_errno is not 0, ": " and its text are appended. */
 weft_status_t weft_fail(weft_status_t status, int os_errno, const char *format, ...)
     WEFT_PRINTF(3, 4);
 weft_status_t weft_fail_v(weft_status_t status, int os_errno, const char *format, va_list args);

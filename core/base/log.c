@@ -19,8 +19,7 @@ weft_log_level_t weft_log_level(void)
     return (weft_log_level_t)atomic_load_explicit(&max_level, memory_order_relaxed);
 }
 
-/* Names and texts come from files, plugins and peers: one line stays one line, and a terminal is told nothing. */
-static void log_clean(char *text, size_t bytes)
+void weft_log_clean(char *text, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i++) {
         const unsigned char c = (unsigned char)text[i];
@@ -45,7 +44,7 @@ void weft_log_v(weft_log_level_t level, const char *component, const char *forma
     if (at > sizeof line - 2) {
         at = sizeof line - 2;
     }
-    log_clean(line, at);
+    weft_log_clean(line, at);
     line[at] = '\n';
     /* A log that cannot be written is dropped: diagnosis must not make things worse. */
     ssize_t ignored = write(STDERR_FILENO, line, at + 1);

@@ -51,11 +51,21 @@ static void a_long_text_leaves_room_for_the_cause(void **state)
     }
 }
 
+static void a_text_is_one_line_that_tells_a_terminal_nothing(void **state)
+{
+    (void)state;
+    weft_fail(WEFT_ERR_CONFIG, 0, "environment %s: no such option",
+              "WEFT_\033[31mX\nweft[1] error\x7f\ty");
+    assert_string_equal(weft_error_record()->text,
+                        "environment WEFT_?[31mX weft[1] error? y: no such option");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_cause_stands_behind_the_text),
         cmocka_unit_test(a_long_text_leaves_room_for_the_cause),
+        cmocka_unit_test(a_text_is_one_line_that_tells_a_terminal_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,8 +13,10 @@
 #include "core/boot/claim_round.h"
 #include "core/boot/join_root.h"
 #include "core/boot/wire.h"
-#include "core/os/os_fork.h"
+#include "core/os/os.h"
+#include "core/os/os_address.h"
 #include "core/os/os_cancel.h"
+#include "core/os/os_fork.h"
 
 #define PAUSE_NS (20 * WEFT_NS_PER_MS)
 /* The root of the use before ends soon after its ranks have joined. */
@@ -68,6 +70,9 @@ static weft_status_t fixed_id_split(const char *at, weft_id_t *id)
     }
     memcpy(id->host, first, bytes);
     id->host[bytes] = '\0';
+    if (weft_os_host_is_link_local(id->host)) {
+        return fixed_id_bad(at, "a link-local address means nothing on another host");
+    }
     id->port = (uint16_t)port;
     return WEFT_OK;
 }

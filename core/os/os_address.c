@@ -73,6 +73,15 @@ bool weft_os_addr_is_loopback(const weft_os_addr_t *addr)
                              : addr->family == 6 && memcmp(addr->bytes, one, sizeof one) == 0;
 }
 
+bool weft_os_host_is_link_local(const char *host)
+{
+    char text[INET6_ADDRSTRLEN];
+    struct in6_addr addr;
+    int used = snprintf(text, sizeof text, "%.*s", (int)strcspn(host, "%"), host);
+    return used > 0 && (size_t)used < sizeof text && inet_pton(AF_INET6, text, &addr) == 1 &&
+           IN6_IS_ADDR_LINKLOCAL(&addr);
+}
+
 /* 1 + position in an include list, 1 when nothing was asked for, 0 = excluded. */
 static uint32_t os_address_filter_rank(const char *filter, const char *name)
 {

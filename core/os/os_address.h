@@ -30,6 +30,9 @@ void weft_os_addrs_text(const weft_os_addr_t *addrs, uint32_t count, char *text,
 /* Tells whether nobody but this host reaches itself there: 127.0.0.0/8 or ::1, whatever interface
  * has it. */
 bool weft_os_addr_is_loopback(const weft_os_addr_t *addr);
+/* Tells whether `host` is a link-local IPv6 address, with a scope ("fe80::1%eth0") or without:
+ * other hosts cannot use it. */
+bool weft_os_host_is_link_local(const char *host);
 
 /* Fills `addrs` with usable addresses of this host, best first: those of `near`, then real
  * interfaces, then what is no loopback address but lies on the loopback interface, then bridges of

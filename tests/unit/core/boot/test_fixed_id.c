@@ -72,6 +72,7 @@ static void what_is_no_address_is_refused(void **unused)
         "node7:65536", "node7:99999999999999999999",
         "node7:47x",   "fd00::1:4711",
         "[]:4711",     "two words:4711",
+        "[fe80::1]:1", "[fe80::1%lo]:4711",
         "node7:-1",    "a-name-of-58-characters-is-one-too-long-for-the-room-there-is:1"};
     weft_unique_id_t id;
     (void)unused;
@@ -81,6 +82,17 @@ static void what_is_no_address_is_refused(void **unused)
             fail_msg("%s: %s", wrong[i], weft_error_record()->text);
         }
     }
+}
+
+static void a_link_local_address_is_refused_with_the_reason(void **unused)
+{
+    weft_unique_id_t id;
+    (void)unused;
+    assert_int_equal(weft_fixed_id_make("[fe80::42%eth7]:4711", &id), WEFT_ERR_ARG);
+    assert_string_equal(weft_error_record()->text,
+                        "\"[fe80::42%eth7]:4711\": a link-local address means nothing on another "
+                        "host; expected HOST:PORT");
+    assert_int_equal(weft_fixed_id_make("[fd00::42]:4711", &id), WEFT_OK);
 }
 
 typedef struct job {
@@ -227,6 +239,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_address_is_kept_as_it_was_written),
         cmocka_unit_test(what_is_no_address_is_refused),
+        cmocka_unit_test(a_link_local_address_is_refused_with_the_reason),
         cmocka_unit_test(ranks_join_in_any_order_and_again),
         cmocka_unit_test(ranks_that_do_not_come_are_named),
         cmocka_unit_test(a_rank_0_that_does_not_listen_is_named_with_its_address),

@@ -590,5 +590,9 @@ weft_status_t weft_rendezvous_exchange(const weft_rendezvous_t *rendezvous, weft
     if (status != WEFT_OK) {
         return status;
     }
-    return rendezvous->rank == 0 ? rendezvous_give(&meeting, id) : rendezvous_fetch(&meeting, id);
+    status = rendezvous->rank == 0 ? rendezvous_give(&meeting, id) : rendezvous_fetch(&meeting, id);
+    if (status == WEFT_ERR_TIMEOUT) {
+        weft_rendezvous_folder_tell(meeting.folder, rendezvous->rank);
+    }
+    return status;
 }

@@ -47,3 +47,13 @@ weft_status_t weft_rendezvous_folder(const char *shared, char *folder, size_t by
     }
     return weft_os_folder_make(folder);
 }
+
+void weft_rendezvous_folder_tell(const char *folder, uint32_t rank)
+{
+    weft_error_t *error = weft_error_record();
+    const size_t at = strlen(error->text);
+    if (strstr(error->text, folder) == NULL) {
+        snprintf(error->text + at, sizeof error->text - at, "; rank %u meets the others in %s",
+                 rank, folder);
+    }
+}

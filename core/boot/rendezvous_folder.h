@@ -12,4 +12,8 @@
  * XDG_RUNTIME_DIR, /tmp or /dev/shm, and makes it. ERR_CONFIG, ERR_SYSTEM. */
 weft_status_t weft_rendezvous_folder(const char *shared, char *folder, size_t bytes);
 
+/* Adds the folder in which `rank` meets the others to the error record, if it is not named there:
+ * others may look elsewhere, where XDG_RUNTIME_DIR differs or a folder can be had. */
+void weft_rendezvous_folder_tell(const char *folder, uint32_t rank);
+
 #endif

@@ -620,6 +620,27 @@ static void a_note_of_another_host_that_is_too_old_is_named_at_the_deadline(void
     remove_files();
 }
 
+/* The others may look in another one: XDG_RUNTIME_DIR may differ. */
+static void rank_0_that_waits_in_vain_names_its_folder(void **unused)
+{
+    (void)unused;
+    weft_unique_id_t id;
+    weft_launcher_t launcher = launcher_of(0, 2);
+    const char *settings[] = {"boot.init_timeout=0.3"};
+    weft_comm_options_t options = {
+        .size = sizeof options, .settings = settings, .settings_count = 1};
+    char words[160];
+    launcher_environment("PMIX_NAMESPACE=invain", NULL);
+    alarm(50);
+    assert_int_equal(weft_unique_id_create(&id, &options), WEFT_OK);
+    assert_int_equal(weft_launcher_exchange_id(&launcher, &id, &options), WEFT_ERR_TIMEOUT);
+    snprintf(words, sizeof words, "; rank 0 meets the others in %s/weft-%u", folder, geteuid());
+    if (strstr(weft_error_record()->text, words) == NULL) {
+        fail_msg("%s", weft_error_record()->text);
+    }
+    remove_files();
+}
+
 /* Rank 3 is started when the verdict is older than what it may take for its own. Rank 0 has returned
  * and its process goes on, so there is somebody to ask. */
 static void a_rank_that_is_started_long_after_a_death_asks_the_root(void **unused)
@@ -712,6 +733,7 @@ int main(void)
         cmocka_unit_test(a_note_that_may_be_ours_is_named_at_the_deadline),
         cmocka_unit_test(an_id_of_another_clock_is_taken),
         cmocka_unit_test(a_note_of_another_host_that_is_too_old_is_named_at_the_deadline),
+        cmocka_unit_test(rank_0_that_waits_in_vain_names_its_folder),
         cmocka_unit_test(a_rank_that_is_started_long_after_a_death_asks_the_root),
     };
     alarm(50);

@@ -7,9 +7,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include <weft/sdk/memory_available.h>
+
 #include "core/base/error.h"
 #include "core/exec/arena.h"
-#include "core/os/os_available.h"
 
 weft_status_t weft_memory_copy(const weft_family_t *family, void *dst, const void *src,
                                uint64_t bytes)
@@ -39,7 +40,7 @@ void weft_allocation_fini(const weft_family_t *family, const weft_allocation_t *
 
 static weft_status_t allocation_check_room(const char *purpose, uint64_t bytes)
 {
-    uint64_t available = bytes >= ALLOCATION_LARGE ? weft_os_memory_available() : UINT64_MAX;
+    uint64_t available = bytes >= ALLOCATION_LARGE ? weft_memory_available() : UINT64_MAX;
     if (bytes <= available) {
         return WEFT_OK;
     }

@@ -9,8 +9,7 @@
 
 #include <cmocka.h>
 
-#include "core/os/os.h"
-#include "core/os/os_available.h"
+#include <weft/sdk/memory_available.h>
 
 static char folder[] = "/tmp/weft-available-XXXXXX";
 
@@ -59,9 +58,9 @@ static void put(const char *name, const char *text)
 static void meminfo_is_in_kib(void **state)
 {
     (void)state;
-    assert_true(weft_os_meminfo_available(path_of("meminfo")) == WEFT_OS_MEMORY_UNKNOWN);
+    assert_true(weft_memory_of_host(path_of("meminfo")) == WEFT_MEMORY_UNKNOWN);
     put("meminfo", "MemTotal:  100 kB\nMemFree:  10 kB\nMemAvailable:   60 kB\n");
-    assert_int_equal(weft_os_meminfo_available(path_of("meminfo")), 60 * 1024);
+    assert_int_equal(weft_memory_of_host(path_of("meminfo")), 60 * 1024);
 }
 
 static void idle_pages_of_files_are_available(void **state)
@@ -69,20 +68,20 @@ static void idle_pages_of_files_are_available(void **state)
     (void)state;
     put("memory.max", "1000\n");
     put("memory.current", "700\n");
-    assert_int_equal(weft_os_group_available(folder), 300);
+    assert_int_equal(weft_memory_of_group(folder), 300);
     put("memory.stat", "anon 1\ninactive_file 200\nactive_file 5\n");
-    assert_int_equal(weft_os_group_available(folder), 500);
+    assert_int_equal(weft_memory_of_group(folder), 500);
     put("memory.current", "1300\n");
-    assert_int_equal(weft_os_group_available(folder), 0);
+    assert_int_equal(weft_memory_of_group(folder), 0);
 }
 
 static void a_group_without_a_limit_does_not_tell(void **state)
 {
     (void)state;
-    assert_true(weft_os_group_available(folder) == WEFT_OS_MEMORY_UNKNOWN);
+    assert_true(weft_memory_of_group(folder) == WEFT_MEMORY_UNKNOWN);
     put("memory.max", "max\n");
     put("memory.current", "700\n");
-    assert_true(weft_os_group_available(folder) == WEFT_OS_MEMORY_UNKNOWN);
+    assert_true(weft_memory_of_group(folder) == WEFT_MEMORY_UNKNOWN);
 }
 
 static void the_first_version_has_other_names(void **state)
@@ -91,13 +90,13 @@ static void the_first_version_has_other_names(void **state)
     put("memory.limit_in_bytes", "4000\n");
     put("memory.usage_in_bytes", "1000\n");
     put("memory.stat", "inactive_file 7\ntotal_inactive_file 100\n");
-    assert_int_equal(weft_os_group_available(folder), 3100);
+    assert_int_equal(weft_memory_of_group(folder), 3100);
 }
 
 static void this_process_can_take_something(void **state)
 {
     (void)state;
-    assert_true(weft_os_memory_available() > 0);
+    assert_true(weft_memory_available() > 0);
 }
 
 int main(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * OS seam: available memory, from /proc and the files of control groups. */
-#include "core/os/os_available.h"
+ * Available memory, from /proc and the files of control groups. */
+#include <weft/sdk/memory_available.h>
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -15,16 +15,16 @@
 static uint64_t available_number(const char *path, const char *key)
 {
     char line[256];
-    uint64_t number = WEFT_OS_MEMORY_UNKNOWN;
+    uint64_t number = WEFT_MEMORY_UNKNOWN;
     size_t length = strlen(key);
     FILE *file = fopen(path, "re");
-    while (file != NULL && number == WEFT_OS_MEMORY_UNKNOWN &&
+    while (file != NULL && number == WEFT_MEMORY_UNKNOWN &&
            fgets(line, sizeof line, file) != NULL) {
         if (strncmp(line, key, length) == 0) {
             char *end;
             number = strtoull(line + length, &end, 10);
             if (end == line + length) {
-                number = WEFT_OS_MEMORY_UNKNOWN; /* "max" */
+                number = WEFT_MEMORY_UNKNOWN; /* "max" */
                 break;
             }
         }
@@ -40,29 +40,29 @@ static uint64_t available_in(const char *folder, const char *name, const char *k
     char path[512];
     int length = snprintf(path, sizeof path, "%s/%s", folder, name);
     return length > 0 && (size_t)length < sizeof path ? available_number(path, key)
-                                                      : WEFT_OS_MEMORY_UNKNOWN;
+                                                      : WEFT_MEMORY_UNKNOWN;
 }
 
-uint64_t weft_os_meminfo_available(const char *file)
+uint64_t weft_memory_of_host(const char *file)
 {
     uint64_t kib = available_number(file, "MemAvailable:");
-    return kib == WEFT_OS_MEMORY_UNKNOWN ? kib : kib * KIB;
+    return kib == WEFT_MEMORY_UNKNOWN ? kib : kib * KIB;
 }
 
 /* Pages of files that nobody uses count as used, and go first when memory is wanted. */
 static uint64_t available_below(uint64_t limit, uint64_t used, uint64_t idle)
 {
-    if (limit == WEFT_OS_MEMORY_UNKNOWN || used == WEFT_OS_MEMORY_UNKNOWN) {
-        return WEFT_OS_MEMORY_UNKNOWN;
+    if (limit == WEFT_MEMORY_UNKNOWN || used == WEFT_MEMORY_UNKNOWN) {
+        return WEFT_MEMORY_UNKNOWN;
     }
-    used -= idle != WEFT_OS_MEMORY_UNKNOWN && idle < used ? idle : 0;
+    used -= idle != WEFT_MEMORY_UNKNOWN && idle < used ? idle : 0;
     return limit > used ? limit - used : 0;
 }
 
-uint64_t weft_os_group_available(const char *folder)
+uint64_t weft_memory_of_group(const char *folder)
 {
     uint64_t limit = available_in(folder, "memory.max", "");
-    if (limit != WEFT_OS_MEMORY_UNKNOWN) {
+    if (limit != WEFT_MEMORY_UNKNOWN) {
         return available_below(limit, available_in(folder, "memory.current", ""),
                                available_in(folder, "memory.stat", "inactive_file "));
     }
@@ -76,12 +76,25 @@ static uint64_t available_least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Lines are "4:memory:/path" of version 1 and "0::/path" of version 2. In a container the path may be
- * the host's, and its own group lies at the root. */
+/* The group at `path` below `root`, and those around it: each may have a limit. In a container the path
+ * may be the host's, and its own group lies at the root. */
+static uint64_t available_in_group(const char *root, char *path)
+{
+    char folder[600];
+    uint64_t least = WEFT_MEMORY_UNKNOWN;
+    for (char *end = path + strlen(path); end != NULL; end = strrchr(path, '/')) {
+        *end = '\0';
+        snprintf(folder, sizeof folder, "%s%s", root, path);
+        least = available_least(least, weft_memory_of_group(folder));
+    }
+    return least;
+}
+
+/* Lines are "4:memory:/path" of version 1 and "0::/path" of version 2. */
 static uint64_t available_in_groups(void)
 {
-    char line[512], folder[600];
-    uint64_t least = WEFT_OS_MEMORY_UNKNOWN;
+    char line[512];
+    uint64_t least = WEFT_MEMORY_UNKNOWN;
     FILE *file = fopen("/proc/self/cgroup", "re");
     while (file != NULL && fgets(line, sizeof line, file) != NULL) {
         char *kind = strchr(line, ':');
@@ -93,10 +106,8 @@ static uint64_t available_in_groups(void)
         path[strcspn(path, "\n")] = '\0';
         bool first = strcmp(kind + 1, "memory") == 0;
         if (first || kind[1] == '\0') {
-            const char *root = first ? GROUPS "/memory" : GROUPS;
-            snprintf(folder, sizeof folder, "%s%s", root, path);
-            least = available_least(least, weft_os_group_available(folder));
-            least = available_least(least, weft_os_group_available(root));
+            least =
+                available_least(least, available_in_group(first ? GROUPS "/memory" : GROUPS, path));
         }
     }
     if (file != NULL) {
@@ -105,7 +116,7 @@ static uint64_t available_in_groups(void)
     return least;
 }
 
-uint64_t weft_os_memory_available(void)
+uint64_t weft_memory_available(void)
 {
-    return available_least(weft_os_meminfo_available("/proc/meminfo"), available_in_groups());
+    return available_least(weft_memory_of_host("/proc/meminfo"), available_in_groups());
 }

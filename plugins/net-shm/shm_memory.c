@@ -7,15 +7,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <weft/sdk/memory_available.h>
+
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 #define HUGE_PAGE (UINT64_C(2) << 20)
 #define CHECK_FROM (UINT64_C(16) << 20) /* asking costs more than it is worth below this */
+#define CHECK_STEP (UINT64_C(4) << 20)
 #define BYTES_MAX (UINT64_C(1) << 46)
 
 static uint64_t shm_page(void)
@@ -41,7 +43,7 @@ static weft_status_t shm_memory_map(const weft_host_t *host, shm_memory_t *memor
     return WEFT_OK;
 }
 
-/* Kernels before 5.14 cannot populate a range of a mapping. */
+/* Kernels before 5.14 cannot populate a range of a mapping, and a filter of calls may forbid it. */
 static bool shm_memory_can_populate(void)
 {
 #ifdef MADV_POPULATE_WRITE
@@ -52,48 +54,67 @@ static bool shm_memory_can_populate(void)
 #endif
 }
 
-static weft_status_t shm_memory_no_room(const weft_host_t *host, uint64_t bytes)
+static weft_status_t shm_memory_no_room(const weft_host_t *host, const char *call, uint64_t bytes)
 {
+    if (errno != ENOMEM && errno != ENOSPC) {
+        return host->set_error(host, WEFT_ERR_SYSTEM, errno,
+                               "%s of %llu bytes of shared memory failed", call,
+                               (unsigned long long)bytes);
+    }
     return host->set_error(host, WEFT_ERR_RESOURCE, errno,
                            "cannot commit %llu bytes of shared memory; raise the memory limit or "
                            "lower exec.pool_bytes, or slot_bytes or slots of net-shm",
                            (unsigned long long)bytes);
 }
 
-/* The pages exist before the peer learns of them: a host without room fails here, not by SIGBUS. */
-static weft_status_t shm_memory_commit_first(const weft_host_t *host, const shm_memory_t *memory,
-                                             uint64_t bytes)
+static int shm_memory_allocate(const shm_memory_t *memory, uint64_t at, uint64_t bytes)
 {
-    int result;
-    do {
-        result = fallocate(memory->fd, 0, 0, (off_t)bytes);
-    } while (result != 0 && errno == EINTR);
-    return result == 0 ? WEFT_OK : shm_memory_no_room(host, bytes);
+    return fallocate(memory->fd, 0, (off_t)at, (off_t)bytes);
 }
 
-/* Returns the bytes that are available without swapping; 0 if unknown. */
-static uint64_t shm_memory_available(void)
+static int shm_memory_populate(const shm_memory_t *memory, uint64_t at, uint64_t bytes)
 {
-    char line[128];
-    unsigned long long kib = 0;
-    FILE *file = fopen("/proc/meminfo", "re");
-    if (file == NULL) {
-        return 0;
-    }
-    while (fgets(line, sizeof line, file) != NULL) {
-        if (sscanf(line, "MemAvailable: %llu kB", &kib) == 1) {
-            break;
+#ifdef MADV_POPULATE_WRITE
+    return madvise((uint8_t *)memory->base + at, bytes, MADV_POPULATE_WRITE);
+#else
+    (void)memory, (void)at, (void)bytes;
+    return 0;
+#endif
+}
+
+/* Committing more than the host has, or a control group may have, would wake the OOM killer instead
+ * of failing. Other ranks commit at the same time, so a large range is taken in steps: before each
+ * there is room for the rest. */
+static weft_status_t shm_memory_take(const weft_host_t *host, const shm_memory_t *memory,
+                                     uint64_t from, uint64_t to, bool mapped)
+{
+    const char *call = mapped ? "madvise(MADV_POPULATE_WRITE)" : "fallocate";
+    const uint64_t bytes = to - from;
+    const uint64_t step = bytes > CHECK_FROM ? CHECK_STEP : bytes;
+    for (uint64_t at = from; at < to; at += step) {
+        const uint64_t part = to - at < step ? to - at : step;
+        if (bytes > CHECK_FROM && to - at > weft_memory_available()) {
+            errno = ENOMEM;
+            return shm_memory_no_room(host, call, bytes);
+        }
+        int result;
+        do {
+            result = mapped ? shm_memory_populate(memory, at, part)
+                            : shm_memory_allocate(memory, at, part);
+        } while (result != 0 && (errno == EINTR || errno == EAGAIN));
+        if (result != 0) {
+            return shm_memory_no_room(host, call, bytes);
         }
     }
-    fclose(file);
-    return (uint64_t)kib << 10;
+    return WEFT_OK;
 }
 
-/* Committing more than the host has would wake the OOM killer instead of failing. */
+/* A connection that could never be used up fails at once, though most of it is committed by need. */
 static weft_status_t shm_memory_check(const weft_host_t *host, uint64_t bytes)
 {
-    uint64_t available = bytes > CHECK_FROM ? shm_memory_available() : 0;
-    if (bytes > BYTES_MAX || (available > 0 && bytes > available)) {
+    uint64_t available =
+        bytes > CHECK_FROM ? weft_memory_of_host("/proc/meminfo") : WEFT_MEMORY_UNKNOWN;
+    if (bytes > BYTES_MAX || bytes > available) {
         return host->set_error(host, WEFT_ERR_RESOURCE, 0,
                                "%llu bytes of shared memory wanted for one connection, %llu "
                                "available on this host; lower slot_bytes or slots of net-shm",
@@ -134,7 +155,8 @@ weft_status_t shm_memory_create(const weft_host_t *host, uint64_t bytes, uint64_
         goto err_release;
     }
     bool all = !shm_memory_can_populate() || commit > bytes;
-    status = shm_memory_commit_first(host, memory, all ? memory->bytes : shm_round_up(commit));
+    /* The pages exist before the peer learns of them: a host without room fails here, not by SIGBUS. */
+    status = shm_memory_take(host, memory, 0, all ? memory->bytes : shm_round_up(commit), false);
     if (status != WEFT_OK) {
         goto err_release;
     }
@@ -184,27 +206,14 @@ weft_status_t shm_memory_commit(const weft_host_t *host, const shm_memory_t *mem
                                (unsigned long long)bytes, (unsigned long long)offset,
                                (unsigned long long)memory->bytes);
     }
-#ifdef MADV_POPULATE_WRITE
-    uint64_t from = offset / shm_page() * shm_page();
-    uint64_t to = shm_round_up(offset + bytes);
-    uint64_t available = bytes > CHECK_FROM ? shm_memory_available() : UINT64_MAX;
-    if (available > 0 && bytes > available) {
-        errno = ENOMEM;
-        return shm_memory_no_room(host, bytes);
+    if (!shm_memory_can_populate()) {
+        return WEFT_OK; /* everything is committed from the beginning */
     }
     if (bytes >= HUGE_PAGE / 2) {
         madvise(memory->base, memory->bytes, MADV_HUGEPAGE); /* a hint that may fail */
     }
-    int result;
-    do {
-        result = madvise((uint8_t *)memory->base + from, to - from, MADV_POPULATE_WRITE);
-    } while (result != 0 && (errno == EINTR || errno == EAGAIN));
-    /* EINVAL: an old kernel, where everything is committed from the beginning. */
-    if (result != 0 && errno != EINVAL) {
-        return shm_memory_no_room(host, bytes);
-    }
-#endif
-    return WEFT_OK;
+    return shm_memory_take(host, memory, offset / shm_page() * shm_page(),
+                           shm_round_up(offset + bytes), true);
 }
 
 void shm_memory_discard(const shm_memory_t *memory, uint64_t offset, uint64_t bytes)

@@ -4,11 +4,15 @@
  * do to it. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -117,6 +121,86 @@ static void the_limit_of_file_sizes_is_an_error_and_no_signal(void **state)
     assert_non_null(strstr(text, "ulimit -f"));
 }
 
+/* A control group with a limit of memory, and one in it for the process. */
+typedef struct group {
+    char limited[200], inner[220];
+} group_t;
+
+static bool group_write(const char *folder, const char *name, const char *text)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    bool written = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+    (void)close(fd);
+    return written;
+}
+
+static void group_remove(const group_t *group)
+{
+    (void)rmdir(group->inner);
+    (void)rmdir(group->limited);
+}
+
+/* False: this machine has none, or it is not ours to make. */
+static bool group_make(group_t *group, const char *limit)
+{
+    static const char *const roots[][2] = {{"/sys/fs/cgroup/memory", "memory.limit_in_bytes"},
+                                           {"/sys/fs/cgroup", "memory.max"}};
+    for (size_t i = 0; i < sizeof roots / sizeof roots[0]; i++) {
+        snprintf(group->limited, sizeof group->limited, "%s/weft-test-%d", roots[i][0], getpid());
+        snprintf(group->inner, sizeof group->inner, "%s/inner", group->limited);
+        if (mkdir(group->limited, 0700) == 0 && mkdir(group->inner, 0700) == 0 &&
+            group_write(group->limited, roots[i][1], limit)) {
+            return true;
+        }
+        group_remove(group);
+    }
+    return false;
+}
+
+/* Exit code of a process in the group: 0 as it should be. */
+static int take_more_than_there_is(fake_host_t *fake, const group_t *group)
+{
+    shm_memory_t memory;
+    const uint64_t bytes = UINT64_C(256) << 20;
+    if (!group_write(group->inner, "cgroup.procs", "0")) {
+        return 77;
+    }
+    if (shm_memory_create(&fake->host, bytes, UINT64_MAX, &memory) != WEFT_ERR_RESOURCE) {
+        return 1;
+    }
+    if (!can_populate()) {
+        return 0;
+    }
+    return shm_memory_create(&fake->host, bytes, 1, &memory) == WEFT_OK &&
+                   shm_memory_commit(&fake->host, &memory, 0, bytes / 16) == WEFT_OK &&
+                   shm_memory_commit(&fake->host, &memory, 0, bytes) == WEFT_ERR_RESOURCE
+               ? 0
+               : 2;
+}
+
+static void a_control_group_without_room_is_an_error_and_no_signal(void **state)
+{
+    group_t group;
+    int how = 0;
+    if (!group_make(&group, "100M")) {
+        print_message("may not make a control group with a limit of memory\n");
+        skip();
+    }
+    pid_t pid = fork();
+    if (pid == 0) {
+        _exit(take_more_than_there_is(*state, &group));
+    }
+    assert_int_equal(waitpid(pid, &how, 0), pid);
+    group_remove(&group);
+    if (WIFEXITED(how) && WEXITSTATUS(how) == 77) {
+        print_message("may not enter the control group\n");
+        skip();
+    }
+    assert_int_equal(how, 0);
+}
+
 static int setup(void **state)
 {
     fake_host_t *fake = calloc(1, sizeof *fake);
@@ -141,6 +225,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(ranges_outside_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(the_limit_of_file_sizes_is_an_error_and_no_signal, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(a_control_group_without_room_is_an_error_and_no_signal,
+                                        setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -99,7 +99,12 @@ static int perf_fork_child_main(family_t *family, uint32_t index, pid_t parent)
     weft_unique_id_t id;
     child_t *me = &family->children[index];
     weft_comm_options_t settings = tool_settings_options(family->job->settings);
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) {
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) {
+        fprintf(stderr, "weft: rank %u cannot end with its parent (prctl PR_SET_PDEATHSIG): %s\n",
+                index, strerror(errno));
+        return TOOL_INTERNAL;
+    }
+    if (getppid() != parent) {
         return TOOL_INTERNAL;
     }
     perf_fork_keep_own_ends(family, index);

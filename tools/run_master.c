@@ -443,9 +443,11 @@ int run_master(const run_job_t *job)
     master.signals = run_signals_open(numbers);
     /* A program in the background may not read the terminal. */
     master.ended = isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) != getpgrp();
-    if (master.agents == NULL || master.lines == NULL || master.polls == NULL ||
-        master.signals < 0) {
-        fprintf(stderr, "weft run: no memory for %u ranks\n", job->nranks);
+    const bool memory = master.agents != NULL && master.lines != NULL && master.polls != NULL;
+    if (!memory || master.signals < 0) {
+        if (!memory) {
+            fprintf(stderr, "weft run: no memory for %u ranks\n", job->nranks);
+        }
         master.code = TOOL_INTERNAL;
         goto err_free;
     }

@@ -201,8 +201,13 @@ static void run_rank_begin(const run_place_t *place, uint32_t index, pid_t paren
                            const int ends[4])
 {
     char text[512] = "its parent has gone";
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent && dup2(ends[0], 0) == 0 &&
-        dup2(ends[1], 1) == 1 && dup2(ends[2], 2) == 2) {
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) {
+        snprintf(text, sizeof text, "cannot end with its parent (prctl PR_SET_PDEATHSIG): %s",
+                 strerror(errno));
+    } else if (dup2(ends[0], 0) != 0 || dup2(ends[1], 1) != 1 || dup2(ends[2], 2) != 2) {
+        snprintf(text, sizeof text, "cannot have its input and outputs (dup2): %s",
+                 strerror(errno));
+    } else if (getppid() == parent) {
         run_rank_become(place, index, text, sizeof text);
     }
     (void)!write(ends[3], text, strlen(text));

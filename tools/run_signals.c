@@ -4,9 +4,12 @@
  * not. */
 #include "tools/run_signals.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/signalfd.h>
 
 static bool run_signals_are_ignored(int number)
@@ -26,5 +29,10 @@ int run_signals_open(const int *numbers)
     }
     (void)signal(SIGPIPE, SIG_IGN);
     (void)sigprocmask(SIG_BLOCK, &set, NULL);
-    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    const int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (fd < 0) {
+        fprintf(stderr, "weft run: cannot read signals as a file (signalfd): %s\n",
+                strerror(errno));
+    }
+    return fd;
 }

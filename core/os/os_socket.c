@@ -44,6 +44,8 @@ static socklen_t os_socket_to_sockaddr(const weft_os_addr_t *addr, struct sockad
     return sizeof *in6;
 }
 
+#define NO_EVENTFD "make an event descriptor (eventfd)"
+
 static weft_status_t os_socket_open_failed(const char *what)
 {
     bool scarce = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
@@ -379,6 +381,9 @@ weft_status_t weft_os_files_reserve(uint32_t count, const char *what)
     }
     /* The lowest free number is close to the number in use. */
     int probe = eventfd(0, EFD_CLOEXEC);
+    if (probe < 0 && errno != EMFILE) {
+        return os_socket_open_failed(NO_EVENTFD);
+    }
     rlim_t need = (probe >= 0 ? (rlim_t)probe : files.rlim_cur) + count;
     weft_os_close(probe);
     if (need <= files.rlim_cur) {
@@ -409,7 +414,7 @@ weft_status_t weft_os_wake_open(int *fd_p)
 {
     int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (fd < 0) {
-        return os_socket_open_failed("make an event descriptor");
+        return os_socket_open_failed(NO_EVENTFD);
     }
     *fd_p = fd;
     return WEFT_OK;

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Where a filter of the container denies a system call, the error names the call and not a limit.
+. "$(dirname "$0")/common.sh"
+[ -z "${E2E_SANITIZE:-}" ] || skip "sanitizers make these calls themselves"
+
+expect 0 cc -o "$work/deny" "$source_dir/tests/e2e/deny.c"
+"$work/deny" fallocate 1 true || skip "this system has no filters of calls"
+job=("$weft" run -n 2 "$weft" perf all_reduce -c 1 -b 8 -e 1M -f 128 -n 2 --set core.net=net-shm)
+
+# denied CALL STATUS TEXT: the job fails so with EPERM and with ENOSYS.
+denied() {
+    local number cause=([1]="Operation not permitted" [38]="Function not implemented")
+    for number in 1 38; do
+        expect "$2" "$work/deny" "$1" "$number" "${job[@]}"
+        says err "$3.*: ${cause[$number]}"
+    done
+}
+# denied_says_not CALL STATUS TEXT WORDS: and not with these words.
+denied_says_not() {
+    denied "$1" "$2" "$3"
+    ! grep -q -- "$4" "$work/err" || die "$4 where $1 is denied"
+}
+denied_says_not signalfd4 1 'weft run: cannot read signals as a file [(]signalfd[)]' 'memory'
+denied_says_not eventfd2 127 'cannot make an event descriptor [(]eventfd[)]' 'open files'
+denied_says_not prctl 127 'cannot end with its parent [(]prctl PR_SET_PDEATHSIG[)]' 'has gone'
+denied_says_not fallocate 3 'fallocate of [0-9]+ bytes of shared memory failed' 'memory limit'
+# The way of old kernels.
+expect 0 "$work/deny" madvise 1 "${job[@]}"
+says out '^# Out of bounds values : 0 OK$'

@@ -44,6 +44,8 @@ def describe(array: Any, name: str, writable: bool) -> Memory:
         raise ValueError(f"{name}: {reason}") from None
     except (TypeError, BufferError, AttributeError) as reason:
         raise TypeError(f"{name}: {reason}") from None
+    except KeyError as reason:
+        raise TypeError(f"{name}: the interface of {type(array).__name__} lacks {reason}") from None
 
 
 _describers: dict[type, Callable[[Any, bool], Memory]] = {}
@@ -59,6 +61,9 @@ def _find_describer(kind: type) -> Callable[[Any, bool], Memory]:
     torch = sys.modules.get("torch")
     if torch is not None and issubclass(kind, torch.Tensor):
         return _describe_torch
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and issubclass(kind, numpy.generic):
+        return _describe_scalar
     if hasattr(kind, "__array_interface__"):
         return _describe_interface
     if hasattr(kind, "__cuda_array_interface__"):
@@ -77,7 +82,10 @@ def _refuse_read_only() -> None:
 
 def _describe_interface(array: Any, writable: bool) -> Memory:
     interface = array.__array_interface__
-    address, read_only = interface["data"]
+    data = interface.get("data")
+    if type(data) is not tuple:
+        return _describe_data(array, interface, writable)
+    address, read_only = data
     if read_only and writable:
         _refuse_read_only()
     typestr = interface["typestr"]
@@ -87,6 +95,29 @@ def _describe_interface(array: Any, writable: bool) -> Memory:
         return _from_interface(array, interface, address, "cpu")
     count = math.prod(interface["shape"])
     return Memory(address, count, dtype, SIZES[dtype], typestr, "cpu", array)
+
+
+def _describe_scalar(scalar: Any, writable: bool) -> Memory:
+    """Of a scalar numpy describes an array that is gone by then: this one stays."""
+    if writable:
+        raise _Refused("the array is read-only: it is a scalar of numpy")
+    return _describe_interface(sys.modules["numpy"].asarray(scalar), False)
+
+
+def _describe_data(array: Any, interface: Any, writable: bool) -> Memory:
+    """An interface whose data is a buffer, such as the bytes of Pillow, or its owner's."""
+    data = interface.get("data")
+    try:
+        view = memoryview(array if data is None else data)
+    except TypeError:
+        raise TypeError(f"the __array_interface__ of {type(array).__name__} has no data") from None
+    if view.readonly and writable:
+        _refuse_read_only()
+    offset = interface.get("offset", 0)
+    memory = _from_interface(array, interface, _buffer_address(view) + offset, "cpu")
+    if offset < 0 or offset + memory.count * memory.itemsize > view.nbytes:
+        raise _Refused(f"{memory.count} elements, but its data has {view.nbytes} bytes")
+    return memory._replace(keep=view)
 
 
 def _describe_cuda_interface(array: Any, writable: bool) -> Memory:
@@ -101,7 +132,11 @@ def _describe_cuda_interface(array: Any, writable: bool) -> Memory:
 
 def _from_interface(array: Any, interface: Any, address: int, device: str) -> Memory:
     shape, typestr = interface["shape"], interface["typestr"]
+    if getattr(getattr(array, "dtype", None), "hasobject", False):
+        raise TypeError(f"elements of type {array.dtype} refer to Python objects")
     size = int(typestr[2:].partition("[")[0] or 0)  # "<M8[s]", "|O"
+    if typestr[1] == "U":
+        size *= 4  # counted in characters
     strides = interface.get("strides")
     if strides is not None and not _is_packed(shape, strides, size):
         raise _Refused("the array is not contiguous in C order")
@@ -122,8 +157,6 @@ def _named(
     dtype = BY_NAME.get(kind)
     if dtype is None and (size == 0 or typestr[1] not in "bcVSUmM" or "O" in typestr):
         raise TypeError(f"elements of type {kind} are no plain memory")
-    if getattr(getattr(array, "dtype", None), "hasobject", False):
-        raise TypeError(f"elements of type {kind} refer to Python objects")
     return Memory(address, count, dtype, size, kind, device, array)
 
 

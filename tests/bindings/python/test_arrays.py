@@ -41,6 +41,39 @@ class Cuda:
         return {"shape": (2, 3), "typestr": "<f4", "data": data, "version": 3}
 
 
+class Interface:
+    """An array of another package: only __array_interface__."""
+
+    def __init__(self, **interface):
+        self.interface = {"shape": (2,), "typestr": "<i4", "version": 3, **interface}
+
+    @property
+    def __array_interface__(self):
+        return self.interface
+
+
+class Interfaces(unittest.TestCase):
+    def test_data_may_be_a_buffer(self):
+        values = array.array("i", [1, 2, 3])
+        found = describe(Interface(data=values, offset=4), "send", True)
+        self.assertEqual((found.address, found.count), (values.buffer_info()[0] + 4, 2))
+        with self.assertRaises(BufferError):
+            values.append(4)  # it is kept
+        with self.assertRaisesRegex(ValueError, "^recv: the array is read-only$"):
+            describe(Interface(data=bytes(8)), "recv", True)
+        for given in ({"data": bytes(7)}, {"data": bytes(8), "offset": 1}):
+            with self.assertRaisesRegex(ValueError, "^send: 2 elements, but its data has . bytes"):
+                describe(Interface(**given), "send", False)
+
+    def test_what_an_interface_lacks_is_named(self):
+        with self.assertRaisesRegex(TypeError, "^send: the __array_interface__ of .* has no data"):
+            describe(Interface(), "send", False)
+        values = Interface(data=(4096, False))
+        del values.interface["shape"]
+        with self.assertRaisesRegex(TypeError, "^send: the interface of Interface lacks 'shape'"):
+            describe(values, "send", False)
+
+
 class Buffers(unittest.TestCase):
     def test_every_type_of_the_module_array_is_understood(self):
         codes = {"b": 1, "B": 1, "h": 2, "H": 2, "i": 4, "I": 4, "q": 8, "Q": 8, "f": 4, "d": 8}
@@ -123,9 +156,28 @@ class Numpy(unittest.TestCase):
             found = describe(numpy.zeros(3, kind), "send", True)
             self.assertEqual((found.dtype, found.count), (None, 3), kind)
 
+    def test_scalars_are_kept_and_only_read(self):
+        values = numpy.arange(4.0)
+        for scalar in (values.sum(), values[2], numpy.int8(7), numpy.str_("abc"), numpy.True_):
+            found = describe(scalar, "send", False)
+            # What is freed by mistake is given to these.
+            others = [numpy.zeros((), scalar.dtype) for _ in range(64)]
+            self.assertEqual(ctypes.string_at(found.address, found.itemsize), scalar.tobytes())
+            self.assertEqual((found.count, len(others)), (1, 64))
+            with self.assertRaisesRegex(ValueError, "^recv: the array is read-only"):
+                describe(scalar, "recv", True)
+
+    def test_texts_have_the_bytes_of_their_characters(self):
+        values = numpy.array(["abc", "d"])
+        found = describe(values, "send", True)
+        self.assertEqual((found.count, found.itemsize), (2, values.itemsize))
+
     def test_what_is_no_plain_memory_is_refused(self):
-        for values in (numpy.array([object()]), numpy.zeros(2, [("a", object), ("b", "i4")])):
-            with self.assertRaisesRegex(TypeError, "^send: elements of type .*object"):
+        refused = [numpy.array([object()]), numpy.zeros(2, [("a", object), ("b", "i4")])]
+        if hasattr(getattr(numpy, "dtypes", None), "StringDType"):
+            refused.append(numpy.array(["abc"], numpy.dtypes.StringDType()))
+        for values in refused:
+            with self.assertRaisesRegex(TypeError, "^send: elements of type .* Python objects"):
                 describe(values, "send", False)
 
     def test_the_other_byte_order_is_refused(self):

@@ -183,6 +183,11 @@ def _torch_dtype(dtype: Any) -> Optional[Dtype]:
 def _describe_torch(tensor: Any, writable: bool) -> Memory:
     if not tensor.is_contiguous():
         raise _Refused("the tensor is not contiguous")
+    for pending in ("conj", "neg"):
+        if getattr(tensor, f"is_{pending}")():
+            raise _Refused(
+                f"the memory of the tensor is not what it shows: use tensor.resolve_{pending}()"
+            )
     if writable and tensor.requires_grad:
         raise _Refused("the tensor requires a gradient; use tensor.detach()")
     device = tensor.device

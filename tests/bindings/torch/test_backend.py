@@ -76,6 +76,73 @@ def case_all_reduce_of_complex_numbers():
     assert tensor.item() == (1 + 2j) * sum(range(1, size + 1))
 
 
+def lazy(values):
+    """A tensor of these values that torch has yet to negate. Conjugated ones it refuses itself."""
+    tensor = torch._neg_view(-torch.tensor(values))
+    assert tensor.is_neg() and tensor.tolist() == values
+    return tensor
+
+
+def case_tensors_that_are_yet_to_be_negated():
+    mine, none, many = [1.0, -2.0], [0.0, 0.0], [1.0, -2.0] * size
+    tensor = lazy(mine if rank == 0 else none)
+    dist.broadcast(tensor, 0)
+    assert tensor.tolist() == mine
+    for start in (False, True):
+        tensor = lazy(mine)
+        work = dist.all_reduce(tensor, async_op=start)
+        work is None or work.wait()
+        assert tensor.tolist() == [size * 1.0, size * -2.0]
+    tensor = lazy(mine)
+    dist.reduce(tensor, 0)
+    assert rank != 0 or tensor.tolist() == [size * 1.0, size * -2.0]
+    parts = [lazy(none) for _ in everyone]
+    dist.all_gather(parts, lazy(mine))
+    assert [part.tolist() for part in parts] == [mine] * size
+    whole = lazy(none * size)
+    dist.all_gather_into_tensor(whole, lazy(mine))
+    assert whole.tolist() == many
+    part = lazy(none)
+    dist.reduce_scatter_tensor(part, lazy(many))
+    assert part.tolist() == [size * 1.0, size * -2.0]
+    part = lazy(none)
+    dist.reduce_scatter(part, [lazy(mine) for _ in everyone])
+    assert part.tolist() == [size * 1.0, size * -2.0]
+    whole = lazy(none * size)
+    dist.all_to_all_single(whole, lazy(many))
+    assert whole.tolist() == many
+    parts = [lazy(none) for _ in everyone]
+    dist.all_to_all(parts, [lazy(mine) for _ in everyone])
+    assert [part.tolist() for part in parts] == [mine] * size
+    tensor = lazy(none)
+    dist.scatter(tensor, [lazy(mine) for _ in everyone] if rank == 0 else None, 0)
+    assert tensor.tolist() == mine
+    if rank == 0:
+        for peer in range(1, size):
+            dist.send(lazy(mine), peer)
+    else:
+        tensor = lazy(none)
+        dist.recv(tensor, 0)
+        assert tensor.tolist() == mine
+
+
+def case_lazy_tensors_are_refused_where_nothing_is_copied():
+    from weft.arrays import describe
+
+    for tensor, name in ((torch.ones(2, dtype=torch.complex64).conj(), "conj"),
+                         (lazy([1.0]), "neg")):
+        error = raised(lambda tensor=tensor: describe(tensor, "send", False), ValueError)
+        assert str(error).startswith("send: ") and f"resolve_{name}()" in str(error), error
+        describe(getattr(tensor, f"resolve_{name}")(), "send", True)
+
+
+def case_a_negative_split_is_named():
+    splits = [-1, *[0] * (size - 2), 5]
+    error = raised(lambda: dist.all_to_all_single(torch.empty(4), torch.empty(4), splits, splits),
+                   ValueError)
+    assert "is negative" in str(error) and "-1" in str(error), error
+
+
 def case_all_reduce_of_several_tensors_at_once():
     tensors = [mine(5, torch.float32), mine(7, torch.float32)]
     dist.distributed_c10d.all_reduce_coalesced(tensors)

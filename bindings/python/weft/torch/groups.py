@@ -28,7 +28,7 @@ from .._library import COLOR_NONE, Status
 from .channel import Channel, Job, connect
 from .methods import Methods, seconds
 from .monitored import monitored_barrier
-from .tensors import PLAIN_DTYPES, PLAIN_OPS
+from .tensors import PLAIN_DTYPES, PLAIN_OPS, plain
 from .work import DONE, Done, begin_event, profiled
 
 DEFAULT_TIMEOUT = 1800.0
@@ -117,7 +117,7 @@ class Engine(Methods):
     def all_reduce_now(self, tensor: Tensor, opts: Any) -> bool:
         """The most frequent call by the shortest way: False if it has to go the usual one."""
         dtype, op = PLAIN_DTYPES.get(tensor.dtype), PLAIN_OPS.get(opts.reduceOp.op)
-        if (dtype is None or op is None or not tensor.is_cpu or not tensor.is_contiguous()
+        if (dtype is None or op is None or not tensor.is_cpu or not plain(tensor)
                 or opts.timeout.days >= 0 or self._window is not None or profiled()):
             return False
         channel = self._channels.get("cpu") or self._connect(tensor.device)

@@ -344,8 +344,9 @@ class Methods:
         sizes = self._split_bytes(tensor, input_splits), self._split_bytes(output, output_splits)
 
         def build() -> Job:
-            return Job([self._exchange(tensor, sizes[0], output, sizes[1])], [output], None,
-                       (output, tensor))
+            send, recv = packed(tensor), room(output)
+            return Job([self._exchange(send, sizes[0], recv, sizes[1])], [output],
+                       _copies([(output, recv)]), (send, recv))
         return self._run(build, output.device, opts, "all_to_all", [tensor])
 
     def _split_bytes(self, tensor: Tensor, splits: Sequence[int]) -> list[int]:
@@ -357,6 +358,8 @@ class Methods:
             splits = [rows // self._ranks] * self._ranks
         if len(splits) != self._ranks:
             raise ValueError("weft all_to_all: Number of tensor splits not equal to group size")
+        if min(splits) < 0:
+            raise ValueError(f"weft all_to_all: a split of {list(splits)} is negative")
         if sum(splits) != rows:
             raise ValueError("weft all_to_all: Split sizes doesn't match total dim 0 size")
         row = tensor.nbytes // rows if rows else 0

@@ -80,14 +80,20 @@ def real(tensor: torch.Tensor) -> torch.Tensor:
     return torch.view_as_real(tensor) if tensor.is_complex() else tensor
 
 
+def plain(tensor: torch.Tensor) -> bool:
+    """Whether the elements lie in memory one by one: not so where torch has yet to conjugate or
+    negate them."""
+    return tensor.is_contiguous() and not tensor.is_conj() and not tensor.is_neg()
+
+
 def packed(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor, or a contiguous copy of it."""
-    return tensor if tensor.is_contiguous() else tensor.contiguous()
+    """The tensor, or a plain copy of it."""
+    return tensor if plain(tensor) else tensor.contiguous().resolve_conj().resolve_neg()
 
 
 def room(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor, or contiguous memory to be copied to it afterwards."""
-    if tensor.is_contiguous():
+    """The tensor, or plain memory to be copied to it afterwards."""
+    if plain(tensor):
         return tensor
     return torch.empty_like(tensor, memory_format=torch.contiguous_format)
 
@@ -124,7 +130,7 @@ def consecutive(tensors: Sequence[torch.Tensor]) -> bool:
     at = tensors[0].data_ptr()
     storage = tensors[0].untyped_storage().data_ptr()
     for tensor in tensors:
-        if not tensor.is_contiguous() or tensor.data_ptr() != at:
+        if not plain(tensor) or tensor.data_ptr() != at:
             return False
         if tensor.dtype != tensors[0].dtype or tensor.untyped_storage().data_ptr() != storage:
             return False

@@ -218,6 +218,22 @@ print("fine", flush=True)
         result, _ = self.check_exit(script)
         self.assertEqual(sorted(result.stdout.splitlines()), ["[0] fine", "[1] fine"])
 
+    def test_a_forked_child_leaves_the_memory_of_its_parent_alone(self):
+        script = """
+import os, weft
+for replaces in (False, True):
+    memory = weft.alloc(10000, "uint8")
+    memory.view()[5000] = 42
+    child = os.fork()
+    if child == 0:
+        memory = weft.alloc(10000, "uint8") if replaces else None
+        os._exit(0 if memory is None or memory.view()[5000] == 0 else 7)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    print(memory.view()[5000], flush=True)
+"""
+        result, _ = self.check_exit(script)
+        self.assertEqual(sorted(result.stdout.splitlines()), ["[0] 42"] * 2 + ["[1] 42"] * 2)
+
     def test_a_forgotten_communicator_warns_and_is_destroyed(self):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")

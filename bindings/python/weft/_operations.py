@@ -65,23 +65,59 @@ class Slot:
 def _seconds(value: float | None) -> float:
     if value is None:
         return 0.0
-    if not value > 0:
+    seconds = _duration(value)
+    if not seconds > 0:
         raise ValueError(f"timeout: {value} s; give seconds above 0, math.inf, or None")
-    return -1.0 if math.isinf(value) else float(value)
+    return -1.0 if math.isinf(seconds) else seconds
+
+
+def _duration(value: Any) -> float:
+    try:
+        math.isnan(value)  # which takes no text, as float() does
+    except TypeError:
+        raise TypeError(f"timeout: {value!r} is no number of seconds") from None
+    return float(value)
 
 
 def _scalar(value: Any, dtype: Dtype | None) -> tuple[int, Any]:
     """Address of the factor of a PREMULSUM, and what keeps it."""
-    if not isinstance(value, (int, float)):
-        memory = arrays.describe(value, "scalar", False)
-        if dtype is not None and memory.count * memory.itemsize != SIZES[dtype]:
-            raise ValueError(f"scalar: not one element of {dtype.name}")
-        return memory.address, memory
-    kind: Any = None if dtype is None else CTYPES.get(dtype)
+    if dtype is None:
+        raise TypeError("scalar: this call does not reduce")
+    if isinstance(value, (int, float)):
+        number = _element(value, dtype)
+        return ctypes.addressof(number), number
+    memory = arrays.describe(value, "scalar", False)
+    # Plain bytes may be of a type that their package has no name for.
+    same = memory.dtype in (dtype, None) and memory.itemsize == SIZES[dtype]
+    if not same or memory.count != 1:
+        raise ValueError(
+            f"scalar: {memory.count} elements of type {memory.kind}, but the call takes one of "
+            f"{dtype.name}"
+        )
+    return memory.address, memory
+
+
+def _element(value: int | float, dtype: Dtype) -> Any:
+    """A number as an element."""
+    kind = CTYPES.get(dtype)
     if kind is None:
-        raise TypeError(f"scalar: give an array of one element of {dtype.name if dtype else '?'}")
-    number = kind(value)
-    return ctypes.addressof(number), number
+        raise TypeError(f"scalar: give an array of one element of {dtype.name}")
+    try:
+        number = kind(value)
+    except TypeError:
+        raise TypeError(f"scalar: {value!r} is no element of {dtype.name}") from None
+    except OverflowError:
+        number = None
+    if number is None or _is_lost(number.value, value):
+        raise ValueError(f"scalar: {value!r} is beyond the range of {dtype.name}")
+    return number
+
+
+def _is_lost(kept: int | float, value: int | float) -> bool:
+    """Whether an element is another number than the one it was made of, but for its precision."""
+    if isinstance(kept, float):
+        return math.isinf(kept) and not math.isinf(value)
+    return kept != value
 
 
 def _stream(value: Any) -> ctypes.c_void_p:
@@ -128,7 +164,7 @@ class Request:
         After `timeout` seconds a TimeoutError is raised and the operation goes on. Without it the
         wait ends at the deadline of the operation.
         """
-        end = None if timeout is None else time.monotonic() + timeout
+        end = None if timeout is None else time.monotonic() + _duration(timeout)
         piece = PIECE
         while True:
             if end is not None:

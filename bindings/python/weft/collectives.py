@@ -81,13 +81,19 @@ def _scale(memory: Memory) -> int:
     return 1 if memory.dtype is not None else memory.itemsize
 
 
-def _vector(values: Counts, nranks: int, name: str, scale: int = 1) -> Any:
+def _numbers(values: Counts, nranks: int, name: str) -> list[int]:
+    """The numbers as Python's, whose sums do not wrap around."""
     if len(values) != nranks:
         raise ValueError(f"{name}: {len(values)} numbers for {nranks} ranks")
-    for value in values:
-        if value < 0:
-            raise ValueError(f"{name}: {value} is negative")
-    return (ctypes.c_uint64 * nranks)(*(int(value) * scale for value in values))
+    numbers = [_number(value, name, "a number of elements") for value in values]
+    for number in numbers:
+        if number < 0:
+            raise ValueError(f"{name}: {number} is negative")
+    return numbers
+
+
+def _vector(numbers: list[int], scale: int) -> Any:
+    return (ctypes.c_uint64 * len(numbers))(*(number * scale for number in numbers))
 
 
 class _Vectors:
@@ -97,13 +103,15 @@ class _Vectors:
         self, counts: Counts, displs: Counts | None, nranks: int, name: str, memory: Memory
     ) -> None:
         scale = _scale(memory)
-        self.counts = _vector(counts, nranks, f"{name}_counts", scale)
+        lengths = _numbers(counts, nranks, f"{name}_counts")
+        self.counts = _vector(lengths, scale)
         self.displs = None
         if displs is None:
-            end = sum(counts)
+            end = sum(lengths)
         else:
-            self.displs = _vector(displs, nranks, f"{name}_displs", scale)
-            end = max((d + c for d, c in zip(displs, counts) if c), default=0)
+            places = _numbers(displs, nranks, f"{name}_displs")
+            self.displs = _vector(places, scale)
+            end = max((d + c for d, c in zip(places, lengths) if c), default=0)
         if end > memory.count:
             raise ValueError(f"{name}: {memory.count} elements, but the blocks end at {end}")
         self.blocks = Blocks(ctypes.addressof(self.counts), self.displs_address)
@@ -366,9 +374,10 @@ class Collectives(Generic[R]):
     # Checks ---------------------------------------------------------------------------------------
 
     def _root(self, rank: int, name: str = "root") -> int:
-        if not 0 <= _number(rank, name, "the number of a rank") < self.size:
+        number = _number(rank, name, "the number of a rank")
+        if not 0 <= number < self.size:
             raise ValueError(f"{name}: {rank} is no rank of {self.size}")
-        return rank
+        return number
 
     def _needed(self, array: Any, name: str, writable: bool) -> Memory:
         if array is None:

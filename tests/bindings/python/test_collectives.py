@@ -530,7 +530,10 @@ class Arguments(unittest.TestCase):
             (ValueError, "send: 1 elements, but", lambda: comm.all_gather_v(one, two, [2])),
             (ValueError, "send_counts: -1 is neg", lambda: comm.scatter_v(one, one, [-1])),
             (ValueError, "send: 2 elements, but recv has 1", lambda: comm.reduce_scatter(two, one)),
+            (TypeError, "send_counts: 1.0 is not a", lambda: comm.scatter_v(one, one, [1.0])),
             (ValueError, "timeout: -1 s", lambda: comm.barrier(timeout=-1)),
+            (TypeError, "timeout: '1' is no", lambda: comm.barrier(timeout="1")),
+            (TypeError, "timeout: '1' is no", lambda: comm.start.barrier().wait(timeout="1")),
             (TypeError, "unknown option 'tiemout'", lambda: comm.barrier(tiemout=1)),
             (TypeError, "stream: str is no handle", lambda: comm.all_reduce(one, stream="x")),
             (weft.Unsupported, "stream", lambda: comm.all_reduce(one, stream=0)),
@@ -539,6 +542,30 @@ class Arguments(unittest.TestCase):
             with self.subTest(text), self.assertRaisesRegex(kind, text):
                 call()
         comm.all_reduce(one)
+
+    def test_a_factor_is_an_element_of_the_type(self):
+        def scale(code, scalar):
+            data = array.array(code, [3])
+            self.comm.all_reduce(data, op=weft.PREMULSUM, scalar=scalar)
+            return data[0]
+
+        for code, scalar, text in (
+            ("b", 128, "128 is beyond the range of INT8"),
+            ("B", -1, "-1 is beyond the range of UINT8"),
+            ("q", 2**63, f"{2**63} is beyond the range of INT64"),
+            ("f", 1e300, r"1e\+300 is beyond the range of FP32"),
+            ("d", 10**400, "1000* is beyond the range of FP64"),
+            ("f", array.array("i", [2]), "1 elements of type i, but the call takes one of FP32"),
+            ("i", array.array("i", [2, 2]), "2 elements of type i, but the call takes one of INT3"),
+        ):
+            with self.subTest(text), self.assertRaisesRegex(ValueError, f"^scalar: {text}"):
+                scale(code, scalar)
+        with self.assertRaisesRegex(TypeError, "^scalar: 2.0 is no element of INT64"):
+            scale("q", 2.0)
+        with self.assertRaisesRegex(TypeError, "^scalar: this call does not reduce"):
+            self.comm.broadcast(ints([1]), scalar=2)
+        self.assertEqual([scale("b", 42), scale("B", 85), scale("d", 2)], [126, 255, 6.0])
+        self.assertEqual(scale("f", float("inf")), float("inf"))
 
     def test_an_array_on_a_device_is_refused(self):
         class Cuda:
@@ -571,6 +598,27 @@ class Numpy(unittest.TestCase):
             for kind, result in zip(kinds, results):
                 self.assertEqual(result.dtype, kind)
                 self.assertTrue((result == 6).all(), kind)
+
+    def test_numbers_of_numpy_are_numbers(self):
+        def run(comm):
+            data = numpy.full(2, comm.rank + 1, numpy.float32)
+            comm.all_reduce(data, op=weft.PREMULSUM, scalar=numpy.float32(2))
+            comm.all_reduce(data, op=weft.PREMULSUM, scalar=numpy.float64(0.5))
+            comm.broadcast(data, root=numpy.int64(1))
+            return data.tolist()
+
+        self.assertEqual(ranks(N, run), [[18.0, 18.0]] * N)
+
+    def test_counts_of_a_small_type_do_not_wrap_around(self):
+        small = numpy.array([100, 100], numpy.int8)
+
+        def run(comm):
+            recv = numpy.zeros(150, numpy.uint8)
+            for places in (None, small):
+                with self.assertRaisesRegex(ValueError, "^recv: 150 elements, .* end at 200"):
+                    comm.all_gather_v(recv[:100].copy(), recv, small, places)
+
+        ranks(2, run)
 
     def test_rows_are_gathered_into_a_matrix(self):
         def run(comm):

@@ -31,6 +31,7 @@ _TABLE: tuple[tuple[Dtype, str, str, Any], ...] = (
 BY_CODE: dict[str, Dtype] = {code: dtype for dtype, code, _, _ in _TABLE if len(code) == 2}
 # By name, those that have no kind.
 BY_NAME: dict[str, Dtype] = {name: dtype for dtype, code, name, _ in _TABLE if len(code) == 1}
+NAMES: dict[Dtype, str] = {dtype: name for name, dtype in BY_NAME.items()}
 # Bytes of an element.
 SIZES: dict[Dtype, int] = {dtype: int(code[-1]) for dtype, code, _, _ in _TABLE}
 # What the elements look like to numpy: types without a kind are plain bytes there.

@@ -75,6 +75,25 @@ def unique_id(config: str | None = None, settings: Settings | None = None) -> by
     return bytes(made.bytes)
 
 
+# Numbers of C: their least and their largest value.
+_UINT32, _INT32 = (0, 2**32 - 1), (-(2**31), 2**31 - 1)
+_UINT64 = (0, 2**64 - 1)
+_BITS64 = (-(2**63), 2**64 - 1)
+
+
+def _fitting(value: Any, name: str, limits: tuple[int, int]) -> int:
+    """The number, which C would otherwise wrap around."""
+    number = index(value)
+    if not limits[0] <= number <= limits[1]:
+        raise ValueError(f"{name}: {number} is not from {limits[0]} to {limits[1]}")
+    return number
+
+
+def _rank_vector(ranks: Iterable[int], name: str) -> Any:
+    numbers = [_fitting(rank, name, _UINT32) for rank in ranks]
+    return (ctypes.c_uint32 * len(numbers))(*numbers)
+
+
 def _ticket(ticket: bytes) -> Ticket:
     with memoryview(ticket) as view:
         if view.nbytes != ctypes.sizeof(Ticket):
@@ -119,7 +138,8 @@ class Communicator(Collectives[None]):
                 if view.nbytes != ctypes.sizeof(UniqueId):
                     raise ValueError(f"id: {view.nbytes} bytes are no unique id of weft")
                 key = UniqueId.from_buffer_copy(view)
-            size, mine = int(nranks), int(rank)
+            size = _fitting(int(nranks), "nranks", _UINT32)
+            mine = _fitting(int(rank), "rank", _UINT32)
 
             def join() -> int:
                 return int(
@@ -176,17 +196,23 @@ class Communicator(Collectives[None]):
     def name(self) -> str:
         """What errors, log and explain() call it. May be set; ranks need not agree."""
         text = ctypes.create_string_buffer(64)
-        check(lib.weft_comm_name(self._handle, text, ctypes.sizeof(text)))
+        check(lib.weft_comm_name(self._live(), text, ctypes.sizeof(text)))
         return text.value.decode(errors="replace")
 
     @name.setter
     def name(self, name: str) -> None:
-        check(lib.weft_comm_set_name(self._handle, name.encode()))
+        check(lib.weft_comm_set_name(self._live(), name.encode()))
+
+    def _live(self) -> int:
+        """The handle; a StateError if it has been given back."""
+        if self._handle is None:
+            raise destroyed()
+        return self._handle
 
     def set_channels(self, most: int) -> None:
         """Lets at most that many channels share a message, so that other kernels find room on a
         device; 0: as many as the job has. The same on all ranks, before the first operation."""
-        check(lib.weft_comm_set_channels(self._handle, most))
+        check(lib.weft_comm_set_channels(self._live(), _fitting(most, "most", _UINT32)))
 
     # Calls ----------------------------------------------------------------------------------------
 
@@ -279,7 +305,7 @@ class Communicator(Collectives[None]):
     def _computes_on_device(self) -> bool:
         if self._takes_devices is None:
             memory = ctypes.c_void_p()
-            status = lib.weft_mem_alloc_device(self._handle, 1, ctypes.byref(memory))
+            status = lib.weft_mem_alloc_device(self._live(), 1, ctypes.byref(memory))
             if status != Status.OK and status != Status.ERR_UNSUPPORTED:
                 check(status, self._handle)
             self._takes_devices = status == Status.OK
@@ -292,10 +318,10 @@ class Communicator(Collectives[None]):
     def split(self, color: int | None, key: int = 0) -> Communicator | None:
         """One new communicator for each color; ranks are ordered by key, then by their rank here.
         Every rank calls it. A rank with color None joins none and gets None."""
-        number = COLOR_NONE if color is None else index(color)
-        key = index(key)
+        number = COLOR_NONE if color is None else _fitting(color, "color", _INT32)
+        place = _fitting(key, "key", _INT32)
         made = self._make(
-            lambda child: int(lib.weft_comm_split(self._handle, number, key, child))
+            lambda child: int(lib.weft_comm_split(self._handle, number, place, child))
         )
         return None if color is None else made
 
@@ -308,11 +334,10 @@ class Communicator(Collectives[None]):
     def create_group(self, ranks: Iterable[int], tag: int = 0) -> Communicator:
         """A communicator of these ranks, in this order. Only they call it, with equal arguments.
         `tag` tells creations apart that are under way at the same time between the same ranks."""
-        members = [index(rank) for rank in ranks]
-        vector = (ctypes.c_uint32 * len(members))(*members)
+        members, number = _rank_vector(ranks, "ranks"), _fitting(tag, "tag", _UINT32)
         made = self._make(
             lambda child: int(
-                lib.weft_comm_create_group(self._handle, vector, len(members), tag, child)
+                lib.weft_comm_create_group(self._handle, members, len(members), number, child)
             )
         )
         assert made is not None
@@ -323,27 +348,22 @@ class Communicator(Collectives[None]):
     def revoke(self) -> None:
         """Fails the communicator on all ranks with Revoked, so that all of them leave their calls.
         Never waits. It must still be destroyed."""
-        if self._handle is None:
-            raise destroyed()
-        check(lib.weft_comm_revoke(self._handle))
+        check(lib.weft_comm_revoke(self._live()))
 
     def agree(self, bits: int) -> int:
         """The bit-and of `bits` (64 bits) over the ranks that live, the same on all of them. Each
         of these calls it; the communicator may have failed."""
-        if self._handle is None:
-            raise destroyed()
-        value = ctypes.c_uint64(index(bits))
-        _waiting.call(lambda: int(lib.weft_comm_agree(self._handle, ctypes.byref(value))))
+        handle, value = self._live(), ctypes.c_uint64(_fitting(bits, "bits", _BITS64))
+        _waiting.call(lambda: int(lib.weft_comm_agree(handle, ctypes.byref(value))))
         return value.value
 
     def shrink(self, excluded: Iterable[int] = ()) -> Communicator:
         """A communicator of the ranks that live and are not excluded, in their order. They alone
         call it, with the same excluded ranks. This communicator may have failed, and must still be
         destroyed."""
-        ranks = [index(rank) for rank in excluded]
-        vector = (ctypes.c_uint32 * len(ranks))(*ranks)
+        ranks = _rank_vector(excluded, "excluded")
         made = self._make(
-            lambda child: int(lib.weft_comm_shrink(self._handle, vector, len(ranks), child))
+            lambda child: int(lib.weft_comm_shrink(self._handle, ranks, len(ranks), child))
         )
         assert made is not None
         return made
@@ -353,15 +373,13 @@ class Communicator(Collectives[None]):
         and the members take those that are left, in their order; without it, `count` newcomers
         come behind the members. Whoever has a ticket can join: carry it over a private channel.
         One rank calls it, gives all tickets to grow(), and lives until all have joined."""
-        if self._handle is None:
-            raise destroyed()
-        numbers = None if ranks is None else [index(rank) for rank in ranks]
-        count = index(count) if numbers is None else len(numbers)
+        handle = self._live()
+        numbers = None if ranks is None else _rank_vector(ranks, "ranks")
+        count = _fitting(count, "count", _INT32) if numbers is None else len(numbers)
         if count < 1:
             raise ValueError(f"{count} tickets; at least one newcomer comes")
-        vector = None if numbers is None else (ctypes.c_uint32 * count)(*numbers)
         made = (Ticket * count)()
-        check(lib.weft_comm_ticket(self._handle, vector, count, ctypes.byref(made)))
+        check(lib.weft_comm_ticket(handle, numbers, count, ctypes.byref(made)))
         return [bytes(ticket.bytes) for ticket in made]
 
     def grow(self, tickets: Iterable[bytes] = ()) -> Communicator:
@@ -379,16 +397,13 @@ class Communicator(Collectives[None]):
     def error_fd(self) -> int:
         """A descriptor that select and asyncio report readable once the communicator has failed.
         It is weft's: do not read or close it, and take it out of the loop before destroy()."""
-        if self._handle is None:
-            raise destroyed()
         fd = ctypes.c_int()
-        check(lib.weft_comm_error_fd(self._handle, ctypes.byref(fd)))
+        check(lib.weft_comm_error_fd(self._live(), ctypes.byref(fd)))
         return fd.value
 
     def _make(self, function: Callable[[Any], int]) -> Communicator | None:
         made = ctypes.c_void_p()
-        if self._handle is None:
-            raise destroyed()
+        self._live()
         _waiting.call(lambda: function(ctypes.byref(made)), self.abort)
         return None if made.value is None else Communicator._made(made.value)
 
@@ -447,13 +462,13 @@ class Communicator(Collectives[None]):
         from .errors import KINDS, WeftError
 
         found = Error()
-        check(lib.weft_comm_error(self._handle, ctypes.byref(found)))
+        check(lib.weft_comm_error(self._live(), ctypes.byref(found)))
         return KINDS.get(found.status, WeftError)(found.status, found) if found.status < 0 else None
 
     def missing(self) -> list[int]:
         """The ranks that the last operation whose deadline passed waited for in vain."""
         ranks, count = (ctypes.c_uint32 * self.size)(), ctypes.c_uint32()
-        check(lib.weft_comm_missing(self._handle, ranks, self.size, ctypes.byref(count)))
+        check(lib.weft_comm_missing(self._live(), ranks, self.size, ctypes.byref(count)))
         return list(ranks[: min(count.value, self.size)])
 
     def explain(
@@ -466,11 +481,8 @@ class Communicator(Collectives[None]):
     ) -> str:
         """One line: how a call would run, and why."""
         text = ctypes.create_string_buffer(1024)
-        check(
-            lib.weft_comm_explain(
-                self._handle, coll, count, dtype, op, root, text, ctypes.sizeof(text)
-            )
-        )
+        call = self._asked(coll, count, dtype, op, root)
+        check(lib.weft_comm_explain(self._live(), *call, text, ctypes.sizeof(text)))
         return text.value.decode()
 
     def predict(
@@ -483,12 +495,15 @@ class Communicator(Collectives[None]):
     ) -> float:
         """Seconds that a call would take, by the cost model."""
         seconds = ctypes.c_double()
-        check(
-            lib.weft_comm_predict(
-                self._handle, coll, count, dtype, op, root, ctypes.byref(seconds)
-            )
-        )
+        call = self._asked(coll, count, dtype, op, root)
+        check(lib.weft_comm_predict(self._live(), *call, ctypes.byref(seconds)))
         return seconds.value
+
+    def _asked(self, coll: Coll, count: int, dtype: Dtype, op: int, root: int) -> tuple[int, ...]:
+        """A call that is only asked about."""
+        elements = _fitting(count, "count", _UINT64)
+        kinds = [_fitting(*each, _INT32) for each in ((coll, "coll"), (dtype, "dtype"), (op, "op"))]
+        return kinds[0], elements, *kinds[1:], self._root(root)
 
     # Memory and operators -------------------------------------------------------------------------
 
@@ -502,8 +517,8 @@ class Communicator(Collectives[None]):
 
     def create_op(self, function: Callable[[Any, Any], None]) -> Operator:
         """A user-defined operator. function(inout, values) computes inout[i] = inout[i] op
-        values[i] for two arrays: of numpy if it is imported, else memoryviews. It must be
-        associative and commutative. Every rank makes the same operators in the same order."""
+        values[i] for two arrays: of numpy if it is imported (bfloat16 and fp8 of ml_dtypes, if that
+        is), else memoryviews. It must be associative and commutative. Every rank makes the same operators in the same order."""
         return Operator(self, function)
 
     def _raise_operators(self) -> None:

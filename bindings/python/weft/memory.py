@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable
 
 from . import _waiting
 from ._library import OP_FN, Dtype, lib
-from ._dtypes import CTYPES, SIZES, TYPESTR, named
+from ._dtypes import CTYPES, NAMES, SIZES, TYPESTR, named
 from .arrays import Memory
 from .errors import check
 
@@ -97,7 +97,7 @@ class Registration(_Held):
         super().__init__(comm, memory)
         size = memory.count * memory.itemsize
         place = ctypes.byref(self._handle)
-        check(lib.weft_mem_register(comm._handle, memory.address, size, place), comm._handle)
+        check(lib.weft_mem_register(comm._live(), memory.address, size, place), comm._handle)
 
     def _end(self) -> None:
         check(lib.weft_mem_deregister(self._comm._handle, self._handle), self._comm._handle)
@@ -110,8 +110,9 @@ class Window(_Held):
         super().__init__(comm, memory)
         size = memory.count * memory.itemsize
         place = ctypes.byref(self._handle)
+        handle = comm._live()
         _waiting.call(
-            lambda: int(lib.weft_window_register(comm._handle, memory.address, size, place)),
+            lambda: int(lib.weft_window_register(handle, memory.address, size, place)),
             comm.abort,
         )
 
@@ -123,11 +124,13 @@ class Window(_Held):
 
 
 def _operand(address: int, count: int, dtype: Dtype) -> Any:
-    """Elements of a call of an operator: an array of numpy if it is imported, else a memoryview."""
+    """Elements of a call of an operator: an array of numpy if it is imported, else a memoryview.
+    Types that numpy lacks are those of ml_dtypes if it is imported, else bytes."""
     memory = (ctypes.c_uint8 * (count * SIZES[dtype])).from_address(address)
     numpy = sys.modules.get("numpy")
     if numpy is not None:
-        return numpy.frombuffer(memory, dtype=TYPESTR[dtype])
+        kind = getattr(sys.modules.get("ml_dtypes"), NAMES.get(dtype, ""), TYPESTR[dtype])
+        return numpy.frombuffer(memory, dtype=kind)
     view = memoryview(memory).cast("B")
     return view.cast(CTYPES[dtype]._type_) if dtype in CTYPES else view
 
@@ -142,7 +145,7 @@ class Operator:
         self._callback = OP_FN(self._combine)
         number = ctypes.c_int()
         place = ctypes.byref(number)
-        check(lib.weft_op_create(comm._handle, self._callback, None, place), comm._handle)
+        check(lib.weft_op_create(comm._live(), self._callback, None, place), comm._handle)
         self.number: int = number.value
         comm._operators[self.number] = self
 

@@ -651,6 +651,23 @@ class Numpy(unittest.TestCase):
         for data in ranks(2, run):
             self.assertTrue(numpy.allclose(data, numpy.sqrt(2) * numpy.array([3, 4])))
 
+    def test_a_user_operator_gets_arrays_of_types_that_numpy_lacks(self):
+        try:
+            import ml_dtypes
+        except ImportError:
+            self.skipTest("no ml_dtypes")
+
+        def run(comm):
+            op = comm.create_op(lambda inout, values: numpy.add(inout, values, out=inout))
+            sums = []
+            for name in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
+                data = numpy.array([1.5, 2.0]).astype(getattr(ml_dtypes, name))
+                comm.all_reduce(data, op=op)
+                sums += data.astype(float).tolist()
+            return sums
+
+        self.assertEqual(ranks(2, run), [[3.0, 4.0] * 3] * 2)
+
 
 if __name__ == "__main__":
     main()

@@ -108,6 +108,20 @@ class Failures(unittest.TestCase):
             lambda: comm.recv(ints(1), 0),
             lambda: comm.split(0),
             comm.dup,
+            comm.missing,
+            comm.error,
+            comm.revoke,
+            comm.error_fd,
+            lambda: comm.name,
+            lambda: setattr(comm, "name", "x"),
+            lambda: comm.set_channels(1),
+            lambda: comm.agree(1),
+            lambda: comm.tickets(),
+            lambda: comm.explain(weft.Coll.BARRIER, 0),
+            lambda: comm.predict(weft.Coll.BARRIER, 0),
+            lambda: comm.register(ints(1)),
+            lambda: comm.window(ints(1)),
+            lambda: comm.create_op(print),
         ):
             with self.assertRaisesRegex(weft.StateError, "the communicator has been destroyed"):
                 call()
@@ -124,6 +138,27 @@ class Failures(unittest.TestCase):
             ):
                 with self.assertRaisesRegex(kind, text):
                     call()
+
+    def test_numbers_that_do_not_fit_are_named(self):
+        key = weft.unique_id()
+        with weft.Communicator() as comm:
+            for name, call in (
+                ("nranks: 4294967297", lambda: weft.Communicator(2**32 + 1, 0, key)),
+                ("nranks: -1", lambda: weft.Communicator(-1, 0, key)),
+                ("rank: -1", lambda: weft.Communicator(2, -1, key)),
+                ("color: 4294967296", lambda: comm.split(2**32)),
+                ("key: 4294967296", lambda: comm.split(0, 2**32)),
+                ("ranks: 4294967296", lambda: comm.create_group([2**32])),
+                ("tag: -1", lambda: comm.create_group([0], -1)),
+                ("excluded: -1", lambda: comm.shrink([-1])),
+                ("bits: 18446744073709551616", lambda: comm.agree(2**64)),
+                ("most: 4294967296", lambda: comm.set_channels(2**32)),
+                ("count: -1", lambda: comm.explain(weft.Coll.ALL_REDUCE, -1)),
+                ("count: -1", lambda: comm.predict(weft.Coll.ALL_REDUCE, -1)),
+            ):
+                with self.subTest(name), self.assertRaisesRegex(ValueError, f"^{name} is not from"):
+                    call()
+            self.assertEqual([comm.agree(-1), comm.agree(2**64 - 1)], [2**64 - 1] * 2)
 
     def test_what_a_thread_of_a_call_raises_is_raised(self):
         def wrong():

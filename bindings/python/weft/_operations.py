@@ -9,13 +9,14 @@ import math
 import threading
 import time
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generator
+import weakref
+from typing import TYPE_CHECKING, Any, Callable, Generator
 
 from . import arrays
 from ._dtypes import CTYPES, SIZES
 from ._library import Call, Dtype, Status, lib
 from ._waiting import PIECE
-from .errors import failure
+from .errors import WeftError, failure
 
 if TYPE_CHECKING:
     from .communicator import Communicator
@@ -26,7 +27,7 @@ _DONE = (Status.IN_PROGRESS, Status.AGAIN)
 class Slot:
     """The C side of one operation: its options, its request, the place of a sender's rank."""
 
-    __slots__ = ("call", "call_p", "request", "request_p", "source", "keep")
+    __slots__ = ("call", "call_p", "request", "request_p", "source", "keep", "waiter")
 
     def __init__(self) -> None:
         self.request = ctypes.c_void_p()
@@ -37,6 +38,21 @@ class Slot:
         )
         self.call_p = ctypes.addressof(self.call)
         self.keep: Any = None
+        # Gives the Request, or None once nobody can wait for the operation any longer.
+        self.waiter: Callable[[], Request | None] | None = None
+
+    def let_go(self) -> bool:
+        """Whether an operation that was left alone is complete; its Request is told."""
+        if self.waiter is None:
+            return False  # a call waits for it
+        request = self.waiter()
+        if request is None:
+            lib.weft_request_test(self.request_p)
+            return self.request.value is None
+        try:
+            return request.look(0)
+        except WeftError:
+            return False  # in a group that another thread has open
 
     def set_options(self, dtype: Dtype | None, options: Any) -> Any:
         """Fills in the options of a call. Returns what must live until it has been made."""
@@ -132,7 +148,8 @@ def _stream(value: Any) -> ctypes.c_void_p:
 class Request:
     """An operation that was started. Wait for it, test it, or await it, until it is complete.
 
-    Its arrays belong to the operation until then, and are kept.
+    Its arrays belong to the operation until then, and are kept. Of requests that nobody waits for
+    those that are complete are let go now and then, as further ones are started.
     """
 
     def __init__(self, comm: Communicator, slot: Slot, error: BaseException | None = None) -> None:
@@ -141,6 +158,7 @@ class Request:
         self._error = error
         self._complete = error is not None
         self._turn = threading.Lock()
+        slot.waiter = weakref.ref(self)
 
     @property
     def is_complete(self) -> bool:
@@ -184,6 +202,15 @@ class Request:
             await asyncio.sleep(0 if turns < 100 else 0.001)
 
     def _look(self, seconds: float) -> bool:
+        """The same, and a failure is raised."""
+        complete = self.look(seconds)
+        if complete and self._error is not None:
+            raise self._error
+        if complete:
+            self._comm._raise_operators()
+        return complete
+
+    def look(self, seconds: float) -> bool:
         """Waits so long at most. One thread at a time looks; the others wait for it as long."""
         if not self._complete and self._turn.acquire(timeout=seconds):
             try:
@@ -191,21 +218,20 @@ class Request:
                     self._take(int(lib.weft_request_wait_for(self._slot.request_p, seconds)))
             finally:
                 self._turn.release()
-        if self._complete and self._error is not None:
-            raise self._error
         return self._complete
 
     def _take(self, status: int) -> None:
         """Takes the status of an operation that is looked at."""
         if status in _DONE:
             return
+        if self._slot.request.value is not None:
+            # It was not waited for, because its group is open: it goes on.
+            raise failure(status, self._comm._handle)
         self._slot.keep = None
         self._comm._pending.discard(self._slot)
         if status < 0:
             self._error = failure(status, self._comm._handle)
         self._complete = True
-        if status >= 0:
-            self._comm._raise_operators()
 
 
 class _Local(threading.local):

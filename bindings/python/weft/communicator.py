@@ -23,6 +23,13 @@ from .memory import Operator, Registration, Window
 
 Settings = Mapping[str, object]
 
+# As many operations may be left complete before somebody looks at them.
+_MANY = 64
+
+
+def _nobody() -> None:
+    """Of an operation that a signal's handler has left: nobody waits for it."""
+
 
 class Options:
     """weft_comm_options_t, and the texts that it points to."""
@@ -181,6 +188,7 @@ class Communicator(Collectives[None]):
         self.size = size.value
         # Operations under way: their arrays must stay.
         self._pending: set[Slot] = set()
+        self._tidy_at = _MANY
         self._slots: list[Slot] = []
         self._operators: dict[int, Operator] = {}
         self._takes_devices: bool | None = None
@@ -252,7 +260,7 @@ class Communicator(Collectives[None]):
         except BaseException:
             # A signal's handler raised: the operation goes on, and its arrays must stay.
             if slot.request.value is not None:
-                slot.keep = keep
+                slot.keep, slot.waiter = keep, _nobody
                 self._pending.add(slot)
             raise
         if options:
@@ -263,6 +271,12 @@ class Communicator(Collectives[None]):
         if self._operators:
             self._raise_operators()
         return slot.source.value
+
+    def _tidy(self) -> None:
+        """Lets go of operations that are complete and that nobody has waited for."""
+        if local.group is None and len(self._pending) >= self._tidy_at:
+            self._pending -= {slot for slot in list(self._pending) if slot.let_go()}
+            self._tidy_at = max(_MANY, 2 * len(self._pending))
 
     def _failure(self, status: int) -> WeftError:
         """The exception for a status that a call just returned."""
@@ -566,6 +580,7 @@ class Starter(Collectives[Request]):
         scalar = slot.set_options(dtype, options) if options else None
         slot.call.patience = 0
         slot.keep = (keep, scalar)
+        comm._tidy()
         # Before the call: a signal's handler may raise right after it.
         comm._pending.add(slot)
         status = function(*args, comm._handle, slot.call_p)

@@ -277,6 +277,37 @@ class Collectives(unittest.TestCase):
 
         self.check(run, [[0]] * N)
 
+    def test_requests_that_nobody_waits_for_do_not_pile_up(self):
+        def run(comm):
+            held, most, data = [], 0, ints([0])
+            for lap in range(600):
+                request = comm.start.all_reduce(ints([lap]))
+                if lap % 2 == 0:
+                    held.append(request)
+                if lap == 500:
+                    request = comm.start.all_reduce(data)
+                comm.barrier()
+                most = max(most, len(comm._pending))
+            told = sum(each.is_complete for each in held)
+            for each in held:
+                each.wait()
+            return [most < 200, told > 200, data[0]]
+
+        self.check(run, [[True, True, 0]] * N)
+
+    def test_a_wait_inside_its_group_is_refused_and_keeps_the_arrays(self):
+        def run(comm):
+            data = ints([1])
+            with weft.group():
+                request = comm.start.all_reduce(data)
+                with self.assertRaisesRegex(weft.StateError, "begins with weft_group_end"):
+                    request.wait()
+                kept = len(comm._pending)
+            request.wait()
+            return [kept, data[0], len(comm._pending)]
+
+        self.check(run, [[1, N, 0]] * N)
+
     def test_communicators_from_communicators(self):
         def run(comm):
             data = ints([1])

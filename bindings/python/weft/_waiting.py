@@ -40,11 +40,15 @@ class Cancel:
             os.close(self.fd)
 
 
-def call(function: Callable[[], int], cancel: Callable[[], object] | None = None) -> None:
+def call(
+    function: Callable[[], int],
+    cancel: Callable[[], object] | None = None,
+    left: list[threading.Thread] | None = None,
+) -> None:
     """Runs a function that returns a status, and raises its failure.
 
     An exception of a handler, such as KeyboardInterrupt, ends the wait: `cancel` is called and the
-    function is left to itself.
+    function is left to itself; its thread is appended to `left`.
     """
     if threading.current_thread() is not threading.main_thread():
         status = function()
@@ -66,11 +70,14 @@ def call(function: Callable[[], int], cancel: Callable[[], object] | None = None
             outcome.append(error)
         ended.release()
 
-    threading.Thread(target=run, name="weft-call", daemon=True).start()
+    thread = threading.Thread(target=run, name="weft-call", daemon=True)
+    thread.start()
     try:
         while not ended.acquire(timeout=PIECE):
             pass
     except BaseException:
+        if left is not None:
+            left.append(thread)
         if cancel is not None:
             cancel()
         raise

@@ -6,6 +6,7 @@ from __future__ import annotations
 import atexit
 import ctypes
 import os
+import threading
 import warnings
 import weakref
 from operator import index
@@ -25,6 +26,10 @@ Settings = Mapping[str, object]
 
 # As many operations may be left complete before somebody looks at them.
 _MANY = 64
+
+
+# Seconds in which a call that was left comes out of an aborted communicator.
+_LEAVES = 2.0
 
 
 def _nobody() -> None:
@@ -189,6 +194,8 @@ class Communicator(Collectives[None]):
         # Operations under way: their arrays must stay.
         self._pending: set[Slot] = set()
         self._tidy_at = _MANY
+        # Threads of calls that a signal's handler has left: they are inside the communicator.
+        self._left: list[threading.Thread] = []
         self._slots: list[Slot] = []
         self._operators: dict[int, Operator] = {}
         self._takes_devices: bool | None = None
@@ -368,7 +375,9 @@ class Communicator(Collectives[None]):
         """The bit-and of `bits` (64 bits) over the ranks that live, the same on all of them. Each
         of these calls it; the communicator may have failed."""
         handle, value = self._live(), ctypes.c_uint64(_fitting(bits, "bits", _BITS64))
-        _waiting.call(lambda: int(lib.weft_comm_agree(handle, ctypes.byref(value))))
+        _waiting.call(
+            lambda: int(lib.weft_comm_agree(handle, ctypes.byref(value))), left=self._left
+        )
         return value.value
 
     def shrink(self, excluded: Iterable[int] = ()) -> Communicator:
@@ -418,7 +427,7 @@ class Communicator(Collectives[None]):
     def _make(self, function: Callable[[Any], int]) -> Communicator | None:
         made = ctypes.c_void_p()
         self._live()
-        _waiting.call(lambda: function(ctypes.byref(made)), self.abort)
+        _waiting.call(lambda: function(ctypes.byref(made)), self.abort, self._left)
         return None if made.value is None else Communicator._made(made.value)
 
     # The end --------------------------------------------------------------------------------------
@@ -433,6 +442,8 @@ class Communicator(Collectives[None]):
         handle = self._handle
         if handle is None:
             return
+        for thread in self._left:
+            thread.join(_LEAVES)
         if self._pending:
             _waiting.call(lambda: int(lib.weft_comm_destroy(handle)), self.abort)
         else:
@@ -442,6 +453,7 @@ class Communicator(Collectives[None]):
     def _forget(self) -> None:
         self._handle = None
         self._pending.clear()
+        self._left.clear()
         self._operators.clear()
         _living.discard(self)
 
@@ -454,10 +466,16 @@ class Communicator(Collectives[None]):
         error: BaseException | None,
         at: TracebackType | None,
     ) -> None:
-        # After an exception nobody waits for what is under way.
-        if kind is not None and self._pending:
+        if kind is None:
+            self.destroy()
+            return
+        # After an exception nobody waits for what is under way, and no failure takes its place.
+        if self._pending or self._left:
             self.abort()
-        self.destroy()
+        try:
+            self.destroy()
+        except WeftError:
+            self.abort()
 
     def __del__(self) -> None:
         handle = getattr(self, "_handle", None)

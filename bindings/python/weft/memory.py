@@ -114,12 +114,15 @@ class Window(_Held):
         _waiting.call(
             lambda: int(lib.weft_window_register(handle, memory.address, size, place)),
             comm.abort,
+            comm._left,
         )
 
     def _end(self) -> None:
         comm = self._comm
         _waiting.call(
-            lambda: int(lib.weft_window_deregister(comm._handle, self._handle)), comm.abort
+            lambda: int(lib.weft_window_deregister(comm._handle, self._handle)),
+            comm.abort,
+            comm._left,
         )
 
 

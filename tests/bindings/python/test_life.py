@@ -78,6 +78,27 @@ class Signals(unittest.TestCase):
                 self.assertEqual(line, "interrupted\n")
                 self.assertLess(took, 1.0)
 
+    def test_what_ctrl_c_raises_leaves_a_with_statement(self):
+        for statement in ("comm.split(0)", "comm.grow()", "comm.window(data)", "comm.agree(1)"):
+            script = f"""
+import os, sys, time, weft
+data = bytearray(8)
+try:
+    with weft.Communicator() as comm:
+        comm.all_reduce(data)
+        if comm.rank == 1:
+            time.sleep(30)
+        print(os.getpid(), flush=True)
+        {statement}
+except BaseException as error:
+    print(type(error).__name__, type(error.__context__).__name__, flush=True)
+os._exit(0)
+"""
+            with self.subTest(statement), Waiting(script) as job_:
+                os.kill(job_.pid, signal.SIGINT)
+                line = job_.starter.stdout.readline()
+                self.assertEqual(line, "KeyboardInterrupt NoneType\n")
+
     def test_ctrl_c_ends_joining_within_a_second(self):
         script = """
 import os, weft

@@ -16,7 +16,7 @@ from . import arrays
 from ._dtypes import CTYPES, SIZES
 from ._library import Call, Dtype, Status, lib
 from ._waiting import PIECE
-from .errors import WeftError, failure
+from .errors import WeftError, cancelled, failure
 
 if TYPE_CHECKING:
     from .communicator import Communicator
@@ -246,12 +246,13 @@ class Group:
 
     No order of sends, receives and communicators in a group can deadlock. Calls inside return at
     once; the end of the group waits for all of them but those that were started with a request.
-    An exception inside the group starts nothing.
+    An exception inside the group starts nothing, also if it was caught in a group around it.
     """
 
     def __init__(self) -> None:
         self._keep: list[Any] = []
         self._outer: Group | None = None
+        self._cancelled = False
         self._slot = Slot()
 
     def __enter__(self) -> Group:
@@ -271,16 +272,18 @@ class Group:
         at: TracebackType | None,
     ) -> None:
         local.group = self._outer
-        if kind is not None:
-            # A call that fails cancels the group.
-            lib.weft_barrier(None, None)
+        self._cancelled = self._cancelled or kind is not None
         if self._outer is not None:
             self._outer.keep(self._keep)
+            self._outer._cancelled = self._outer._cancelled or self._cancelled
             status = lib.weft_group_end()
         else:
+            if self._cancelled:
+                # A call that fails cancels the group.
+                lib.weft_barrier(None, None)
             status = self._end()
         if kind is None and status < 0:
-            raise failure(status)
+            raise cancelled() if self._cancelled else failure(status)
 
     def _end(self) -> int:
         slot = self._slot

@@ -167,11 +167,19 @@ def failure(status: int, comm: int | None = None) -> WeftError:
     return KINDS.get(status, WeftError)(status, error)
 
 
-def destroyed() -> StateError:
-    """The exception for a call of a communicator that has been destroyed."""
-    text = b"the communicator has been destroyed"
+def _state(text: bytes) -> StateError:
     record = Error(status=Status.ERR_STATE, rank=-1, peer=-1, peer_pid=-1, os_errno=-1, text=text)
     return StateError(Status.ERR_STATE, record)
+
+
+def destroyed() -> StateError:
+    """The exception for a call of a communicator that has been destroyed."""
+    return _state(b"the communicator has been destroyed")
+
+
+def cancelled() -> StateError:
+    """The exception at the end of a group in which a group was left by an exception."""
+    return _state(b"the group was cancelled by an exception inside it: nothing of it was started")
 
 
 def check(status: int, comm: int | None = None) -> None:

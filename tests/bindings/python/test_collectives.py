@@ -3,6 +3,7 @@
 
 import array
 import asyncio
+import contextlib
 import ctypes
 import gc
 import select
@@ -224,6 +225,21 @@ class Collectives(unittest.TestCase):
             return data
 
         self.check(run, [[N]] * N)
+
+    def test_an_exception_that_is_caught_in_a_group_starts_nothing_either(self):
+        def run(comm):
+            first, second = ints([comm.rank]), ints([comm.rank])
+            text = "the group was cancelled by an exception inside it"
+            with self.assertRaisesRegex(weft.StateError, text), weft.group():
+                comm.all_reduce(first)
+                with contextlib.suppress(KeyError), weft.group():
+                    comm.all_reduce(second)
+                    raise KeyError("inside")
+            with weft.group():
+                comm.all_reduce(first)
+            return [first[0], second[0]]
+
+        self.check(run, [[N, rank] for rank in range(N)])
 
     def test_requests_are_waited_for_tested_and_awaited(self):
         def run(comm):

@@ -57,11 +57,63 @@ def rank_environment(
     return clean
 
 
+class Guard:
+    """A process that kills the ranks, with all that they have started, when this one has been
+    killed: the pipe through which it hears of them ends then."""
+
+    # Reads the number of each process group that begins, and that with a minus when it has ended.
+    _PROGRAM = """
+import os
+groups = set()
+for line in os.fdopen(0):
+    number = int(line)
+    if number > 0:
+        groups.add(number)
+    else:
+        groups.discard(-number)
+for group in groups:
+    try:
+        os.killpg(group, 9)
+    except OSError:
+        pass
+"""
+
+    def __init__(self) -> None:
+        # In a session of its own, it lives on where a terminal ends a job.
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", self._PROGRAM],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def begins(self, rank: subprocess.Popen[bytes]) -> None:
+        self._tell(rank.pid)
+
+    def has_ended(self, rank: subprocess.Popen[bytes]) -> None:
+        self._tell(-rank.pid)
+
+    def _tell(self, number: int) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(b"%d\n" % number)
+            self._process.stdin.flush()
+        except OSError:
+            pass  # somebody has killed it
+
+    def end(self) -> None:
+        """Nothing is left to guard."""
+        self._process.kill()
+        self._process.wait()
+
+
 class Job:
     """The ranks of a job as processes."""
 
     def __init__(self) -> None:
         self.code = 0
+        self._guard = Guard()
         self._end_at: float | None = None
         self._ended = False
         self._asked: int | None = None
@@ -82,6 +134,7 @@ class Job:
         before = signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON)
         asked = self._asked
         self._ranks.append(process)
+        self._guard.begins(process)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         if asked is not None:
             self._signal(process, asked)
@@ -103,6 +156,7 @@ class Job:
             )
         except OSError as error:
             self.end()
+            self._guard.end()
             raise SystemExit(f"weft.run: cannot start {command[0]}: {error.strerror}") from None
         if prefix:
             self._copy(process.stdout, sys.stdout.buffer, rank)
@@ -141,6 +195,7 @@ class Job:
                 if process.poll() is None:
                     continue
                 del left[rank]
+                self._guard.has_ended(process)
                 # Those that fail because they are ended are no news.
                 if process.returncode != 0 and not self._ended:
                     self._tell(rank, process.returncode)
@@ -150,6 +205,7 @@ class Job:
             nap = min(2 * nap, 0.05)
         for copier in self._copiers:
             copier.join(GRACE)
+        self._guard.end()
         return self.code
 
     def _tell(self, rank: int, code: int) -> None:

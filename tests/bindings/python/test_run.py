@@ -159,6 +159,25 @@ time.sleep(60)
         self.assertEqual(job(2, script).returncode, 1)
         self.assertLess(time.monotonic() - began, 20)
 
+    def test_no_rank_outlives_a_starter_that_is_killed(self):
+        # Nor what a rank has started. The pipe ends when the last of them has ended.
+        script = """
+import os, subprocess, time
+child = subprocess.Popen(["sleep", "60"])
+os.write(1, b"ready\\n")
+time.sleep(60)
+"""
+        command = [sys.executable, "-m", "weft.run", "-n", "2", sys.executable, "-c", script]
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        ) as starter:
+            for _ in range(2):
+                self.assertEqual(starter.stdout.readline(), "ready\n")
+            began = time.monotonic()
+            starter.kill()
+            self.assertEqual(starter.stdout.read(), "")
+            self.assertLess(time.monotonic() - began, 20)
+
     def test_ctrl_c_ends_all_ranks(self):
         script = "import time; import os; os.write(1, b'ready\\n'); time.sleep(60)"
         command = [sys.executable, "-m", "weft.run", "-n", "2", sys.executable, "-c", script]

@@ -21,13 +21,14 @@ ncclComm_t nccl_comm_create(const char *call, int nranks, int rank, int device)
         nccl_fail(ncclSystemError, "%s: no memory for a communicator", call);
         return NULL;
     }
-    atomic_init(&comm->users, 1);
     atomic_init(&comm->state, ncclInProgress);
     comm->nranks = nranks;
     comm->rank = rank;
     comm->device = device;
     comm->blocking = true;
     pthread_mutex_init(&comm->lock, NULL);
+    nccl_pool_open(comm);
+    (void)nccl_pool_hold(&comms, comm); /* the job's */
     return comm;
 }
 
@@ -37,7 +38,6 @@ ncclComm_t nccl_comm_create_child(const char *call, ncclComm_t parent, bool bloc
     if (child != NULL) {
         child->blocking = blocking;
         child->streams = parent->streams;
-        nccl_comm_hold(child); /* the job's */
     }
     return child;
 }
@@ -69,14 +69,9 @@ weft_status_t nccl_comm_repeat(ncclComm_t comm, weft_comm_t **made_p)
     return status;
 }
 
-void nccl_comm_hold(ncclComm_t comm)
-{
-    atomic_fetch_add(&comm->users, 1);
-}
-
 weft_status_t nccl_comm_release(ncclComm_t comm)
 {
-    if (comm == NULL || atomic_fetch_sub(&comm->users, 1) > 1) {
+    if (comm == NULL || !nccl_pool_let_go(comm)) {
         return WEFT_OK;
     }
     weft_status_t status = weft_comm_destroy(comm->weft);
@@ -89,10 +84,18 @@ weft_status_t nccl_comm_release(ncclComm_t comm)
     return status;
 }
 
-weft_status_t nccl_comm_close(ncclComm_t comm)
+static ncclResult_t comm_fail_ended(const char *call)
 {
-    atomic_store_explicit(&comm->closed, true, memory_order_relaxed);
-    return nccl_comm_release(comm);
+    return nccl_fail(ncclInvalidArgument, "%s: comm is no communicator, or was destroyed", call);
+}
+
+ncclResult_t nccl_comm_close(const char *call, ncclComm_t comm)
+{
+    if (!nccl_pool_close(comm)) {
+        return comm_fail_ended(call);
+    }
+    (void)nccl_comm_release(comm); /* the caller holds it as well */
+    return ncclSuccess;
 }
 
 void nccl_comm_settle(ncclComm_t comm, ncclResult_t result, const char *text)
@@ -108,33 +111,34 @@ ncclResult_t nccl_comm_check(const char *call, ncclComm_t comm)
     if (comm == NULL) {
         return nccl_fail(ncclInvalidArgument, "%s: comm is NULL", call);
     }
-    if (!nccl_pool_has(&comms, comm)) {
-        return nccl_fail(ncclInvalidArgument, "%s: comm is no communicator, or was destroyed",
-                         call);
+    return nccl_pool_hold(&comms, comm) ? ncclSuccess : comm_fail_ended(call);
+}
+
+/* Whether it can be used. */
+static ncclResult_t comm_check_state(const char *call, ncclComm_t comm)
+{
+    int state = atomic_load_explicit(&comm->state, memory_order_acquire);
+    if (state == ncclInProgress) {
+        return nccl_fail(ncclInvalidArgument,
+                         "%s: %s; wait until ncclCommGetAsyncError() gives ncclSuccess", call,
+                         comm->weft == NULL
+                             ? "the communicator is still being made"
+                             : "another one is still being made of the communicator");
     }
-    return !atomic_load_explicit(&comm->closed, memory_order_relaxed)
-               ? ncclSuccess
-               : nccl_fail(ncclInvalidArgument, "%s: comm was destroyed", call);
+    return state == ncclSuccess ? ncclSuccess
+                                : nccl_fail((ncclResult_t)state, "%s: %s", call, comm->text);
 }
 
 ncclResult_t nccl_comm_enter(const char *call, ncclComm_t comm)
 {
     ncclResult_t result = nccl_comm_check(call, comm);
-    if (result != ncclSuccess) {
-        return result;
+    if (result == ncclSuccess) {
+        result = comm_check_state(call, comm);
+        if (result != ncclSuccess) {
+            (void)nccl_comm_release(comm);
+        }
     }
-    int state = atomic_load_explicit(&comm->state, memory_order_acquire);
-    if (state == ncclInProgress) {
-        return nccl_fail(ncclInvalidArgument,
-                         "%s: the communicator is still being made; wait until "
-                         "ncclCommGetAsyncError() gives ncclSuccess",
-                         call);
-    }
-    if (state != ncclSuccess) {
-        return nccl_fail((ncclResult_t)state, "%s: %s", call, comm->text);
-    }
-    nccl_comm_hold(comm);
-    return ncclSuccess;
+    return result;
 }
 
 ncclResult_t nccl_comm_check_open(const char *call, ncclComm_t comm)

@@ -16,13 +16,10 @@
 struct nccl_factor; /* factors.h */
 
 struct ncclComm {
-    /* The program's handle, calls that run, and jobs; the last one frees. */
-    _Atomic uint32_t users;
-    _Atomic bool closed; /* the program has given its handle back */
     /* ncclResult_t of making it or of a split of it; InProgress while that lasts. With release by
      * the job, and with it what the job wrote. */
     _Atomic int state;
-    weft_comm_t *weft; /* NULL until it is made */
+    _Atomic(weft_comm_t *) weft; /* NULL until it is made */
     int nranks, rank, device;
     uint32_t channels;           /* maxCTAs of its config; 0: none */
     bool blocking;               /* else making and splitting it do not wait */
@@ -37,25 +34,27 @@ struct ncclComm {
     uint32_t nfactors;
 };
 
-/* A handle in progress with one user; NULL: no memory, which is recorded. */
+/* A handle in progress, which the program and a job that makes it hold. NULL: no memory, which is
+ * recorded. */
 ncclComm_t nccl_comm_create(const char *call, int nranks, int rank, int device);
-/* The same with two users, the program and a job that makes it of ranks of the parent. */
+/* The same for a job that makes it of ranks of the parent. */
 ncclComm_t nccl_comm_create_child(const char *call, ncclComm_t parent, bool blocking);
 /* Gives the handle what was made for it. */
 void nccl_comm_adopt(ncclComm_t comm, weft_comm_t *made);
 /* Makes a communicator of the same ranks in the same order, also if it has failed; all call it. */
 weft_status_t nccl_comm_repeat(ncclComm_t comm, weft_comm_t **made_p);
-void nccl_comm_hold(ncclComm_t comm);
-/* Returns what freeing the communicator returned, if this was the last user. */
+/* Lets go. Returns what freeing the communicator returned, if nobody else held it. */
 weft_status_t nccl_comm_release(ncclComm_t comm);
-/* The same for the program's handle, which is no communicator from now on. */
-weft_status_t nccl_comm_close(ncclComm_t comm);
+/* Gives back the program's handle, which is no communicator from now on; the caller holds it.
+ * ncclInvalidArgument: it was given back meanwhile. */
+ncclResult_t nccl_comm_close(const char *call, ncclComm_t comm);
 /* Tells the end of a job. */
 void nccl_comm_settle(ncclComm_t comm, ncclResult_t result, const char *text);
 
-/* Whether it is a handle: ncclInvalidArgument for NULL, others and those given back. */
+/* Whether it is a handle: ncclInvalidArgument for NULL, others and those given back. On success the
+ * caller holds it. */
 ncclResult_t nccl_comm_check(const char *call, ncclComm_t comm);
-/* The same, and whether it is made; then the caller holds it. */
+/* The same, and whether it is made and in no making of others. */
 ncclResult_t nccl_comm_enter(const char *call, ncclComm_t comm);
 /* Whether other communicators may still be made of it: not once it is finalized. */
 ncclResult_t nccl_comm_check_open(const char *call, ncclComm_t comm);

@@ -91,6 +91,7 @@ NCCL_EXPORT ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm)
         factor->used = false;
     }
     pthread_mutex_unlock(&comm->lock);
+    nccl_comm_release(comm);
     return factor != NULL ? ncclSuccess
                           : nccl_fail(ncclInvalidArgument,
                                       "%s: %d is no operator that was made for this communicator",

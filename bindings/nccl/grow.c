@@ -88,7 +88,6 @@ static ncclResult_t grow_plan(nccl_job_t *job, int nranks, int rank)
     }
     job->child->blocking = job->waits;
     job->child->streams = parent->streams;
-    nccl_comm_hold(job->child); /* the job's */
     return ncclSuccess;
 }
 

@@ -125,7 +125,6 @@ ncclResult_t nccl_init_put(const nccl_init_args_t *args)
     int cancel = blocking ? -1 : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     comm->cancel = cancel > 0 ? cancel : 0;
     comm->streams = nccl_cuda_loaded() && !nccl_env_host_kernel();
-    nccl_comm_hold(comm); /* the job's */
     *args->comm_p = comm;
     nccl_job_t job = {.name = args->name,
                       .run = nccl_init_run,
@@ -275,7 +274,8 @@ NCCL_EXPORT ncclResult_t ncclCommFinalize(ncclComm_t comm)
 }
 NCCL_TWIN(ncclCommFinalize);
 
-/* Whether a handle can be given back. One whose making somebody waits for is that call's. */
+/* Whether a handle can be given back; then the caller holds it. One whose making somebody waits for
+ * is that call's. */
 static ncclResult_t end_check(const char *call, ncclComm_t comm)
 {
     ncclResult_t result = nccl_comm_check(call, comm);
@@ -285,8 +285,18 @@ static ncclResult_t end_check(const char *call, ncclComm_t comm)
                            "%s: a call waits until the communicator is made; set blocking = 0 in "
                            "its config to give up earlier",
                            call);
+        (void)nccl_comm_release(comm);
     }
     return result;
+}
+
+/* Gives back a handle that is held, and lets go. Another thread that is inside a call frees the
+ * communicator when it comes back. */
+static ncclResult_t end_close(const char *call, ncclComm_t comm)
+{
+    ncclResult_t result = nccl_comm_close(call, comm);
+    weft_status_t status = nccl_comm_release(comm);
+    return result == ncclSuccess ? nccl_report(call, status, NULL) : result;
 }
 
 NCCL_EXPORT ncclResult_t ncclCommDestroy(ncclComm_t comm)
@@ -295,12 +305,11 @@ NCCL_EXPORT ncclResult_t ncclCommDestroy(ncclComm_t comm)
         return ncclSuccess;
     }
     ncclResult_t result = end_check(__func__, comm);
-    return result == ncclSuccess ? nccl_report(__func__, nccl_comm_close(comm), NULL)
-                                 : nccl_group_fail(result);
+    return result == ncclSuccess ? end_close(__func__, comm) : nccl_group_fail(result);
 }
 NCCL_TWIN(ncclCommDestroy);
 
-/* Another thread that is inside a call frees the handle when it comes back, within a second. */
+/* Another thread that is inside a call comes back within a second. */
 NCCL_EXPORT ncclResult_t ncclCommAbort(ncclComm_t comm)
 {
     if (comm == NULL) {
@@ -316,7 +325,6 @@ NCCL_EXPORT ncclResult_t ncclCommAbort(ncclComm_t comm)
     } else if (comm->cancel > 0) {
         (void)eventfd_write(comm->cancel, 1);
     }
-    nccl_comm_close(comm);
-    return ncclSuccess;
+    return end_close(__func__, comm);
 }
 NCCL_TWIN(ncclCommAbort);

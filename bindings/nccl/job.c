@@ -23,7 +23,7 @@ static void job_settle(nccl_job_t *job)
     if (job->child != NULL) {
         if (job->waits && job->result != ncclSuccess) {
             *job->handle_p = NULL;
-            nccl_comm_close(job->child);
+            (void)nccl_comm_close(job->name, job->child);
         } else {
             nccl_comm_settle(job->child, job->result, job->text);
         }

@@ -43,12 +43,10 @@ static ncclResult_t memory_register(const char *call, ncclComm_t comm, void *mem
     return result;
 }
 
+/* The caller holds the communicator. */
 static ncclResult_t memory_deregister(const char *call, ncclComm_t comm, weft_mem_region_t *region)
 {
-    ncclResult_t result = nccl_comm_check(call, comm);
-    return result == ncclSuccess
-               ? nccl_report(call, weft_mem_deregister(comm->weft, region), comm->weft)
-               : result;
+    return nccl_report(call, weft_mem_deregister(comm->weft, region), comm->weft);
 }
 
 NCCL_EXPORT ncclResult_t ncclCommRegister(ncclComm_t comm, void *memory, size_t bytes,
@@ -67,7 +65,12 @@ NCCL_TWIN(ncclCommRegister);
 
 NCCL_EXPORT ncclResult_t ncclCommDeregister(ncclComm_t comm, void *handle)
 {
-    return memory_deregister(__func__, comm, handle);
+    ncclResult_t result = nccl_comm_check(__func__, comm);
+    if (result == ncclSuccess) {
+        result = memory_deregister(__func__, comm, handle);
+        nccl_comm_release(comm);
+    }
+    return result;
 }
 NCCL_TWIN(ncclCommDeregister);
 
@@ -91,23 +94,47 @@ NCCL_EXPORT ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *memory, s
         nccl_pool_give(&windows, made);
         return result;
     }
+    nccl_pool_open(made);
     *window = made;
     return ncclSuccess;
 }
 NCCL_TWIN(ncclCommWindowRegister);
 
-static ncclResult_t window_check(const char *call, ncclComm_t comm, ncclWindow_t window)
+static ncclResult_t window_fail_ended(const char *call)
+{
+    return nccl_fail(ncclInvalidArgument, "%s: win is no window, or was deregistered", call);
+}
+
+static void window_release(ncclWindow_t window)
+{
+    if (nccl_pool_let_go(window)) {
+        nccl_pool_give(&windows, window);
+    }
+}
+
+/* On success the caller holds both. */
+static ncclResult_t window_enter(const char *call, ncclComm_t comm, ncclWindow_t window)
 {
     ncclResult_t result = nccl_comm_check(call, comm);
     if (result != ncclSuccess) {
         return result;
     }
-    const bool is_window = nccl_pool_has(&windows, window);
-    return is_window && window->comm == comm
-               ? ncclSuccess
-               : nccl_fail(ncclInvalidArgument, "%s: %s", call,
-                           is_window ? "the window is of another communicator"
-                                     : "win is no window, or was deregistered");
+    if (!nccl_pool_hold(&windows, window)) {
+        result = window_fail_ended(call);
+    } else if (window->comm != comm) {
+        result = nccl_fail(ncclInvalidArgument, "%s: the window is of another communicator", call);
+        window_release(window);
+    }
+    if (result != ncclSuccess) {
+        nccl_comm_release(comm);
+    }
+    return result;
+}
+
+static void window_leave(ncclComm_t comm, ncclWindow_t window)
+{
+    window_release(window);
+    nccl_comm_release(comm);
 }
 
 NCCL_EXPORT ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window)
@@ -115,12 +142,17 @@ NCCL_EXPORT ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t 
     if (window == NULL) {
         return ncclSuccess;
     }
-    ncclResult_t result = window_check(__func__, comm, window);
+    ncclResult_t result = window_enter(__func__, comm, window);
     if (result != ncclSuccess) {
         return result;
     }
-    result = memory_deregister(__func__, comm, window->region);
-    nccl_pool_give(&windows, window);
+    if (nccl_pool_close(window)) {
+        result = memory_deregister(__func__, comm, window->region);
+        window_release(window); /* the program's */
+    } else {
+        result = window_fail_ended(__func__);
+    }
+    window_leave(comm, window);
     return result;
 }
 NCCL_TWIN(ncclCommWindowDeregister);
@@ -131,9 +163,10 @@ NCCL_EXPORT ncclResult_t ncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t window,
         return nccl_fail(ncclInvalidArgument, "%s: %s is NULL", __func__,
                          window == NULL ? "win" : "outUserPtr");
     }
-    ncclResult_t result = window_check(__func__, comm, window);
+    ncclResult_t result = window_enter(__func__, comm, window);
     if (result == ncclSuccess) {
         *memory = window->memory;
+        window_leave(comm, window);
     }
     return result;
 }

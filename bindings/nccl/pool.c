@@ -9,9 +9,12 @@
 
 enum { POOL_FIRST = 16, POOL_ALIGNMENT = 64 };
 
+/* Beside the number of those who hold an object: the program has not closed it. */
+#define POOL_OPEN UINT32_C(0x80000000)
+
 struct nccl_pool_place {
-    nccl_pool_place_t *next; /* unused */
-    _Atomic bool used;
+    nccl_pool_place_t *next;  /* unused */
+    _Atomic uint32_t holders; /* and POOL_OPEN */
     _Alignas(max_align_t) unsigned char object[];
 };
 
@@ -42,7 +45,7 @@ static bool pool_grow(nccl_pool_t *pool)
     block->count = count;
     for (size_t i = count; i > 0; i--) {
         nccl_pool_place_t *place = (nccl_pool_place_t *)(block->places + (i - 1) * stride);
-        atomic_init(&place->used, false);
+        atomic_init(&place->holders, 0);
         place->next = pool->unused;
         pool->unused = place;
     }
@@ -63,32 +66,60 @@ void *nccl_pool_take(nccl_pool_t *pool)
         return NULL;
     }
     memset(place->object, 0, pool->bytes);
-    atomic_store_explicit(&place->used, true, memory_order_release);
     return place->object;
+}
+
+static nccl_pool_place_t *pool_place(void *object)
+{
+    return (nccl_pool_place_t *)((unsigned char *)object - offsetof(nccl_pool_place_t, object));
+}
+
+void nccl_pool_open(void *object)
+{
+    atomic_store_explicit(&pool_place(object)->holders, POOL_OPEN | 1, memory_order_release);
+}
+
+bool nccl_pool_close(void *object)
+{
+    return (atomic_fetch_and(&pool_place(object)->holders, ~POOL_OPEN) & POOL_OPEN) != 0;
+}
+
+bool nccl_pool_let_go(void *object)
+{
+    return atomic_fetch_sub(&pool_place(object)->holders, 1) == 1;
 }
 
 void nccl_pool_give(nccl_pool_t *pool, void *object)
 {
-    nccl_pool_place_t *place =
-        (nccl_pool_place_t *)((unsigned char *)object - offsetof(nccl_pool_place_t, object));
-    atomic_store_explicit(&place->used, false, memory_order_release);
+    nccl_pool_place_t *place = pool_place(object);
     pthread_mutex_lock(&pool->lock);
     place->next = pool->unused;
     pool->unused = place;
     pthread_mutex_unlock(&pool->lock);
 }
 
-bool nccl_pool_has(nccl_pool_t *pool, const void *object)
+/* The place that has this address; NULL: none. */
+static nccl_pool_place_t *pool_find(nccl_pool_t *pool, const void *object)
 {
     const uintptr_t at = (uintptr_t)object - offsetof(nccl_pool_place_t, object);
     const size_t stride = pool_stride(pool);
-    const nccl_pool_block_t *block = atomic_load_explicit(&pool->last, memory_order_acquire);
+    nccl_pool_block_t *block = atomic_load_explicit(&pool->last, memory_order_acquire);
     for (; block != NULL; block = block->before) {
         const uintptr_t first = (uintptr_t)block->places;
         if (at >= first && at < first + block->count * stride && (at - first) % stride == 0) {
-            const nccl_pool_place_t *place =
-                (const nccl_pool_place_t *)(block->places + (at - first));
-            return atomic_load_explicit(&place->used, memory_order_acquire);
+            return (nccl_pool_place_t *)(block->places + (at - first));
+        }
+    }
+    return NULL;
+}
+
+bool nccl_pool_hold(nccl_pool_t *pool, const void *object)
+{
+    nccl_pool_place_t *place = pool_find(pool, object);
+    uint32_t holders = place != NULL ? atomic_load(&place->holders) : 0;
+    while ((holders & POOL_OPEN) != 0) {
+        if (atomic_compare_exchange_weak(&place->holders, &holders, holders + 1)) {
+            return true;
         }
     }
     return false;

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Objects whose addresses programs hold. Their memory is never given back, so any address that a
- * program passes can be judged: one that is no object, and one whose object has ended. */
+ * program passes can be judged: one that is no object, and one whose object has ended.
+ *
+ * An object lives as long as somebody holds it. The program holds it until it closes it, which it
+ * may do in one thread while others use it: these hold it meanwhile, and the last one ends it. */
 #ifndef BINDINGS_NCCL_POOL_H
 #define BINDINGS_NCCL_POOL_H
 
@@ -26,11 +29,18 @@ typedef struct nccl_pool {
         .lock = PTHREAD_MUTEX_INITIALIZER, .bytes = sizeof(type)                                   \
     }
 
-/* An object of zeros, or NULL. */
+/* An object of zeros, or NULL. Nobody can hold it yet. */
 void *nccl_pool_take(nccl_pool_t *pool);
-/* Ends an object of the pool. */
+/* From now on the program holds the object. */
+void nccl_pool_open(void *object);
+/* Holds what may be the address of an object. False: it is none, or was closed. */
+bool nccl_pool_hold(nccl_pool_t *pool, const void *object);
+/* The program gives its object back: nobody can hold it from now on, and the caller lets go in the
+ * program's place. False: it was closed before. */
+bool nccl_pool_close(void *object);
+/* Returns whether that was the last one who held the object, who then gives it back. */
+bool nccl_pool_let_go(void *object);
+/* Gives back an object that nobody holds. */
 void nccl_pool_give(nccl_pool_t *pool, void *object);
-/* Whether this is the address of an object that has not ended. */
-bool nccl_pool_has(nccl_pool_t *pool, const void *object);
 
 #endif

@@ -46,14 +46,8 @@ NCCL_EXPORT void ncclResetDebugInit(void)
 }
 NCCL_TWIN(ncclResetDebugInit);
 
-NCCL_EXPORT ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *error)
+static ncclResult_t query_error(ncclComm_t comm, ncclResult_t *error)
 {
-    ncclResult_t result = nccl_comm_check(__func__, comm);
-    if (result != ncclSuccess || error == NULL) {
-        return result != ncclSuccess
-                   ? result
-                   : nccl_fail(ncclInvalidArgument, "%s: asyncError is NULL", __func__);
-    }
     *error = (ncclResult_t)atomic_load_explicit(&comm->state, memory_order_acquire);
     /* A revoked communicator is quiet, which is what its programs wait for. */
     if (*error == ncclSuccess && !comm->revoked) {
@@ -67,6 +61,18 @@ NCCL_EXPORT ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *er
         nccl_error_take(comm->text);
     }
     return ncclSuccess;
+}
+
+NCCL_EXPORT ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *error)
+{
+    ncclResult_t result = nccl_comm_check(__func__, comm);
+    if (result != ncclSuccess) {
+        return result;
+    }
+    result = error != NULL ? query_error(comm, error)
+                           : nccl_fail(ncclInvalidArgument, "%s: asyncError is NULL", __func__);
+    nccl_comm_release(comm);
+    return result;
 }
 NCCL_TWIN(ncclCommGetAsyncError);
 

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -332,6 +333,74 @@ static void many_handles(void **state)
     }
 }
 
+/* A thread beside the one that gives the handles back. */
+typedef struct crowd {
+    ncclComm_t comm;
+    ncclWindow_t window;
+    _Atomic int ready, ended; /* threads; times that a handle was given back */
+    _Atomic bool done;
+} crowd_t;
+
+/* Asks until it is told that nobody has the handle any longer, which this one may have given back. */
+static void *crowd_ask(void *arg)
+{
+    crowd_t *crowd = arg;
+    ncclResult_t async;
+    void *at;
+    int number;
+    atomic_fetch_add(&crowd->ready, 1);
+    while (!atomic_load(&crowd->done)) {
+        (void)ncclCommUserRank(crowd->comm, &number);
+        (void)ncclCommGetAsyncError(crowd->comm, &async);
+        (void)ncclWinGetUserPtr(crowd->comm, crowd->window, &at);
+        (void)ncclRedOpDestroy((ncclRedOp_t)99, crowd->comm);
+    }
+    return NULL;
+}
+
+static void *crowd_end(void *arg)
+{
+    crowd_t *crowd = arg;
+    const int number = atomic_fetch_add(&crowd->ready, 1);
+    while (atomic_load(&crowd->ready) < 3) {
+    }
+    (void)ncclCommWindowDeregister(crowd->comm, crowd->window);
+    ncclResult_t result =
+        number % 2 == 0 ? ncclCommAbort(crowd->comm) : ncclCommDestroy(crowd->comm);
+    atomic_fetch_add(&crowd->ended, result == ncclSuccess ? 1 : 0);
+    return NULL;
+}
+
+/* One of the threads gives the handle back; it ends once, and is then given to one communicator only. */
+static void several_threads_give_back_one_handle(void **state)
+{
+    enum { AGAIN = 150 };
+    char buffer[64];
+    (void)state;
+    for (int i = 0; i < AGAIN; i++) {
+        crowd_t crowd = {.comm = make_single()};
+        pthread_t asks, ends[2];
+        assert_int_equal(
+            ncclCommWindowRegister(crowd.comm, buffer, sizeof buffer, &crowd.window, 0),
+            ncclSuccess);
+        pthread_create(&asks, NULL, crowd_ask, &crowd);
+        for (int t = 0; t < 2; t++) {
+            pthread_create(&ends[t], NULL, crowd_end, &crowd);
+        }
+        for (int t = 0; t < 2; t++) {
+            pthread_join(ends[t], NULL);
+        }
+        atomic_store(&crowd.done, true);
+        pthread_join(asks, NULL);
+        assert_int_equal(crowd.ended, 1);
+        ncclComm_t next[2] = {make_single(), make_single()};
+        assert_ptr_not_equal(next[0], next[1]);
+        for (int t = 0; t < 2; t++) {
+            assert_int_equal(ncclCommDestroy(next[t]), ncclSuccess);
+        }
+    }
+}
+
 /* Ranks that do not agree --------------------------------------------------------------------------- */
 
 typedef struct pair pair_t;
@@ -576,6 +645,7 @@ int main(void)
         cmocka_unit_test(every_function_with_wild_arguments),
         cmocka_unit_test(a_destroyed_communicator_is_none),
         cmocka_unit_test(many_handles),
+        cmocka_unit_test(several_threads_give_back_one_handle),
         cmocka_unit_test(groups_with_other_counts_name_them),
         cmocka_unit_test(abort_ends_a_call_that_waits),
         cmocka_unit_test(opposite_orders_end_in_an_error),

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "bindings/nccl/pool.h"
@@ -38,8 +39,37 @@ ncclComm_t nccl_comm_create_child(const char *call, ncclComm_t parent, bool bloc
     if (child != NULL) {
         child->blocking = blocking;
         child->streams = parent->streams;
+        child->maker = parent;
     }
     return child;
+}
+
+/* Without a descriptor its joining ends later. */
+void nccl_comm_let_cancel(ncclComm_t comm)
+{
+    int cancel = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    comm->cancel = cancel > 0 ? cancel : 0;
+}
+
+void nccl_comm_set_maker(ncclComm_t comm, ncclComm_t maker)
+{
+    pthread_mutex_lock(&comm->lock);
+    comm->maker = maker;
+    pthread_mutex_unlock(&comm->lock);
+}
+
+void nccl_comm_abort(ncclComm_t comm)
+{
+    pthread_mutex_lock(&comm->lock);
+    if (comm->weft != NULL) {
+        (void)weft_comm_abort(comm->weft);
+    } else if (comm->maker != NULL) {
+        (void)weft_comm_abort(comm->maker->weft);
+    }
+    if (comm->cancel > 0) {
+        (void)eventfd_write(comm->cancel, 1);
+    }
+    pthread_mutex_unlock(&comm->lock);
 }
 
 void nccl_comm_adopt(ncclComm_t comm, weft_comm_t *made)
@@ -47,9 +77,11 @@ void nccl_comm_adopt(ncclComm_t comm, weft_comm_t *made)
     uint32_t rank = 0, nranks = 0;
     weft_comm_rank(made, &rank);
     weft_comm_size(made, &nranks);
-    comm->weft = made;
     comm->rank = (int)rank;
     comm->nranks = (int)nranks;
+    pthread_mutex_lock(&comm->lock);
+    comm->weft = made;
+    pthread_mutex_unlock(&comm->lock);
     /* Nothing was called yet; a communicator that failed meanwhile says so in its first call. */
     (void)weft_comm_set_channels(made, comm->channels);
 }

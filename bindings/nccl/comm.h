@@ -24,12 +24,13 @@ struct ncclComm {
     uint32_t channels;           /* maxCTAs of its config; 0: none */
     bool blocking;               /* else making and splitting it do not wait */
     bool streams;                /* there is CUDA */
-    int cancel;                  /* an eventfd that ends its making, by ncclCommAbort; 0: none */
+    int cancel;                  /* an eventfd that ends its joining, by ncclCommAbort; 0: none */
     _Atomic bool finalized;      /* by ncclCommFinalize */
     _Atomic bool revoked;        /* by ncclCommRevoke */
     char text[NCCL_ERROR_BYTES]; /* of the failure in `state` */
-    /* Of ncclRedOpCreatePreMulSum; under the lock. */
-    pthread_mutex_t lock;
+    pthread_mutex_t lock;        /* guards what follows, and the making of `weft` */
+    ncclComm_t maker; /* it is made by an operation of this one, which its job holds; or NULL */
+    /* Of ncclRedOpCreatePreMulSum. */
     struct nccl_factor *factors;
     uint32_t nfactors;
 };
@@ -39,8 +40,15 @@ struct ncclComm {
 ncclComm_t nccl_comm_create(const char *call, int nranks, int rank, int device);
 /* The same for a job that makes it of ranks of the parent. */
 ncclComm_t nccl_comm_create_child(const char *call, ncclComm_t parent, bool blocking);
+/* Lets nccl_comm_abort() end its joining. */
+void nccl_comm_let_cancel(ncclComm_t comm);
+/* Notes whose operation makes it. NULL: none any longer. */
+void nccl_comm_set_maker(ncclComm_t comm, ncclComm_t maker);
 /* Gives the handle what was made for it. */
 void nccl_comm_adopt(ncclComm_t comm, weft_comm_t *made);
+/* Fails the communicator at once. One in the making is given up: its joining is cancelled, or the
+ * communicator whose operation makes it fails. */
+void nccl_comm_abort(ncclComm_t comm);
 /* Makes a communicator of the same ranks in the same order, also if it has failed; all call it. */
 weft_status_t nccl_comm_repeat(ncclComm_t comm, weft_comm_t **made_p);
 /* Lets go. Returns what freeing the communicator returned, if nobody else held it. */

@@ -62,6 +62,7 @@ static weft_status_t grow_run(nccl_job_t *job)
         weft_all_gather(&own, words, sizeof own, WEFT_UINT8, job->parent->weft, NULL);
     status = status == WEFT_OK ? grow_choose(job, words) : status;
     free(words);
+    nccl_comm_set_maker(job->child, NULL);
     return status == WEFT_OK ? nccl_init_run(job) : status;
 }
 
@@ -88,6 +89,10 @@ static ncclResult_t grow_plan(nccl_job_t *job, int nranks, int rank)
     }
     job->child->blocking = job->waits;
     job->child->streams = parent->streams;
+    job->child->maker = parent;
+    if (!job->waits) {
+        nccl_comm_let_cancel(job->child);
+    }
     return ncclSuccess;
 }
 

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 
 #include "bindings/nccl/config.h"
 #include "bindings/nccl/cuda.h"
@@ -122,8 +121,9 @@ ncclResult_t nccl_init_put(const nccl_init_args_t *args)
     comm->blocking = blocking;
     comm->channels = nccl_config_channels(args->config);
     /* Nobody can abort what is not in the program's hands yet. */
-    int cancel = blocking ? -1 : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    comm->cancel = cancel > 0 ? cancel : 0;
+    if (!blocking) {
+        nccl_comm_let_cancel(comm);
+    }
     comm->streams = nccl_cuda_loaded() && !nccl_env_host_kernel();
     *args->comm_p = comm;
     nccl_job_t job = {.name = args->name,
@@ -279,7 +279,7 @@ NCCL_TWIN(ncclCommFinalize);
 static ncclResult_t end_check(const char *call, ncclComm_t comm)
 {
     ncclResult_t result = nccl_comm_check(call, comm);
-    if (result == ncclSuccess && comm->blocking &&
+    if (result == ncclSuccess && comm->blocking && comm->weft == NULL &&
         atomic_load_explicit(&comm->state, memory_order_acquire) == ncclInProgress) {
         result = nccl_fail(ncclInvalidUsage,
                            "%s: a call waits until the communicator is made; set blocking = 0 in "
@@ -319,12 +319,7 @@ NCCL_EXPORT ncclResult_t ncclCommAbort(ncclComm_t comm)
     if (result != ncclSuccess) {
         return nccl_group_fail(result);
     }
-    if (atomic_load_explicit(&comm->state, memory_order_acquire) != ncclInProgress &&
-        comm->weft != NULL) {
-        weft_comm_abort(comm->weft);
-    } else if (comm->cancel > 0) {
-        (void)eventfd_write(comm->cancel, 1);
-    }
+    nccl_comm_abort(comm);
     return end_close(__func__, comm);
 }
 NCCL_TWIN(ncclCommAbort);

@@ -21,6 +21,7 @@ static void job_settle_parent(const nccl_job_t *job)
 static void job_settle(nccl_job_t *job)
 {
     if (job->child != NULL) {
+        nccl_comm_set_maker(job->child, NULL);
         if (job->waits && job->result != ncclSuccess) {
             *job->handle_p = NULL;
             (void)nccl_comm_close(job->name, job->child);

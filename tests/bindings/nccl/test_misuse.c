@@ -552,12 +552,9 @@ static void opposite_orders_end_in_an_error(void **state)
 
 /* Groups that mix ----------------------------------------------------------------------------------- */
 
-static ncclComm_t make_single_without_waiting(void)
+static ncclConfig_t config_without_waiting(void)
 {
     ncclConfig_t config;
-    ncclUniqueId id;
-    ncclComm_t comm = NULL;
-    ncclResult_t state = ncclInProgress;
     for (size_t i = 0; i < sizeof config / sizeof(int); i++) {
         ((int *)&config)[i] = NCCL_CONFIG_UNDEF_INT;
     }
@@ -566,6 +563,15 @@ static ncclComm_t make_single_without_waiting(void)
     config.version = 22800;
     config.netName = config.commName = NULL;
     config.blocking = 0;
+    return config;
+}
+
+static ncclComm_t make_single_without_waiting(void)
+{
+    ncclConfig_t config = config_without_waiting();
+    ncclUniqueId id;
+    ncclComm_t comm = NULL;
+    ncclResult_t state = ncclInProgress;
     assert_int_equal(ncclGetUniqueId(&id), ncclSuccess);
     assert_int_equal(ncclCommInitRankConfig(&comm, 1, id, 0, &config), ncclInProgress);
     while (state == ncclInProgress) {
@@ -573,6 +579,62 @@ static ncclComm_t make_single_without_waiting(void)
     }
     assert_int_equal(state, ncclSuccess);
     return comm;
+}
+
+/* What becomes of a making, within some seconds. */
+static ncclResult_t settled_soon(ncclComm_t comm)
+{
+    ncclResult_t result = ncclInProgress;
+    for (int i = 0; i < 500 && result == ncclInProgress; i++) {
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+        assert_int_equal(ncclCommGetAsyncError(comm, &result), ncclSuccess);
+    }
+    return result;
+}
+
+/* Rank 0 makes another communicator, and rank 1 does not: so rank 0 gives up. */
+typedef enum { GIVES_UP_PARENT, GIVES_UP_CHILD } gives_up_t;
+
+static void give_up(bool grows, gives_up_t what)
+{
+    ncclConfig_t config = config_without_waiting();
+    ncclUniqueId id;
+    ncclComm_t comms[2], child = NULL;
+    int number;
+    assert_int_equal(ncclGetUniqueId(&id), ncclSuccess);
+    for (int rank = 0; rank < 2; rank++) {
+        assert_int_equal(ncclCommInitRankConfig(&comms[rank], 2, id, rank, &config),
+                         ncclInProgress);
+    }
+    for (int rank = 0; rank < 2; rank++) {
+        assert_int_equal(settled_soon(comms[rank]), ncclSuccess);
+    }
+    assert_int_equal(grows ? ncclCommGrow(comms[0], 3, &id, -1, &child, NULL)
+                           : ncclCommSplit(comms[0], 0, 0, &child, NULL),
+                     ncclInProgress);
+    assert_int_equal(ncclCommUserRank(comms[0], &number), ncclInvalidArgument);
+    assert_non_null(strstr(ncclGetLastError(NULL), "another one is still being made"));
+    assert_int_equal(ncclCommAbort(what == GIVES_UP_PARENT ? comms[0] : child), ncclSuccess);
+    /* It has failed, and so has the parent, on both ranks. */
+    ncclComm_t left = what == GIVES_UP_PARENT ? child : comms[0];
+    assert_int_equal(settled_soon(left), ncclRemoteError);
+    ncclResult_t told = ncclSuccess;
+    for (int i = 0; i < 500 && told == ncclSuccess; i++) {
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+        assert_int_equal(ncclCommGetAsyncError(comms[1], &told), ncclSuccess);
+    }
+    assert_int_equal(told, ncclRemoteError);
+    assert_int_equal(ncclCommAbort(left), ncclSuccess);
+    assert_int_equal(ncclCommAbort(comms[1]), ncclSuccess);
+}
+
+static void an_abort_ends_what_is_made_of_a_communicator(void **state)
+{
+    (void)state;
+    for (int grows = 0; grows < 2; grows++) {
+        give_up(grows != 0, GIVES_UP_PARENT);
+        give_up(grows != 0, GIVES_UP_CHILD);
+    }
 }
 
 /* As with NCCL: what makes communicators is refused, operations are not. */
@@ -648,6 +710,7 @@ int main(void)
         cmocka_unit_test(several_threads_give_back_one_handle),
         cmocka_unit_test(groups_with_other_counts_name_them),
         cmocka_unit_test(abort_ends_a_call_that_waits),
+        cmocka_unit_test(an_abort_ends_what_is_made_of_a_communicator),
         cmocka_unit_test(opposite_orders_end_in_an_error),
         cmocka_unit_test(a_group_that_mixes_blocking_and_nonblocking_is_refused),
         cmocka_unit_test(a_thread_that_ends_drops_its_open_group),

@@ -75,6 +75,21 @@ void nccl_debug_hello(void)
     }
 }
 
+static void debug_comm_id(void)
+{
+    debug_print("WARN",
+                "NCCL_COMM_ID has no effect with weft: ncclGetUniqueId makes an id that must reach "
+                "all ranks; `weft id --at HOST:PORT` prints one with an address that you choose");
+}
+
+void nccl_debug_comm_id(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    if (nccl_env_comm_id()) {
+        pthread_once(&once, debug_comm_id);
+    }
+}
+
 void nccl_debug_refused(const char *call)
 {
     debug_note(call);

@@ -32,6 +32,12 @@ bool nccl_env_host_kernel(void)
     return kernel != NULL && kernel[0] != '\0' && strcmp(kernel, "kernel-cuda") != 0;
 }
 
+bool nccl_env_comm_id(void)
+{
+    const char *address = secure_getenv("NCCL_COMM_ID");
+    return address != NULL && address[0] != '\0';
+}
+
 /* Not WEFT_…: such a variable would be an option that does not exist. */
 const char *nccl_env_refused_file(void)
 {

@@ -18,6 +18,8 @@ typedef enum nccl_debug {
 nccl_debug_t nccl_env_debug(void);
 /* Whether WEFT_CORE_KERNEL names another kernel than kernel-cuda. */
 bool nccl_env_host_kernel(void);
+/* Whether NCCL_COMM_ID names the address at which NCCL's ranks would meet. */
+bool nccl_env_comm_id(void);
 /* The file for names of refused calls, which `weft nccl-run` sets; or NULL. */
 const char *nccl_env_refused_file(void);
 

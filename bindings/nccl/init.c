@@ -26,6 +26,7 @@ NCCL_EXPORT ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
         return nccl_fail(ncclInvalidArgument, "%s: uniqueId is NULL", __func__);
     }
     nccl_debug_hello();
+    nccl_debug_comm_id();
     ncclResult_t result = nccl_report(__func__, weft_unique_id_create(&made, NULL), NULL);
     if (result == ncclSuccess) {
         memcpy(id, &made, sizeof *id);

@@ -126,3 +126,12 @@ nccl = ctypes.CDLL("libnccl.so.2")
 assert nccl.ncclGetUniqueId(ctypes.create_string_buffer(128)) == 0'
 says err "NCCL INFO weft .* answers as NCCL 2.30.7, from .*$library$"
 [ "$(grep -c 'NCCL INFO' "$work/err")" -eq 1 ] || die "more than one line"
+
+# A variable of NCCL by which its programs meet, and weft's do not: said once.
+expect 0 env NCCL_COMM_ID=localhost:4711 "$weft" nccl-run "$python" -c '
+import ctypes
+nccl = ctypes.CDLL("libnccl.so.2")
+for _ in range(2):
+    assert nccl.ncclGetUniqueId(ctypes.create_string_buffer(128)) == 0'
+says err 'NCCL WARN NCCL_COMM_ID has no effect .*weft id --at HOST:PORT'
+[ "$(grep -c 'NCCL_COMM_ID' "$work/err")" -eq 1 ] || die "more than one line"

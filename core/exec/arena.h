@@ -33,7 +33,8 @@ typedef struct weft_arena_import {
 /* Allocates zeroed pages of this process's arena. False: it has no room, or cannot be had; the
  * error record has the reason. */
 bool weft_arena_alloc(uint64_t bytes, void **memory_p);
-/* Frees them. False: this is no such memory; a child of fork() has its parent's, and may unmap it. */
+/* Frees them. False: this is no such memory, or the parent's, of which a child of fork() may only
+ * end its own mapping. */
 bool weft_arena_free(void *memory);
 
 /* Returns the bytes that are handed out; *room_p: those that can be at most, 0 without an arena. */

@@ -550,7 +550,8 @@ class Communicator(Collectives[None]):
     def create_op(self, function: Callable[[Any, Any], None]) -> Operator:
         """A user-defined operator. function(inout, values) computes inout[i] = inout[i] op
         values[i] for two arrays: of numpy if it is imported (bfloat16 and fp8 of ml_dtypes, if that
-        is), else memoryviews. It must be associative and commutative. Every rank makes the same operators in the same order."""
+        is), else memoryviews. It must be associative and commutative. Every rank makes the same
+        operators in the same order."""
         return Operator(self, function)
 
     def _raise_operators(self) -> None:

@@ -20,6 +20,10 @@ typedef struct weft_completion_queue weft_completion_queue_t; /* tells of operat
  * time per request, while other threads are inside calls on its communicator. A request outlives
  * its communicator: weft_comm_destroy() completes it.
  *
+ * A call writes its request to *weft_call_t.request_p before it returns, and never afterwards: the
+ * request may be copied and the variable may go. Every request that a call stored is freed by a
+ * test or a wait, that of a group that failed, too: it has ended with the group's failure.
+ *
  * A request is an address, and not checked as other handles are: after the test or the wait that
  * frees it, no copy of it may be used. */
 

@@ -338,8 +338,8 @@ typedef struct weft_call {
     /* Set by the caller to sizeof(weft_call_t). */
     size_t size;
     /* NULL: the call returns when the operation is complete on this rank. Otherwise the call
-     * returns at once and stores a request in *request_p. The buffers must then stay untouched
-     * until the request is complete. */
+     * returns at once and stores a request in *request_p, which is written during the call only.
+     * The buffers must then stay untouched until the request is complete. */
     weft_request_t **request_p;
     /* Deadline in seconds. 0 means the option op_timeout, a negative value means no deadline. */
     double timeout;
@@ -577,7 +577,12 @@ WEFT_EXPORT weft_status_t weft_group_start(void);
  * the calls; operations that can complete do so. If a call fails inside the group, nothing of the
  * group is started and the failure is returned here again. Factors and vectors are read during the
  * calls; buffers must stay valid until the operations complete.
- * Errors: ERR_ARG (no open group), ERR_RESOURCE, and those of the operations.
+ *
+ * Operations with request_p or queue that were not started because the group failed end with its
+ * failure: their requests are tested or waited for as ever, and their entries are in the queues.
+ * Nothing is written to the request_p of earlier calls.
+ * Errors: ERR_ARG (no open group), ERR_STATE (a communicator of the group was destroyed inside it,
+ * or another thread is inside a call of one), ERR_RESOURCE, and those of the operations.
  * Blocking: until the operations are complete. Thread: the one that opened the group. */
 WEFT_EXPORT weft_status_t weft_group_end(void);
 
@@ -589,7 +594,7 @@ WEFT_EXPORT weft_status_t weft_group_end(void);
  * The communicators of the group may be used by other calls meanwhile, and destroyed.
  * Errors: as weft_group_end(), and ERR_ARG (neither request_p nor queue is set, or another field
  * is), ERR_STATE (not the outermost group). After these two the group stays open. If an error is
- * returned, there is no request and no entry.
+ * returned, there is no request and no entry of the group.
  * Blocking: as long as call->patience says. Thread: the one that opened the group. */
 WEFT_EXPORT weft_status_t weft_group_end_async(const weft_call_t *call);
 

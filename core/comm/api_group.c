@@ -295,9 +295,22 @@ static void group_release_op(weft_group_note_t *note)
     *weft_error_record() = kept;
 }
 
-/* Drops the notes. The group also owns the requests of blocking calls, and those that were never
- * started. Communicators among the members, which this thread holds, keep the memory for the next
- * group. */
+/* Ends what has a request or a queue of its own and was not begun. The request may be anywhere by
+ * now: the variable that its call was given belongs to the caller again, and may be gone. */
+static void group_end_unbegun(const weft_group_t *group, weft_status_t status)
+{
+    for (weft_group_note_t *note = group->first; note != NULL; note = note->next) {
+        if (note->async && !note->started) {
+            note->started = true;
+            note->request->appended = true;
+            weft_async_end(note->request->async, status);
+        }
+    }
+}
+
+/* Drops the notes. The group also owns the requests of blocking calls, and those for a stream that
+ * were not begun. Communicators among the members, which this thread holds, keep the memory for the
+ * next group. */
 static void group_forget(weft_group_t *group, group_member_t *members, uint32_t count)
 {
     while (group->first != NULL) {
@@ -309,12 +322,7 @@ static void group_forget(weft_group_t *group, group_member_t *members, uint32_t 
         if (note->op != WEFT_OP_COUNT) {
             group_release_op(note);
         }
-        if (!note->started && note->request_p != NULL) {
-            *note->request_p = NULL;
-        }
-        if (owns && note->async) {
-            weft_request_free(note->request);
-        } else if (owns) {
+        if (owns) {
             weft_os_free(note->request->vectors);
             weft_spares_put(state != NULL ? &state->spares.requests : NULL, note->request);
         }
@@ -412,6 +420,7 @@ static weft_status_t group_run(weft_group_t *group, group_member_t *members,
             status = group_collect(group, members, count);
         } else {
             group_drive_rest(group, members, count);
+            group_end_unbegun(group, status);
         }
         group_forget(group, members, count);
     }
@@ -437,10 +446,11 @@ static weft_status_t group_begin(weft_group_t *group, weft_request_t **whole_p,
     return status;
 }
 
-/* Drops a group that failed. Its error stays the thread's. */
-static void group_give_up(weft_group_t *group, weft_request_t *whole)
+/* Drops a group that failed with `status`. Its error stays the thread's. */
+static void group_give_up(weft_group_t *group, weft_status_t status, weft_request_t *whole)
 {
     weft_error_t kept = *weft_error_record();
+    group_end_unbegun(group, status);
     group_forget(group, NULL, 0);
     if (whole != NULL) {
         weft_request_free(whole);
@@ -463,15 +473,14 @@ static weft_status_t group_finish(weft_group_t *group, const weft_call_t *call)
         status = group_begin(group, &whole, call);
     }
     if (status != WEFT_OK) {
-        group_give_up(group, whole);
+        group_give_up(group, status, whole);
     } else {
         group_forget(group, NULL, 0);
     }
     return status;
 }
 
-/* Drops the group that the thread leaves open. A request that is handed out, or that a queue
- * expects, ends with an error: the variable that has it may have gone with the thread's stack. */
+/* Drops the group that the thread leaves open. */
 static void group_end_with_thread(void)
 {
     weft_group_t group;
@@ -486,16 +495,9 @@ static void group_end_with_thread(void)
                  " calls are dropped: call weft_group_end() first",
                  group.notes);
     }
-    for (weft_group_note_t *note = group.first; note != NULL; note = note->next) {
-        if (note->async) {
-            note->started = true;
-            note->request->appended = true;
-            weft_async_end(note->request->async,
-                           weft_fail(WEFT_ERR_STATE, 0,
-                                     "the thread that opened the group ended without "
-                                     "weft_group_end()"));
-        }
-    }
+    group_end_unbegun(&group, weft_fail(WEFT_ERR_STATE, 0,
+                                        "the thread that opened the group ended without "
+                                        "weft_group_end()"));
     group_forget(&group, NULL, 0);
 }
 

@@ -106,12 +106,11 @@ weft_status_t weft_group_note(weft_comm_state_t *state, const weft_args_t *args,
     *note = (weft_group_note_t){.request = request,
                                 .comm = state->self.handle,
                                 .async = is_async,
-                                .request_p = is_async ? call->request_p : NULL,
                                 .in_stream = weft_call_in_stream(call),
                                 .stream = weft_call_in_stream(call) ? *call->stream : NULL,
                                 .op = group_hold_op(state, args)};
-    if (note->request_p != NULL) {
-        *note->request_p = request;
+    if (is_async && call->request_p != NULL) {
+        *call->request_p = request;
     }
     if (open_group.last != NULL) {
         open_group.last->next = note;

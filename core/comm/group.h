@@ -12,7 +12,6 @@ typedef struct weft_group_note {
     struct weft_group_note *next;
     weft_request_t *request;
     weft_comm_t *comm;
-    weft_request_t **request_p; /* where the caller has it, or NULL */
     bool async;     /* it has a request or a queue of its own; else the group waits … */
     bool in_stream; /* … or the stream has it */
     bool part;      /* … or it is part of the group's request */

@@ -186,6 +186,74 @@ static void a_patient_group_that_is_done_is_not_entered(void **state)
     completions_run(2, group_patience_fails);
 }
 
+/* A request that a helper began in an open group, with a variable of its own. */
+static weft_request_t *begin_for_caller(weft_comm_t *comm, weft_request_t **variable,
+                                        uint32_t *value)
+{
+    weft_call_t call = {.size = sizeof call, .request_p = variable};
+    return weft_all_reduce(value, value, 1, WEFT_UINT32, WEFT_SUM, comm, &call) == WEFT_OK
+               ? *variable
+               : NULL;
+}
+
+/* What a group that failed leaves behind: it ended with `status`. `variable` held the request once. */
+static int group_has_failed(weft_request_t *request, weft_request_t *const *variable,
+                            weft_completion_queue_t *queue, weft_status_t status, uint32_t rank)
+{
+    int wrong = 0;
+    uint32_t count = 0;
+    weft_completion_t entry = {.status = WEFT_OK};
+    NEED(*variable == (const weft_request_t *)variable);
+    NEED(weft_request_test(&request) == status && request == NULL);
+    NEED(ranks_error_says(status, status == WEFT_ERR_ARG ? "is NULL" : "was destroyed"));
+    NEED(weft_completion_queue_poll(queue, &entry, 1, &count) == WEFT_OK && count == 1);
+    NEED(entry.status == status && entry.context == queue);
+    NEED(ranks_error_says(status, status == WEFT_ERR_ARG ? "is NULL" : "was destroyed"));
+    return wrong;
+}
+
+/* The pointer to a request is an output of the call: the end of a group that fails does not write
+ * there any more, and the request can be waited for wherever it is. */
+static int group_fails(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    int wrong = 0;
+    uint32_t value = rank;
+    weft_comm_t *copy = NULL;
+    weft_completion_queue_t *queue = NULL;
+    (void)n;
+    (void)arg;
+    NEED(weft_completion_queue_create(&queue) == WEFT_OK);
+    weft_call_t queued = {.size = sizeof queued, .queue = queue, .context = queue};
+    for (int async = 0; async < 4; async++) {
+        weft_request_t *variable = NULL, *whole = (weft_request_t *)&value;
+        weft_call_t end = {.size = sizeof end, .request_p = &whole};
+        weft_status_t status = async < 2 ? WEFT_ERR_ARG : WEFT_ERR_STATE;
+        NEED(weft_comm_dup(comm, &copy) == WEFT_OK);
+        NEED(weft_group_start() == WEFT_OK);
+        weft_request_t *request = begin_for_caller(copy, &variable, &value);
+        variable = (weft_request_t *)&variable;
+        NEED(weft_barrier(copy, &queued) == WEFT_OK && weft_barrier(copy, NULL) == WEFT_OK);
+        if (status == WEFT_ERR_ARG) {
+            NEED(weft_all_reduce(&value, NULL, 1, WEFT_UINT32, WEFT_SUM, copy, NULL) == status);
+        } else {
+            NEED(weft_comm_destroy(copy) == WEFT_OK);
+        }
+        NEED((async % 2 == 0 ? weft_group_end() : weft_group_end_async(&end)) == status);
+        NEED(whole == (weft_request_t *)&value && value == rank);
+        wrong += group_has_failed(request, &variable, queue, status, rank);
+        NEED(status != WEFT_ERR_ARG || weft_barrier(copy, NULL) == WEFT_OK);
+        NEED(status != WEFT_ERR_ARG || weft_comm_destroy(copy) == WEFT_OK);
+    }
+    NEED(weft_completion_queue_destroy(queue) == WEFT_OK);
+    return wrong;
+}
+
+static void requests_of_a_group_that_fails_end_with_its_error(void **state)
+{
+    (void)state;
+    completions_run(2, group_fails);
+}
+
 /* A thread that ends with an open group, and what it used. */
 typedef struct careless {
     weft_comm_t *comm;
@@ -262,6 +330,7 @@ int main(void)
         cmocka_unit_test(a_group_has_one_request),
         cmocka_unit_test(a_group_tells_its_first_failure),
         cmocka_unit_test(a_patient_group_that_is_done_is_not_entered),
+        cmocka_unit_test(requests_of_a_group_that_fails_end_with_its_error),
         cmocka_unit_test(a_thread_that_ends_drops_its_open_group),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

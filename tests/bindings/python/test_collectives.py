@@ -241,6 +241,20 @@ class Collectives(unittest.TestCase):
 
         self.check(run, [[N, rank] for rank in range(N)])
 
+    def test_a_request_of_a_group_that_fails_has_its_error(self):
+        def run(comm):
+            data = ints([1])
+            with self.assertRaises(ValueError):
+                with weft.group():
+                    started = comm.start.all_reduce(data)
+                    comm.all_reduce(array.array("f", [1]), op=weft.BAND)
+            with self.assertRaisesRegex(ValueError, "operator band is for integers"):
+                started.wait()
+            comm.all_reduce(data)
+            return data
+
+        self.check(run, [[N]] * N)
+
     def test_requests_are_waited_for_tested_and_awaited(self):
         def run(comm):
             a, b, c = ints([1]), ints([2]), ints([3])

@@ -20,6 +20,10 @@ extern "C" {
  * with this rank as the cause, here within 1 s, elsewhere when the word has reached them. Requests
  * that are open complete with it. If the communicator has failed already, its first error stays and
  * nothing is sent, so all ranks may revoke. Never waits for a peer.
+ *
+ * Three calls do not use the communicator, and go on when it fails. weft_comm_agree() and
+ * weft_comm_shrink() go on over a revoke, too; only weft_comm_abort() of this rank ends them.
+ * weft_comm_create_group() ends, if this rank is inside it, with ERR_REVOKED on all its members.
  * Errors: ERR_ARG, ERR_STATE.
  * Blocking: no. Thread: any. */
 WEFT_EXPORT weft_status_t weft_comm_revoke(weft_comm_t *comm);
@@ -39,11 +43,14 @@ WEFT_EXPORT weft_status_t weft_comm_error_fd(weft_comm_t *comm, int *fd_p) WEFT_
 /* Sets *bits, on all ranks of `comm` that live, to one value: the bit-and over their *bits. The
  * value is the same on all that return OK, whoever dies meanwhile; a rank that dies may count or
  * not. Every rank that lives calls it, in the same order as its other calls of weft_comm_agree() on
- * this communicator, which may have failed. No operation of the communicator waits for it.
- * Errors: ERR_ARG, ERR_STATE (also inside a group), ERR_TIMEOUT (names ranks that live and did not
- * call it), ERR_PEER_DEAD (the others have declared this rank dead), ERR_RESOURCE. After an error
- * *bits is unchanged; that the others have a value is possible after ERR_TIMEOUT alone.
- * Blocking: up to init_timeout. Thread: one. */
+ * this communicator, which may have failed. No operation of the communicator waits for it, so other
+ * threads may be inside other calls.
+ * Errors: ERR_ARG, ERR_STATE (also inside a group, and if another thread is inside this call or
+ * weft_comm_shrink() of `comm`), ERR_TIMEOUT (names ranks that live and did not call it),
+ * ERR_PEER_DEAD (the others have declared this rank dead), ERR_ABORTED (another thread has called
+ * weft_comm_abort() meanwhile), ERR_RESOURCE. After an error *bits is unchanged; that the others
+ * have a value is possible after ERR_TIMEOUT and ERR_ABORTED alone.
+ * Blocking: up to init_timeout. Thread: one, with weft_comm_shrink(). */
 WEFT_EXPORT weft_status_t weft_comm_agree(weft_comm_t *comm, uint64_t *bits) WEFT_MUST_CHECK;
 
 /* Makes a communicator of the ranks of `comm` that live and are not in excluded[0 … count-1], in
@@ -57,11 +64,15 @@ WEFT_EXPORT weft_status_t weft_comm_agree(weft_comm_t *comm, uint64_t *bits) WEF
  * failure or weft_comm_revoke(), so that all ranks come here. It must still be destroyed, before or
  * after. The child shares the control connections, listeners, plugins, memory and verified plans,
  * as with weft_comm_split(), and the caller owns *child_p. Nothing sent in `comm` reaches the
- * child. On failure *child_p is unchanged, and trying again is legal.
+ * child. On failure *child_p is unchanged, and trying again is legal. A rank whose time is up, or
+ * whose other thread aborts `comm`, returns ERR_TIMEOUT or ERR_ABORTED alone. If the others have
+ * made the child with it after all, ERR_ABORTED is the child's failure.
  * Errors: ERR_ARG (NULL, a rank out of range, the caller excludes itself), ERR_STATE (also inside a
- * group), ERR_TIMEOUT (names ranks that live and did not call it with the same excluded ranks),
- * ERR_PEER_DEAD (the others have declared this rank dead), ERR_RESOURCE.
- * Blocking: up to init_timeout. Thread: one. */
+ * group, and if another thread is inside this call or weft_comm_agree() of `comm`), ERR_TIMEOUT
+ * (names ranks that live and did not call it with the same excluded ranks), ERR_PEER_DEAD (the
+ * others have declared this rank dead), ERR_ABORTED (another thread has called weft_comm_abort()
+ * meanwhile), ERR_RESOURCE.
+ * Blocking: up to init_timeout. Thread: one, with weft_comm_agree(); as there. */
 WEFT_EXPORT weft_status_t weft_comm_shrink(weft_comm_t *comm, const uint32_t *excluded,
                                            uint32_t count, weft_comm_t **child_p) WEFT_MUST_CHECK;
 

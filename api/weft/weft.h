@@ -247,14 +247,15 @@ WEFT_EXPORT weft_status_t weft_comm_dup(weft_comm_t *comm, weft_comm_t **copy_p)
  * same time between the same ranks, such as those of two threads; otherwise any number does. A
  * rank that makes several groups makes them in an order that suits all of their members.
  *
- * The parent is not used meanwhile: its other ranks do not take part, and calls on it may go on. It
- * may have failed: the ranks that live go on without a dead one so.
+ * The parent is not used meanwhile: its other ranks do not take part, calls on it may go on, and it
+ * may be destroyed. It may have failed: the ranks that live go on without a dead one so. A member
+ * that calls weft_comm_abort() or weft_comm_revoke() on it meanwhile ends the call on all members.
  * The child belongs to the family as with weft_comm_split(), and the caller owns *child_p likewise.
  * Each set of ranks and tag is remembered, in 32 bytes, until the parent is destroyed.
  * On failure *child_p is unchanged, and the creation is over on all members; trying again is legal.
  * Errors: ERR_ARG (NULL, no ranks, a rank out of range or given twice, the caller is not one of
  * them), ERR_STATE (also inside a group), ERR_TIMEOUT (names the members that did not call it with
- * the same ranks and tag), ERR_PEER_DEAD, ERR_PEER_LEFT, ERR_RESOURCE.
+ * the same ranks and tag), ERR_PEER_DEAD, ERR_PEER_LEFT, ERR_ABORTED, ERR_REVOKED, ERR_RESOURCE.
  * Blocking: up to init_timeout. Thread: any. */
 WEFT_EXPORT weft_status_t weft_comm_create_group(weft_comm_t *parent, const uint32_t *ranks,
                                                  uint32_t count, uint32_t tag,
@@ -263,13 +264,17 @@ WEFT_EXPORT weft_status_t weft_comm_create_group(weft_comm_t *parent, const uint
 /* Leaves the communicator and frees it. Waits for operations in flight up to their deadline, then
  * aborts them. Peers that still use the communicator get ERR_PEER_LEFT, or the failure that it had;
  * where they shrink it or agree on it, this rank counts as gone. NULL is allowed.
- * Errors: ERR_STATE (already destroyed, forked child, or another thread is inside a call).
+ * Errors: ERR_STATE (already destroyed, forked child, or another thread is inside a call, which may
+ * be weft_comm_agree() or weft_comm_shrink()).
  * Blocking: only for operations in flight. Thread: one. */
 WEFT_EXPORT weft_status_t weft_comm_destroy(weft_comm_t *comm);
 
 /* Fails the communicator on this rank at once. Calls in progress in other threads return
- * ERR_ABORTED within 1 s. Peers get ERR_ABORTED with this rank as the cause. Never waits for a
- * peer. The communicator must still be destroyed.
+ * ERR_ABORTED within 1 s, those that a failure does not end, too: weft_comm_agree(),
+ * weft_comm_shrink() and weft_comm_create_group(). Peers get ERR_ABORTED with this rank as the
+ * cause. Where they agree or shrink they wait for this rank until it calls that anew, or destroys
+ * the communicator and counts as gone. Never waits for a peer. The communicator must still be
+ * destroyed.
  * Errors: ERR_ARG, ERR_STATE.
  * Blocking: no. Thread: any. */
 WEFT_EXPORT weft_status_t weft_comm_abort(weft_comm_t *comm);

@@ -21,6 +21,7 @@
 #include "core/comm/progress.h"
 #include "core/comm/select.h"
 #include "core/comm/select_price.h"
+#include "core/comm/side_calls.h"
 #include "core/comm/split.h"
 #include "core/comm/streams.h"
 #include "core/comm/vectors.h"
@@ -254,6 +255,15 @@ weft_status_t weft_comm_destroy(weft_comm_t *comm)
     if (status != WEFT_OK) {
         return weft_api_error("comm", status);
     }
+    const char *voting = weft_side_calls_voting(&state->self);
+    if (voting != NULL) {
+        weft_comm_leave(state);
+        return weft_api_error(
+            "comm", weft_fail(WEFT_ERR_STATE, 0,
+                              "weft_comm_destroy: another thread is inside %s of this "
+                              "communicator; wait for it, or end it with weft_comm_abort()",
+                              voting));
+    }
     weft_streams_leave(state);
     weft_engine_drive_all(state);
     weft_handle_remove(comm);
@@ -279,6 +289,7 @@ static void comm_end_now(weft_comm_state_t *state, void *arg)
     error.peer = (int32_t)state->self.rank;
     snprintf(error.text, sizeof error.text, "rank %u called %s", state->self.rank, ending->call);
     weft_failure_set(&state->failure, &state->self, &error, NULL, true);
+    weft_side_calls_stop(&state->self, ending->status, ending->call);
 }
 
 static weft_status_t comm_end(weft_comm_t *comm, comm_ending_t ending)

@@ -34,11 +34,26 @@ void weft_consensus_forget(weft_family_survival_t *survival)
     weft_os_free(survival->gone);
 }
 
+static void records_end(weft_consensus_record_t *record)
+{
+    atomic_store_explicit(&record->ended, 1, memory_order_release);
+    weft_os_futex_wake(&record->ended);
+}
+
 void weft_consensus_look(weft_consensus_record_t *record)
 {
     if (record->machine.decided) {
-        atomic_store_explicit(&record->ended, 1, memory_order_release);
-        weft_os_futex_wake(&record->ended);
+        records_end(record);
+    }
+}
+
+void weft_consensus_stop_waiting(weft_family_t *family, uint64_t comm_id)
+{
+    weft_os_mutex_assert_held(&family->lock);
+    for (weft_consensus_record_t *r = family->survival.records; r != NULL; r = r->next) {
+        if (r->comm_id == comm_id && r->awaited) {
+            records_end(r);
+        }
     }
 }
 
@@ -114,8 +129,7 @@ void weft_consensus_note_end(weft_family_t *family, uint64_t comm_id, uint32_t r
             continue;
         }
         if (comm_id == 0 && rank == family->rank) {
-            atomic_store_explicit(&r->ended, 1, memory_order_release);
-            weft_os_futex_wake(&r->ended);
+            records_end(r);
         } else {
             weft_consensus_note_gone(&r->machine, records_find(r, rank));
             weft_consensus_look(r);

@@ -25,7 +25,7 @@ typedef struct weft_consensus_record {
     uint32_t *family_rank; /* per voter */
     weft_consensus_t machine;
     bool awaited;           /* a thread waits for it */
-    _Atomic uint32_t ended; /* decided, or this rank is taken for dead; a futex */
+    _Atomic uint32_t ended; /* decided, this rank is taken for dead, or it gave up; a futex */
 } weft_consensus_record_t;
 
 /* The tables of a family. ERR_RESOURCE. */
@@ -38,6 +38,9 @@ void weft_consensus_add(weft_consensus_record_t *record);
 void weft_consensus_free_record(weft_consensus_record_t *record);
 /* Wakes the waiting thread if the machine has decided. */
 void weft_consensus_look(weft_consensus_record_t *record);
+
+/* Lets the thread go that waits for a consensus of communicator comm_id. */
+void weft_consensus_stop_waiting(weft_family_t *family, uint64_t comm_id);
 
 /* This rank has left communicator comm_id, and told the others: drops what is kept of it, but not
  * a consensus for which a thread waits. */

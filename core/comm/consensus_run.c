@@ -59,9 +59,14 @@ static bool run_has_left(const weft_voters_t *p, const weft_comm_state_t *state,
     return state != NULL && i != p->me && weft_peer_has_left(&state->peers[p->ranks[i]]);
 }
 
-static void run_start(const weft_voters_t *p, weft_consensus_record_t *record, uint64_t bits)
+/* False: this rank has ended its call, and contributes nothing any more. */
+static bool run_start(const weft_voters_t *p, weft_consensus_record_t *record, uint64_t bits)
 {
     weft_os_lock(&p->family->lock);
+    if (weft_side_call_has_ended(&p->side)) {
+        weft_os_unlock(&p->family->lock);
+        return false;
+    }
     const weft_comm_state_t *state = weft_family_find(p->family, p->comm_id);
     for (uint32_t i = 0; i < p->count; i++) {
         if (p->settled[i] || run_has_left(p, state, i)) {
@@ -73,6 +78,7 @@ static void run_start(const weft_voters_t *p, weft_consensus_record_t *record, u
     weft_consensus_start(&record->machine, bits);
     weft_consensus_look(record);
     weft_os_unlock(&p->family->lock);
+    return true;
 }
 
 static void run_wait(weft_consensus_record_t *record, uint64_t deadline)
@@ -128,19 +134,23 @@ weft_status_t weft_consensus_run(weft_voters_t *p, const char *what, uint32_t ro
     if (record == NULL) {
         return WEFT_ERR_RESOURCE;
     }
-    run_start(p, record, bits);
+    if (!run_start(p, record, bits)) {
+        weft_consensus_free_record(record);
+        return weft_side_call_raise(&p->side);
+    }
     run_wait(record, deadline);
     weft_os_lock(&family->lock);
     /* Alone among ranks that are gone it would decide at once. */
     bool declared_dead = family->survival.gone != NULL && family->survival.gone[family->rank] != 0;
     bool decided = record->machine.decided && !declared_dead;
+    bool gave_up = weft_side_call_has_ended(&p->side);
     bool ended = atomic_load_explicit(&record->ended, memory_order_relaxed) != 0;
     *value_p = record->machine.value;
     weft_consensus_awaited(&record->machine, &awaited);
     record->awaited = false;
     weft_os_unlock(&family->lock);
-    if (decided) {
-        return WEFT_OK;
+    if (decided || gave_up) {
+        return decided ? WEFT_OK : weft_side_call_raise(&p->side);
     }
     return ended ? weft_fail(WEFT_ERR_PEER_DEAD, 0,
                              "%s: the others have declared this rank, %u, dead", what, p->rank)

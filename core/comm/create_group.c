@@ -13,6 +13,7 @@
 #include "core/comm/engine.h"
 #include "core/comm/family_setup.h"
 #include "core/comm/handle.h"
+#include "core/comm/side_calls.h"
 #include "core/comm/split.h"
 
 #define CALL "weft_comm_create_group"
@@ -20,6 +21,7 @@
 /* One creation, from what the parent said. */
 typedef struct create_group {
     const weft_group_wish_t *wish;
+    weft_side_call_t side;
     weft_comm_setup_t setup; /* with a reference of the family */
     uint32_t *family_rank;   /* of the members */
     uint64_t parent_id;
@@ -84,6 +86,9 @@ static void create_group_look(weft_comm_state_t *parent, void *arg)
     if (c->status == WEFT_OK) {
         c->status = create_group_name(parent, c);
     }
+    if (c->status == WEFT_OK) {
+        c->status = weft_side_call_begin(&c->side, self, CALL, false);
+    }
     if (c->status != WEFT_OK) {
         return;
     }
@@ -136,7 +141,7 @@ static void create_group_explain(const create_group_t *c, const weft_comm_state_
 }
 
 /* Returns when all members have made their end. */
-static weft_status_t create_group_meet(const create_group_t *c, weft_comm_state_t *child)
+static weft_status_t create_group_meet(create_group_t *c, weft_comm_state_t *child)
 {
     uint8_t mine = 0;
     uint32_t owner;
@@ -147,7 +152,9 @@ static weft_status_t create_group_meet(const create_group_t *c, weft_comm_state_
         return status;
     }
     (void)weft_comm_own(child, WEFT_OWNER_USER, &owner); /* nobody else knows it */
+    weft_side_call_wait_in(&c->side, child);
     weft_status_t status = weft_comm_exchange(child, WEFT_ROOT_GROUP, &mine, sizeof mine, all);
+    weft_side_call_wait_in(&c->side, NULL);
     if (status != WEFT_OK) {
         create_group_explain(c, child);
     }
@@ -156,7 +163,7 @@ static weft_status_t create_group_meet(const create_group_t *c, weft_comm_state_
     return status;
 }
 
-static weft_status_t create_group_make(const create_group_t *c, weft_comm_t **child_p)
+static weft_status_t create_group_make(create_group_t *c, weft_comm_t **child_p)
 {
     weft_comm_state_t *child = NULL;
     weft_status_t status = weft_comm_create_child(&c->setup, &child);
@@ -192,6 +199,7 @@ weft_status_t weft_create_group(weft_comm_t *parent, const weft_group_wish_t *wi
     if (status == WEFT_OK) {
         status = create_group_make(&c, child_p);
         weft_error_t kept = *weft_error_record();
+        weft_side_call_end(&c.side);
         weft_family_release(c.setup.family);
         *weft_error_record() = kept;
     }

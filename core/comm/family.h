@@ -95,12 +95,14 @@ typedef struct weft_family_member {
 } weft_family_member_t;
 
 struct weft_consensus_record;
+struct weft_side_call;
 
 /* What outlives communicators: see consensus_records.h. */
 typedef struct weft_family_survival {
     struct weft_consensus_record *records; /* the newest first */
     uint8_t *gone;        /* per rank of the family: it died or left; NULL for one rank */
     weft_flight_t flight; /* has a lock of its own */
+    struct weft_side_call *side_calls; /* of threads that are inside one: side_calls.h */
 } weft_family_survival_t;
 
 /* The ranks of this machine, with this one. */

@@ -174,6 +174,9 @@ static weft_status_t shrink_try(weft_voters_t *p, uint32_t round, weft_comm_t **
         weft_split_report_absence(&setup);
     }
     weft_status_t status = weft_consensus_run(p, SHRINK, round, made == WEFT_OK, &value);
+    if (made == WEFT_OK && status == WEFT_ERR_ABORTED) {
+        weft_split_report_absence(&setup); /* the others may go on with this rank */
+    }
     uint32_t settled = status == WEFT_OK ? shrink_settle(p, &value.gone) : 0;
     if (status == WEFT_OK && settled == 0 && (value.bits & 1) != 0) {
         *child_p = handle;

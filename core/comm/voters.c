@@ -136,11 +136,12 @@ static void voters_look(weft_comm_state_t *state, void *arg)
         look->status = voters_reserve(p);
     }
     if (look->status == WEFT_OK) {
-        look->status = weft_family_count_attempt(self->family, &state->member, p->base, &p->call);
+        look->status = weft_side_call_begin(&p->side, self, look->wish->call, true);
     }
     if (look->status == WEFT_OK) {
         p->family = self->family;
         weft_family_retain(p->family);
+        look->status = weft_family_count_attempt(self->family, &state->member, p->base, &p->call);
     }
     weft_os_free(out);
 }
@@ -160,6 +161,7 @@ weft_status_t weft_voters_take(weft_comm_t *comm, const weft_voters_wish_t *wish
 void weft_voters_fini(weft_voters_t *p)
 {
     weft_error_t kept = *weft_error_record();
+    weft_side_call_end(&p->side);
     for (int i = 0; i < WEFT_VOTERS_SPARES; i++) {
         if (p->spares[i] != NULL) {
             weft_consensus_free_record(p->spares[i]);

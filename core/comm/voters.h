@@ -5,7 +5,7 @@
 #ifndef WEFT_COMM_VOTERS_H
 #define WEFT_COMM_VOTERS_H
 
-#include "core/comm/comm.h"
+#include "core/comm/side_calls.h"
 
 struct weft_consensus_record;
 
@@ -13,6 +13,7 @@ struct weft_consensus_record;
 enum { WEFT_VOTERS_SPARES = 2 };
 
 typedef struct weft_voters {
+    weft_side_call_t side; /* the call of theirs that this rank is in */
     weft_family_t *family; /* a reference */
     uint64_t comm_id;
     uint64_t base; /* equal for all calls of this kind by these voters, on all of them */
@@ -34,7 +35,8 @@ typedef struct weft_voters_wish {
 } weft_voters_wish_t;
 
 /* Fills *p from the communicator; weft_voters_fini() is due after OK. ERR_ARG: a rank out of
- * range, or the caller excludes itself. ERR_STATE. ERR_RESOURCE: the call does not count, so this
+ * range, or the caller excludes itself. ERR_STATE: also, another thread has taken them.
+ * ERR_RESOURCE: the call does not count, so this
  * rank may make it again and meets the others there. Thread: any. */
 weft_status_t weft_voters_take(weft_comm_t *comm, const weft_voters_wish_t *wish, weft_voters_t *p);
 void weft_voters_fini(weft_voters_t *p);

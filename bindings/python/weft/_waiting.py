@@ -47,8 +47,8 @@ def call(
 ) -> None:
     """Runs a function that returns a status, and raises its failure.
 
-    An exception of a handler, such as KeyboardInterrupt, ends the wait: `cancel` is called and the
-    function is left to itself; its thread is appended to `left`.
+    An exception of a handler, such as KeyboardInterrupt, ends the wait: `cancel` is called, and a
+    function that does not return in a moment then is left to itself; its thread is appended to `left`.
     """
     if threading.current_thread() is not threading.main_thread():
         status = function()
@@ -80,6 +80,8 @@ def call(
             left.append(thread)
         if cancel is not None:
             cancel()
+            # What it used can be destroyed when it has returned.
+            ended.acquire(timeout=PIECE)
         raise
     if outcome[0] is not None:
         raise outcome[0]

@@ -376,7 +376,7 @@ class Communicator(Collectives[None]):
         of these calls it; the communicator may have failed."""
         handle, value = self._live(), ctypes.c_uint64(_fitting(bits, "bits", _BITS64))
         _waiting.call(
-            lambda: int(lib.weft_comm_agree(handle, ctypes.byref(value))), left=self._left
+            lambda: int(lib.weft_comm_agree(handle, ctypes.byref(value))), self.abort, self._left
         )
         return value.value
 

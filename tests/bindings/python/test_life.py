@@ -25,6 +25,8 @@ with weft.group():
     comm.all_reduce(bytearray(8))""",
     "request": "comm.start.recv(data, 1).wait()",
     "split": "comm.split(0)",
+    "agree": "comm.agree(1)",
+    "shrink": "comm.shrink()",
     "window": "comm.window(data)",
 }
 
@@ -98,6 +100,13 @@ os._exit(0)
                 os.kill(job_.pid, signal.SIGINT)
                 line = job_.starter.stdout.readline()
                 self.assertEqual(line, "KeyboardInterrupt NoneType\n")
+
+    def test_after_ctrl_c_the_communicator_can_be_destroyed(self):
+        for name in ("agree", "shrink"):
+            statement = f"with comm: {WAITS[name]}"
+            with self.subTest(name), Waiting(waiting_rank(statement)) as job_:
+                os.kill(job_.pid, signal.SIGINT)
+                self.assertEqual(job_.starter.stdout.readline(), "interrupted\n")
 
     def test_ctrl_c_ends_joining_within_a_second(self):
         script = """

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The calls that a thread of this rank waits in without having the communicator. */
+#include "core/comm/side_calls.h"
+
+#include <stdio.h>
+
+#include "core/base/error.h"
+#include "core/comm/consensus_records.h"
+
+/* The caller holds the lock. */
+static const weft_side_call_t *side_calls_find_voter(const weft_family_t *family, uint64_t comm_id)
+{
+    const weft_side_call_t *call = family->survival.side_calls;
+    weft_os_mutex_assert_held(&family->lock);
+    while (call != NULL && (!call->votes || call->comm_id != comm_id)) {
+        call = call->next;
+    }
+    return call;
+}
+
+weft_status_t weft_side_call_begin(weft_side_call_t *call, const weft_comm_identity_t *self,
+                                   const char *name, bool votes)
+{
+    weft_family_t *family = self->family;
+    weft_status_t status = WEFT_OK;
+    weft_os_lock(&family->lock);
+    const weft_side_call_t *other = votes ? side_calls_find_voter(family, self->id) : NULL;
+    if (other != NULL) {
+        status = weft_fail(WEFT_ERR_STATE, 0,
+                           "%s: another thread is inside %s of this communicator; use one thread "
+                           "at a time",
+                           name, other->name);
+    } else {
+        *call = (weft_side_call_t){.next = family->survival.side_calls,
+                                   .family = family,
+                                   .name = name,
+                                   .votes = votes,
+                                   .comm_id = self->id,
+                                   .rank = self->rank};
+        family->survival.side_calls = call;
+    }
+    weft_os_unlock(&family->lock);
+    return status;
+}
+
+void weft_side_call_end(weft_side_call_t *call)
+{
+    if (call->family == NULL) {
+        return;
+    }
+    weft_os_lock(&call->family->lock);
+    weft_side_call_t **at = &call->family->survival.side_calls;
+    while (*at != call) {
+        at = &(*at)->next;
+    }
+    *at = call->next;
+    weft_os_unlock(&call->family->lock);
+    call->family = NULL;
+}
+
+/* Fails the communicator that the call waits in, and so its members' ends. The caller holds the
+ * lock. */
+static void side_call_fail_child(const weft_side_call_t *call)
+{
+    const weft_comm_identity_t *self = &call->child->self;
+    weft_error_t error;
+    weft_error_clear(&error);
+    error.status = call->ended;
+    error.peer = (int32_t)self->rank;
+    snprintf(error.text, sizeof error.text, "%s on the parent", call->why);
+    weft_failure_set(&call->child->failure, self, &error, NULL, true);
+}
+
+void weft_side_call_wait_in(weft_side_call_t *call, weft_comm_state_t *child)
+{
+    weft_os_lock(&call->family->lock);
+    call->child = child;
+    if (child != NULL && weft_side_call_has_ended(call)) {
+        side_call_fail_child(call);
+    }
+    weft_os_unlock(&call->family->lock);
+}
+
+weft_status_t weft_side_call_raise(const weft_side_call_t *call)
+{
+    weft_fail(call->ended, 0, "%s: %s", call->name, call->why);
+    (void)weft_boot_set_culprit(call->family->boot, call->family->rank);
+    weft_error_t *error = weft_error_record();
+    error->comm_id = call->comm_id;
+    error->rank = error->peer = (int32_t)call->rank;
+    return call->ended;
+}
+
+void weft_side_calls_stop(const weft_comm_identity_t *self, weft_status_t status, const char *by)
+{
+    weft_family_t *family = self->family;
+    weft_os_lock(&family->lock);
+    for (weft_side_call_t *call = family->survival.side_calls; call != NULL; call = call->next) {
+        bool ends = !call->votes || status == WEFT_ERR_ABORTED;
+        if (call->comm_id != self->id || !ends || weft_side_call_has_ended(call)) {
+            continue;
+        }
+        call->ended = status;
+        snprintf(call->why, sizeof call->why, "rank %u called %s", self->rank, by);
+        if (call->child != NULL) {
+            side_call_fail_child(call);
+        } else if (call->votes) {
+            weft_consensus_stop_waiting(family, self->id);
+        }
+    }
+    weft_os_unlock(&family->lock);
+}
+
+const char *weft_side_calls_voting(const weft_comm_identity_t *self)
+{
+    weft_os_lock(&self->family->lock);
+    const weft_side_call_t *call = side_calls_find_voter(self->family, self->id);
+    const char *name = call != NULL ? call->name : NULL;
+    weft_os_unlock(&self->family->lock);
+    return name;
+}

@@ -40,9 +40,9 @@ WEFT_EXPORT weft_status_t weft_request_test(weft_request_t **request_p);
  * Blocking: up to the deadline. Thread: any, one at a time per request. */
 WEFT_EXPORT weft_status_t weft_request_wait(weft_request_t **request_p);
 
-/* Waits as weft_request_wait() does, but at most `seconds`. Returns IN_PROGRESS if the operation is
- * not complete by then.
- * Errors: as weft_request_wait().
+/* Waits as weft_request_wait() does, but at most `seconds`; 0 or less only looks, infinity waits as
+ * long as that does. Returns IN_PROGRESS if the operation is not complete by then.
+ * Errors: as weft_request_wait(), and ERR_ARG (`seconds` is NaN).
  * Blocking: up to `seconds`. Thread: any, one at a time per request. */
 WEFT_EXPORT weft_status_t weft_request_wait_for(weft_request_t **request_p, double seconds);
 
@@ -95,8 +95,9 @@ WEFT_EXPORT weft_status_t weft_completion_queue_poll(weft_completion_queue_t *qu
 
 /* Waits until the queue has an entry, or weft_completion_queue_wake(), and then does what
  * weft_completion_queue_poll() does. Returns OK with *count_p = 0 after `timeout` seconds; a
- * negative timeout waits without a limit. Several threads may wait; each entry wakes one.
- * Errors: ERR_ARG, ERR_STATE.
+ * negative timeout, or infinity, waits without a limit. Several threads may wait; each entry wakes
+ * one.
+ * Errors: ERR_ARG (also `timeout` is NaN), ERR_STATE.
  * Blocking: up to `timeout`. Thread: any. */
 WEFT_EXPORT weft_status_t weft_completion_queue_wait(weft_completion_queue_t *queue,
                                                      weft_completion_t *entries, uint32_t max,

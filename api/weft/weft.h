@@ -104,10 +104,10 @@ typedef struct weft_error {
     char text[512];       /* one line for people: what failed, where, and the remedy */
 } weft_error_t;
 
-/* Copies the record of the calling thread's last failure. Use it for calls without a communicator,
+/* Copies the record of the calling thread's last failure, which stays. Use it for calls without a communicator,
  * when the communicator could not be made, and for requests: a call that returns the failure of an
  * operation (weft_request_test(), weft_request_wait(), weft_completion_queue_poll()) sets it.
- * Errors: ERR_ARG.
+ * Errors: ERR_ARG (NULL, or error->size is too small; it makes no record of its own).
  * Blocking: no. Thread: any. */
 WEFT_EXPORT weft_status_t weft_last_error(weft_error_t *error);
 
@@ -149,7 +149,7 @@ typedef struct weft_comm_options {
     const char *name;            /* of the communicator, copied; name.h. Ranks need not agree */
     /* Ends a call that waits for other ranks to join: once this descriptor is readable, or closed
      * at its other end, the call fails with ERR_ABORTED within 1 s, and the others hear that. The
-     * caller keeps it open during the call; weft does not read it. 0: none. */
+     * caller keeps it open during the call; weft does not read it. 0 or negative: none. */
     int32_t cancel_fd;
 } weft_comm_options_t;
 
@@ -171,9 +171,10 @@ WEFT_EXPORT weft_status_t weft_unique_id_check(const weft_unique_id_t *id) WEFT_
 /* Joins a communicator as `rank` of `nranks`. Returns when all ranks have joined and agree on
  * plugins, versions and configuration. `id` and `options` may be freed afterwards. Descriptors 0, 1
  * and 2 that are closed are opened as /dev/null. The caller owns *comm_p until weft_comm_destroy().
- * On failure *comm_p is unchanged. A process has at most 4,096 communicators at once, those of all
- * its ranks and those made of others counted.
- * Errors: ERR_ARG (NULL, rank out of range, rank already taken, ranks disagree about nranks),
+ * On failure *comm_p is unchanged. A job has at most 1,048,576 ranks. A process has at most 4,096
+ * communicators at once, those of all its ranks and those made of others counted.
+ * Errors: ERR_ARG (NULL, too many ranks, rank out of range, rank already taken, ranks disagree about
+ * nranks),
  * ERR_STATE (stale id), ERR_CONFIG and ERR_MISMATCH (the text gives the first key that differs and
  * both values), ERR_PLUGIN, ERR_UNSUPPORTED (a plugin cannot do here what an option asks of it),
  * ERR_LINK (no transport of core.net reaches a rank), ERR_AUTH, ERR_TIMEOUT (names the ranks that
@@ -346,7 +347,8 @@ typedef struct weft_call {
      * returns at once and stores a request in *request_p, which is written during the call only.
      * The buffers must then stay untouched until the request is complete. */
     weft_request_t **request_p;
-    /* Deadline in seconds. 0 means the option op_timeout, a negative value means no deadline. */
+    /* Deadline in seconds. 0 means the option op_timeout, a negative value or infinity means no
+     * deadline, NaN is ERR_ARG. */
     double timeout;
     /* PREMULSUM: this rank's factor, one element of the data type. */
     const void *scalar;
@@ -368,7 +370,7 @@ typedef struct weft_call {
      * nothing in a queue. Otherwise, and always for a call within a group, it returns OK and the
      * request. The end of a group, weft_group_end_async(), may be patient itself. For
      * callers that have to look after something else from time to time, such as signals: a call
-     * that does not wait long costs what a blocking one does. */
+     * that does not wait long costs what a blocking one does. NaN is ERR_ARG. */
     double patience;
 } weft_call_t;
 
@@ -543,8 +545,9 @@ WEFT_EXPORT weft_status_t weft_barrier(weft_comm_t *comm, const weft_call_t *cal
 
 /* Sends `count` elements to `peer`, which calls weft_recv() with the same count and dtype.
  * Messages from one rank to another arrive in order. Sends and receives do not wait for
- * collectives, and collectives do not wait for them. A rank can send to itself in a group or
- * asynchronously.
+ * collectives, and collectives do not wait for them. A rank can send to itself: in a group, or the
+ * first of the two calls, whichever it is, is asynchronous. A blocking call to itself without the
+ * other before it is ERR_ARG.
  * Errors: as for collectives. A different count or dtype is ERR_MISMATCH on the receiver, which
  * names both ranks and values.
  * Blocking: until the buffer may be reused, which may need the receiver. Thread: one. */

@@ -383,7 +383,11 @@ weft_status_t weft_join_begin(const weft_boot_settings_t *settings, uint32_t nra
 {
     weft_id_t opened;
     weft_join_t *join = NULL;
-    if (nranks == 0 || nranks > WEFT_RANKS_MOST || rank >= nranks) {
+    if (nranks > WEFT_RANKS_MOST) {
+        return weft_fail(WEFT_ERR_ARG, 0, "%u ranks are too many, a job has at most %u", nranks,
+                         WEFT_RANKS_MOST);
+    }
+    if (nranks == 0 || rank >= nranks) {
         return weft_fail(WEFT_ERR_ARG, 0, "rank %u of %u ranks is out of range", rank, nranks);
     }
     weft_status_t status = weft_id_decode(id, &opened);

@@ -48,7 +48,12 @@ weft_status_t weft_last_error(weft_error_t *error)
         return WEFT_ERR_ARG;
     }
     weft_error_t last = *weft_error_record();
-    return comm_copy_error(error, &last, "weft_last_error");
+    weft_status_t status = comm_copy_error(error, &last, "weft_last_error");
+    if (status != WEFT_OK) {
+        (void)weft_api_error("error", status);
+        *weft_error_record() = last; /* whoever asks again finds it */
+    }
+    return status;
 }
 
 static void comm_copy_failure(weft_comm_state_t *state, void *arg)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Entry points for completion queues. */
+#include <math.h>
+
 #include "core/base/error.h"
 #include "core/comm/call.h"
 #include "core/comm/request.h"
@@ -93,6 +95,11 @@ weft_status_t weft_completion_queue_wait(weft_completion_queue_t *queue, weft_co
                                          uint32_t max, uint32_t *count_p, double timeout)
 {
     weft_status_t status = completion_check("weft_completion_queue_wait", entries, max, count_p);
+    if (status == WEFT_OK && isnan(timeout)) {
+        status = completion_result(weft_fail(WEFT_ERR_ARG, 0,
+                                             "weft_completion_queue_wait: timeout is not a number; "
+                                             "give seconds"));
+    }
     uint64_t deadline = timeout == 0 ? weft_os_clock_ns() : weft_os_deadline(timeout);
     return status == WEFT_OK ? completion_read(queue, entries, max, count_p, deadline) : status;
 }

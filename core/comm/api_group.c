@@ -3,9 +3,11 @@
  * Entry points of groups: the noted operations progress together when the group ends. */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/comm/args_check.h"
 #include "core/comm/call.h"
 #include "core/comm/engine.h"
 #include "core/comm/group.h"
@@ -273,10 +275,10 @@ static weft_status_t group_collect(const weft_group_t *group, group_member_t *me
             continue;
         }
         weft_comm_state_t *state = group_find_member(members, count, note->comm)->state;
-        return weft_comm_has_failed(state) ? weft_comm_failure(state)
-                                           : weft_fail(request->status, 0, "%s in a group: %s",
-                                                       weft_coll_name(request->args.coll),
-                                                       weft_status_text(request->status));
+        return weft_comm_has_failed(state)
+                   ? weft_comm_failure(state)
+                   : weft_fail(request->status, 0, "%s in a group: %s",
+                               weft_args_call(&request->args), weft_status_text(request->status));
     }
     return WEFT_OK;
 }
@@ -553,6 +555,11 @@ static weft_status_t group_check_call(const weft_call_t *call)
             WEFT_ERR_ARG, 0,
             "weft_group_end_async: only request_p, queue, context and patience may be set; "
             "timeouts and the like belong to the calls of the group");
+    }
+    if (call->size >= CALL_WITH_PATIENCE && isnan(call->patience)) {
+        return weft_fail(WEFT_ERR_ARG, 0,
+                         "weft_group_end_async: weft_call_t.patience is not a number; give "
+                         "seconds");
     }
     return weft_group_is_nested()
                ? weft_fail(WEFT_ERR_STATE, 0,

@@ -13,9 +13,12 @@ weft_status_t weft_comm_set_channels(weft_comm_t *comm, uint32_t most)
         return weft_api_error("comm", status);
     }
     if (state->queue.sequence > 0 || state->programs.prepared > 0) {
-        status = weft_fail(WEFT_ERR_STATE, 0,
-                           "weft_comm_set_channels: operations were called before, and their plans "
-                           "stay; set it first, or make another communicator");
+        status = weft_fail(
+            WEFT_ERR_STATE, 0,
+            "weft_comm_set_channels: %s before, and the plans stay; set it first, or make another "
+            "communicator",
+            state->queue.sequence > 0 ? "operations were called"
+                                      : "weft_comm_explain() or weft_comm_predict() made plans");
     } else {
         state->programs.most = most;
     }

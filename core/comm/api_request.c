@@ -2,6 +2,8 @@
  *
  * Entry points for requests of asynchronous operations. The thread that waits or tests may be any:
  * it advances the communicator when nobody else does, and otherwise waits to be told. */
+#include <math.h>
+
 #include "core/base/error.h"
 #include "core/comm/call.h"
 #include "core/comm/engine.h"
@@ -140,6 +142,11 @@ weft_status_t weft_request_wait(weft_request_t **request_p)
 
 weft_status_t weft_request_wait_for(weft_request_t **request_p, double seconds)
 {
+    if (isnan(seconds)) {
+        return weft_api_error(
+            "weft_request_wait_for",
+            weft_fail(WEFT_ERR_ARG, 0, "weft_request_wait_for: seconds is not a number"));
+    }
     return request_wait(request_p, "weft_request_wait_for",
                         seconds > 0 ? weft_os_deadline(seconds) : weft_os_clock_ns());
 }

@@ -4,19 +4,13 @@
 #include "core/comm/args_check.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "core/base/coll.h"
 #include "core/base/dtype.h"
 #include "core/base/error.h"
 #include "core/comm/vectors.h"
-
-static const char *args_call_name(const weft_args_t *args)
-{
-    return args->coll != WEFT_SEND_RECV ? weft_coll_call(args->coll)
-           : args->sends                ? "weft_send"
-                                        : "weft_recv";
-}
 
 /* True if this rank uses the buffer. */
 static bool args_uses_side(const weft_comm_identity_t *self, const weft_args_t *args,
@@ -70,7 +64,7 @@ static weft_status_t args_check_stream(const weft_comm_identity_t *self, const c
 static weft_status_t args_check_options(const weft_comm_identity_t *self, const weft_args_t *args,
                                         const weft_call_t *call)
 {
-    const char *name = args_call_name(args);
+    const char *name = weft_args_call(args);
     if (call->size < WEFT_CALL_LEAST) {
         return weft_fail(WEFT_ERR_ARG, 0,
                          "%s: weft_call_t.size is %zu, set it to sizeof(weft_call_t) = %zu", name,
@@ -79,6 +73,10 @@ static weft_status_t args_check_options(const weft_comm_identity_t *self, const 
     if (call->scalar_read > WEFT_SCALAR_AT_RUN) {
         return weft_fail(WEFT_ERR_ARG, 0, "%s: weft_call_t.scalar_read is %u, known are 0 and 1",
                          name, call->scalar_read);
+    }
+    if (isnan(call->timeout) || isnan(call->patience)) {
+        return weft_fail(WEFT_ERR_ARG, 0, "%s: weft_call_t.%s is not a number; give seconds", name,
+                         isnan(call->timeout) ? "timeout" : "patience");
     }
     return weft_call_in_stream(call) ? args_check_stream(self, name, call) : WEFT_OK;
 }
@@ -90,15 +88,15 @@ static weft_status_t args_check_op(const weft_user_ops_t *ops, const weft_args_t
         return weft_fail(WEFT_ERR_ARG, 0,
                          "%s: unknown operator %d, known are 0 … %d and those that "
                          "weft_op_create() made for this communicator",
-                         args_call_name(args), (int)args->op, WEFT_OP_COUNT - 1);
+                         weft_args_call(args), (int)args->op, WEFT_OP_COUNT - 1);
     }
     if ((int)args->op >= WEFT_BAND && (int)args->op < WEFT_OP_COUNT &&
         !weft_op_has_dtype(args->op, args->dtype)) {
-        return args_refuse_bits(args_call_name(args), args->op, args->dtype);
+        return args_refuse_bits(weft_args_call(args), args->op, args->dtype);
     }
     if (args->op == WEFT_PREMULSUM && (call == NULL || call->scalar == NULL)) {
         return weft_fail(WEFT_ERR_ARG, 0, "%s: operator mulsum needs weft_call_t.scalar",
-                         args_call_name(args));
+                         weft_args_call(args));
     }
     return WEFT_OK;
 }
@@ -108,11 +106,11 @@ static weft_status_t args_check_names(const weft_comm_identity_t *self, const we
 {
     if ((unsigned)args->dtype >= WEFT_DTYPE_COUNT) {
         return weft_fail(WEFT_ERR_ARG, 0, "%s: unknown data type %d, known are 0 … %d",
-                         args_call_name(args), (int)args->dtype, WEFT_DTYPE_COUNT - 1);
+                         weft_args_call(args), (int)args->dtype, WEFT_DTYPE_COUNT - 1);
     }
     if (weft_coll_is_rooted(args->coll) && args->root >= self->nranks) {
         return weft_fail(WEFT_ERR_ARG, 0, "%s: root %u is out of range 0 … %u",
-                         args_call_name(args), args->root, self->nranks - 1);
+                         weft_args_call(args), args->root, self->nranks - 1);
     }
     return weft_coll_reduces(args->coll) ? args_check_op(ops, args, call) : WEFT_OK;
 }
@@ -147,9 +145,9 @@ static weft_status_t args_check_buffers(const weft_args_t *args, size_t elem)
     if (sends && args_buffer_is_good(args->recv, args->recv_bytes, elem)) {
         return WEFT_OK;
     }
-    return sends ? args_refuse_buffer(args_call_name(args), "recv", args->recv, args->recv_bytes,
+    return sends ? args_refuse_buffer(weft_args_call(args), "recv", args->recv, args->recv_bytes,
                                       elem)
-                 : args_refuse_buffer(args_call_name(args), "send", args->send, args->send_bytes,
+                 : args_refuse_buffer(weft_args_call(args), "send", args->send, args->send_bytes,
                                       elem);
 }
 
@@ -256,7 +254,7 @@ static inline weft_status_t args_measure_side(const weft_comm_identity_t *self,
     uint64_t elements = args->count, blocks = 1;
     if (vectors != NULL) {
         weft_status_t status =
-            weft_vectors_extent(args_call_name(args), vectors, self->nranks, &elements);
+            weft_vectors_extent(weft_args_call(args), vectors, self->nranks, &elements);
         if (status != WEFT_OK) {
             return status;
         }
@@ -266,7 +264,7 @@ static inline weft_status_t args_measure_side(const weft_comm_identity_t *self,
     if (__builtin_mul_overflow(elements, blocks * elem, bytes_p) || *bytes_p > INT64_MAX) {
         return weft_fail(WEFT_ERR_ARG, 0,
                          "%s: %" PRIu64 " elements of %zu bytes on %u ranks overflow",
-                         args_call_name(args), args->count, elem, self->nranks);
+                         weft_args_call(args), args->count, elem, self->nranks);
     }
     return WEFT_OK;
 }
@@ -320,8 +318,9 @@ static weft_status_t args_check_any(const weft_comm_identity_t *self, const weft
     }
     if (self->nranks == 1 && !may_send_to_self) {
         return weft_fail(WEFT_ERR_ARG, 0,
-                         "weft_recv: there is no other rank to receive from; put the send and the "
-                         "receive in a group, or make one asynchronous");
+                         "weft_recv: there is no other rank to receive from, and no weft_send to "
+                         "this one was called before; put the two in a group, or make the first "
+                         "one asynchronous");
     }
     return WEFT_OK;
 }
@@ -329,7 +328,7 @@ static weft_status_t args_check_any(const weft_comm_identity_t *self, const weft
 weft_status_t weft_args_check_peer(const weft_comm_identity_t *self, const weft_args_t *args,
                                    const weft_call_t *call, bool may_send_to_self)
 {
-    const char *name = args->sends ? "weft_send" : "weft_recv";
+    const char *name = weft_args_call(args);
     if (args->root == WEFT_ANY_RANK && !args->sends) {
         return args_check_any(self, call, may_send_to_self);
     }
@@ -339,9 +338,10 @@ weft_status_t weft_args_check_peer(const weft_comm_identity_t *self, const weft_
     }
     if (args->root == self->rank && !may_send_to_self) {
         return weft_fail(WEFT_ERR_ARG, 0,
-                         "%s: rank %u to itself would wait for ever; put the send and the receive "
-                         "in a group, or make one asynchronous",
-                         name, self->rank);
+                         "%s: rank %u to itself would wait for ever, since no %s of its own was "
+                         "called before; put the two in a group, or make the first one "
+                         "asynchronous",
+                         name, self->rank, args->sends ? "weft_recv" : "weft_send");
     }
     return WEFT_OK;
 }

@@ -4,9 +4,18 @@
 #ifndef WEFT_COMM_ARGS_CHECK_H
 #define WEFT_COMM_ARGS_CHECK_H
 
+#include "core/base/coll.h"
 #include "core/comm/args.h"
 #include "core/comm/identity.h"
 #include "core/comm/user_ops.h"
+
+/* The name of the function that was called. */
+static inline const char *weft_args_call(const weft_args_t *args)
+{
+    return args->coll != WEFT_SEND_RECV ? weft_coll_call(args->coll)
+           : args->sends                ? "weft_send"
+                                        : "weft_recv";
+}
 
 /* Checks all but the addresses of the buffers, and completes the arguments: extents of the buffers,
  * and the vectors of the sides that this rank uses. `call` may be NULL. ERR_ARG; ERR_UNSUPPORTED:
@@ -18,7 +27,8 @@ weft_status_t weft_args_check_numbers(const weft_comm_identity_t *self, const we
 weft_status_t weft_args_check(const weft_comm_identity_t *self, const weft_user_ops_t *ops,
                               weft_args_t *args, const weft_call_t *call);
 
-/* Checks the peer of a send or a receive. ERR_ARG. */
+/* Checks the peer of a send or a receive. `may_send_to_self`: the other end of such a message is
+ * there, or can come. ERR_ARG. */
 weft_status_t weft_args_check_peer(const weft_comm_identity_t *self, const weft_args_t *args,
                                    const weft_call_t *call, bool may_send_to_self);
 

@@ -126,13 +126,22 @@ static weft_status_t call_dispatch(weft_comm_state_t *state, const weft_args_t *
                                     : call_run_blocking(state, args, call);
 }
 
+/* True if a message of this rank to itself meets its other end. */
+static bool call_may_meet_itself(const weft_comm_state_t *state, const weft_args_t *args,
+                                 const weft_call_t *call, bool grouped)
+{
+    return grouped || weft_call_is_async(call) ||
+           ((args->root == state->self.rank || args->root == WEFT_ANY_RANK) &&
+            weft_p2p_has_other_end(&state->p2p, state->self.rank, args->sends));
+}
+
 static weft_status_t call_check(const weft_comm_state_t *state, weft_args_t *args,
                                 const weft_call_t *call, bool grouped)
 {
     weft_status_t status = weft_args_check(&state->self, &state->user_ops, args, call);
     if (status == WEFT_OK && args->coll == WEFT_SEND_RECV) {
-        status =
-            weft_args_check_peer(&state->self, args, call, grouped || weft_call_is_async(call));
+        status = weft_args_check_peer(&state->self, args, call,
+                                      call_may_meet_itself(state, args, call, grouped));
     }
     return status;
 }
@@ -154,7 +163,7 @@ weft_status_t weft_comm_call(weft_comm_t *comm, weft_args_t *args, const weft_ca
     weft_comm_state_t *state;
     weft_call_t full;
     const weft_call_t *call = call_fill_options(given, &full);
-    weft_status_t status = weft_comm_enter(comm, weft_coll_table[args->coll].name, &state);
+    weft_status_t status = weft_comm_enter(comm, weft_args_call(args), &state);
     if (status != WEFT_OK) {
         return weft_group_fail(weft_api_error("comm", status));
     }

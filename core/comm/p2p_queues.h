@@ -68,6 +68,19 @@ static inline weft_p2p_queue_t *weft_p2p_queue_of(const weft_p2p_t *p2p,
     return &p2p->queues[2 * request->args.root + request->sends];
 }
 
+/* Returns whether a message of this rank, `self`, to itself has its other end before it is called:
+ * a send that no receive takes yet, or the other way round. */
+static inline bool weft_p2p_has_other_end(const weft_p2p_t *p2p, uint32_t self, bool sends)
+{
+    if (p2p->queues == NULL) {
+        return false;
+    }
+    const uint64_t received = p2p->queues[2 * self].sequence;
+    const uint64_t sent = p2p->queues[2 * self + 1].sequence;
+    /* A receive that is held begins with one from any rank, which may take it. */
+    return sends ? received > sent || p2p->held_first != NULL : sent > received;
+}
+
 /* Returns the next sequence number of the request's queue. */
 uint64_t weft_p2p_next_sequence(weft_p2p_t *p2p, const weft_request_t *request);
 void weft_p2p_append(weft_p2p_t *p2p, weft_request_t *request);

@@ -159,6 +159,34 @@ static int self_send(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
     return bad;
 }
 
+/* One end is asynchronous, and first; the other one blocks. A receive from any rank may be that end. */
+static int self_meets(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    int32_t out = mark(rank, rank, 1), in[3] = {0};
+    uint32_t from = n;
+    weft_request_t *request = NULL;
+    weft_call_t call = {.size = sizeof call, .request_p = &request, .source_p = &from};
+    int bad = 0;
+    (void)arg;
+    for (uint32_t i = 0; i < 3; i++) {
+        bad += CHECK(weft_recv(&in[0], 1, WEFT_INT32, rank, comm, NULL) == WEFT_ERR_ARG);
+        bad += CHECK(ranks_error_says(WEFT_ERR_ARG, "since no weft_send of its own was called"));
+        bad += CHECK(weft_send(&out, 1, WEFT_INT32, rank, comm, &call) == WEFT_OK);
+        bad += CHECK(weft_recv(&in[0], 1, WEFT_INT32, rank, comm, NULL) == WEFT_OK);
+        bad += CHECK(weft_request_wait(&request) == WEFT_OK);
+        bad += CHECK(weft_send(&out, 1, WEFT_INT32, rank, comm, NULL) == WEFT_ERR_ARG);
+        bad += CHECK(ranks_error_says(WEFT_ERR_ARG, "since no weft_recv of its own was called"));
+        bad += CHECK(weft_recv(&in[1], 1, WEFT_INT32, rank, comm, &call) == WEFT_OK);
+        bad += CHECK(weft_send(&out, 1, WEFT_INT32, rank, comm, NULL) == WEFT_OK);
+        bad += CHECK(weft_request_wait(&request) == WEFT_OK);
+        bad += CHECK(weft_recv(&in[2], 1, WEFT_INT32, WEFT_ANY_RANK, comm, &call) == WEFT_OK);
+        bad += CHECK(weft_send(&out, 1, WEFT_INT32, rank, comm, NULL) == WEFT_OK);
+        bad += CHECK(weft_request_wait(&request) == WEFT_OK && from == rank);
+        bad += CHECK(in[0] == out && in[1] == out && in[2] == out);
+    }
+    return bad;
+}
+
 /* A ring of messages around collectives, with a user operator among them. */
 static int mixed(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
@@ -493,6 +521,7 @@ static void run_ranks(ranks_work_t work, uint32_t first, uint32_t last)
 CASE(opposite_orders_of_large_messages_end, opposite_orders, 1, 5)
 CASE(opposite_orders_of_communicators_end, opposite_communicators, 2, 4)
 CASE(a_rank_sends_to_itself_in_a_group, self_send, 1, 3)
+CASE(a_rank_sends_to_itself_with_the_first_end_asynchronous, self_meets, 1, 3)
 CASE(messages_and_collectives_mix, mixed, 1, 5)
 CASE(an_operator_stays_while_its_group_is_open, held_operator, 2, 3)
 CASE(a_factor_is_read_when_its_operation_begins, late_factor, 1, 2)
@@ -524,6 +553,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(opposite_orders_of_large_messages_end),
         cmocka_unit_test(opposite_orders_of_communicators_end),
         cmocka_unit_test(a_rank_sends_to_itself_in_a_group),
+        cmocka_unit_test(a_rank_sends_to_itself_with_the_first_end_asynchronous),
         cmocka_unit_test(messages_and_collectives_mix),
         cmocka_unit_test(an_operator_stays_while_its_group_is_open),
         cmocka_unit_test(a_factor_is_read_when_its_operation_begins),

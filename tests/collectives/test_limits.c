@@ -57,6 +57,11 @@ static int limit(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
     NEED(strstr(error.text, "operations were called before") != NULL);
     NEED(weft_comm_set_channels(NULL, 3) == WEFT_ERR_ARG);
     weft_comm_destroy(copy);
+    NEED(weft_comm_dup(comm, &copy) == WEFT_OK);
+    wrong += explains(copy, rank, "on 6 channels");
+    NEED(weft_comm_set_channels(copy, 3) == WEFT_ERR_STATE);
+    NEED(ranks_error_says(WEFT_ERR_STATE, "weft_comm_explain() or weft_comm_predict() made plans"));
+    weft_comm_destroy(copy);
     /* More than there are, and none, change nothing. */
     for (uint32_t most = 0; most <= 100; most += 100) {
         NEED(weft_comm_dup(comm, &copy) == WEFT_OK);

@@ -2,6 +2,7 @@
  *
  * Bad arguments and bad states: each gets a clear error on the rank that made it, sends nothing, and
  * leaves the communicator usable. */
+#include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -72,9 +73,76 @@ static int bad_buffers(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
         expect(weft_comm_error(comm, &(weft_error_t){.size = 8}), WEFT_ERR_ARG, "error.size is 8");
     bad += expect(weft_broadcast(a, b, 4, WEFT_FP32, n, comm, NULL), WEFT_ERR_ARG,
                   "root 2 is out of range 0 … 1");
+    bad += expect(weft_all_reduce(a, b, 4, WEFT_FP32, WEFT_SUM, comm,
+                                  &(weft_call_t){.size = sizeof(weft_call_t), .timeout = NAN}),
+                  WEFT_ERR_ARG, "weft_all_reduce: weft_call_t.timeout is not a number");
+    bad += expect(weft_all_reduce(a, b, 4, WEFT_FP32, WEFT_SUM, comm,
+                                  &(weft_call_t){.size = sizeof(weft_call_t), .patience = NAN}),
+                  WEFT_ERR_ARG, "weft_all_reduce: weft_call_t.patience is not a number");
     /* Nothing was sent: the communicator still works. */
-    bad += expect(weft_all_reduce(a, b, 4, WEFT_FP32, WEFT_SUM, comm, NULL), WEFT_OK, "");
+    const weft_call_t for_ever = {.size = sizeof for_ever, .timeout = INFINITY};
+    bad += expect(weft_all_reduce(a, b, 4, WEFT_FP32, WEFT_SUM, comm, &for_ever), WEFT_OK, "");
     return bad;
+}
+
+/* Whatever is wrong with the communicator, the call has the name of its function. */
+static void calls_have_the_names_of_their_functions(void **state)
+{
+    float a[4] = {0}, b[4];
+    int bad = 0;
+    (void)state;
+    bad += expect(weft_all_reduce(a, b, 4, WEFT_FP32, WEFT_SUM, NULL, NULL), WEFT_ERR_ARG,
+                  "weft_all_reduce: the communicator is NULL");
+    bad += expect(weft_send(a, 4, WEFT_FP32, 0, NULL, NULL), WEFT_ERR_ARG,
+                  "weft_send: the communicator is NULL");
+    bad += expect(weft_recv(a, 4, WEFT_FP32, 0, NULL, NULL), WEFT_ERR_ARG,
+                  "weft_recv: the communicator is NULL");
+    bad += expect(weft_barrier(NULL, NULL), WEFT_ERR_ARG, "weft_barrier: the communicator is NULL");
+    assert_int_equal(bad, 0);
+}
+
+/* A question that is asked wrongly does not take the place of what it asks for. */
+static void the_last_error_outlives_a_wrong_question(void **state)
+{
+    weft_error_t small = {.size = 8};
+    (void)state;
+    assert_int_equal(weft_barrier(NULL, NULL), WEFT_ERR_ARG);
+    assert_int_equal(weft_last_error(&small), WEFT_ERR_ARG);
+    assert_int_equal(weft_last_error(NULL), WEFT_ERR_ARG);
+    assert_int_equal(expect(WEFT_ERR_ARG, WEFT_ERR_ARG, "weft_barrier: the communicator"), 0);
+}
+
+static void times_that_are_no_numbers_are_refused(void **state)
+{
+    weft_completion_queue_t *queue = NULL;
+    weft_completion_t entry;
+    weft_request_t *request = NULL;
+    uint32_t count = 9;
+    (void)state;
+    assert_int_equal(weft_completion_queue_create(&queue), WEFT_OK);
+    int bad = expect(weft_completion_queue_wait(queue, &entry, 1, &count, NAN), WEFT_ERR_ARG,
+                     "weft_completion_queue_wait: timeout is not a number");
+    assert_int_equal(count, 9);
+    bad += expect(weft_request_wait_for(&request, NAN), WEFT_ERR_ARG,
+                  "weft_request_wait_for: seconds is not a number");
+    const weft_call_t end = {.size = sizeof end, .request_p = &request, .patience = NAN};
+    assert_int_equal(weft_group_start(), WEFT_OK);
+    bad += expect(weft_group_end_async(&end), WEFT_ERR_ARG,
+                  "weft_group_end_async: weft_call_t.patience is not a number");
+    assert_int_equal(weft_group_end(), WEFT_OK);
+    assert_int_equal(weft_completion_queue_destroy(queue), WEFT_OK);
+    assert_int_equal(bad, 0);
+}
+
+static void more_ranks_than_a_job_has_are_refused(void **state)
+{
+    weft_unique_id_t id;
+    weft_comm_t *comm = NULL;
+    (void)state;
+    assert_int_equal(weft_unique_id_create(&id, NULL), WEFT_OK);
+    assert_int_equal(expect(weft_comm_init_rank(&comm, 4000000000u, &id, 0, NULL), WEFT_ERR_ARG,
+                            "4000000000 ranks are too many, a job has at most 1048576"),
+                     0);
 }
 
 static void bad_buffers_are_refused_and_nothing_is_lost(void **state)
@@ -418,6 +486,10 @@ static void a_start_that_fails_is_told_in_one_line(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(calls_have_the_names_of_their_functions),
+        cmocka_unit_test(the_last_error_outlives_a_wrong_question),
+        cmocka_unit_test(times_that_are_no_numbers_are_refused),
+        cmocka_unit_test(more_ranks_than_a_job_has_are_refused),
         /* First: TSan allows no threads after a fork with threads. */
         cmocka_unit_test(a_forked_child_may_not_use_the_communicator),
         cmocka_unit_test(bad_buffers_are_refused_and_nothing_is_lost),

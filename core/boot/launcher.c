@@ -64,14 +64,22 @@ static const launcher_t launchers[] = {
 };
 #define LAUNCHERS (sizeof launchers / sizeof *launchers)
 
-static const char *launcher_variable(const char *const *names)
+/* Reads a variable: weft_env() or weft_env_hidden(). */
+typedef const char *launcher_look_t(const char *name);
+
+static const char *launcher_find_variable(const char *const *names, launcher_look_t *look)
 {
     for (uint32_t i = 0; i < NAMES && names[i] != NULL; i++) {
-        if (weft_env(names[i]) != NULL) {
+        if (look(names[i]) != NULL) {
             return names[i];
         }
     }
     return NULL;
+}
+
+static const char *launcher_variable(const char *const *names)
+{
+    return launcher_find_variable(names, weft_env);
 }
 
 static weft_status_t launcher_number(const char *name, uint32_t most, uint32_t *value)
@@ -86,24 +94,29 @@ static weft_status_t launcher_number(const char *name, uint32_t most, uint32_t *
 }
 
 /* The shell of a batch job has a rank and a number of tasks, but is no task. */
-static bool launcher_is_batch_shell(const launcher_t *launcher)
+static bool launcher_is_batch_shell(const launcher_t *launcher, launcher_look_t *look)
 {
-    return strcmp(launcher->name, "slurm") == 0 && weft_env("SLURM_JOB_ID") != NULL &&
-           weft_env("SLURM_STEP_ID") == NULL;
+    return strcmp(launcher->name, "slurm") == 0 && look("SLURM_JOB_ID") != NULL &&
+           look("SLURM_STEP_ID") == NULL;
 }
 
 /* srun --mpi=pmi2 gives rank and size by Hydra's names, but not the number of local ranks. */
-static bool launcher_is_srun_as_hydra(const launcher_t *launcher)
+static bool launcher_is_srun_as_hydra(const launcher_t *launcher, launcher_look_t *look)
 {
-    return strcmp(launcher->name, "hydra") == 0 && weft_env("SLURM_STEP_ID") != NULL &&
-           launcher_variable(launcher->local_ranks) == NULL;
+    return strcmp(launcher->name, "hydra") == 0 && look("SLURM_STEP_ID") != NULL &&
+           launcher_find_variable(launcher->local_ranks, look) == NULL;
+}
+
+static bool launcher_is_seen(const launcher_t *launcher, launcher_look_t *look)
+{
+    return launcher_find_variable(launcher->rank, look) != NULL &&
+           launcher_find_variable(launcher->nranks, look) != NULL &&
+           !launcher_is_batch_shell(launcher, look) && !launcher_is_srun_as_hydra(launcher, look);
 }
 
 static bool launcher_is_present(const launcher_t *launcher)
 {
-    return launcher_variable(launcher->rank) != NULL &&
-           launcher_variable(launcher->nranks) != NULL && !launcher_is_batch_shell(launcher) &&
-           !launcher_is_srun_as_hydra(launcher);
+    return launcher_is_seen(launcher, weft_env);
 }
 
 static weft_status_t launcher_contradiction(const char *a, uint32_t x, const char *b, uint32_t y)
@@ -279,6 +292,27 @@ static weft_status_t launcher_check_pair(void)
     return WEFT_OK;
 }
 
+/* A program with raised privileges reads no variable, and every process of a job would be rank 0
+ * of 1, whose results are its own. */
+static weft_status_t launcher_check_hidden(void)
+{
+    static names_t own = {"WEFT_RANK", "WEFT_NRANKS", "WEFT_UNIQUE_ID", "PRTE_LAUNCHED"};
+    const char *name = launcher_find_variable(own, weft_env_hidden);
+    for (size_t i = 0; i < LAUNCHERS && name == NULL; i++) {
+        if (launcher_is_seen(&launchers[i], weft_env_hidden)) {
+            name = launcher_find_variable(launchers[i].rank, weft_env_hidden);
+        }
+    }
+    return name == NULL
+               ? WEFT_OK
+               : weft_fail(WEFT_ERR_CONFIG, 0,
+                           "environment: %s is set, but a program with raised privileges "
+                           "(set-user-id, file capabilities) does not believe the environment: "
+                           "run it without them, or call weft_comm_init_rank() with an id and a "
+                           "rank that the program itself carries to its processes",
+                           name);
+}
+
 weft_status_t weft_launcher_detect(weft_launcher_t *launcher)
 {
     if (launcher == NULL || launcher->size < sizeof *launcher) {
@@ -288,6 +322,7 @@ weft_status_t weft_launcher_detect(weft_launcher_t *launcher)
     weft_launcher_t found = {.size = sizeof found, .name = "none", .nranks = 1, .local_ranks = 1};
     const launcher_t *chosen = launcher_choose();
     weft_status_t status = launcher_check_pair();
+    status = status == WEFT_OK ? launcher_check_hidden() : status;
     if (status == WEFT_OK && chosen == NULL) {
         status = launcher_check_prterun();
     } else if (status == WEFT_OK) {

@@ -13,6 +13,11 @@ const char *weft_env(const char *name)
     return secure_getenv(name);
 }
 
+const char *weft_env_hidden(const char *name)
+{
+    return getauxval(AT_SECURE) != 0 ? getenv(name) : NULL;
+}
+
 bool weft_env_number(const char *name, uint64_t *value_p)
 {
     const char *text = weft_env(name);

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -12,6 +13,7 @@
 #include "core/boot/boot.h"
 #include "core/boot/launcher.h"
 #include "tests/support/launcher_environment.h"
+#include "tests/support/secure.h"
 
 static void assert_found(const char *name, uint32_t rank, uint32_t nranks, uint32_t local_rank,
                          uint32_t local_ranks)
@@ -195,8 +197,47 @@ static void a_job_by_hand_needs_a_name(void **unused)
     assert_non_null(strstr(name, "MASTER_PORT=4711"));
 }
 
-int main(void)
+/* In a set-user-id program: 0, alone; 1, refused for a variable that it names; 2, anything else. */
+static int secure_child(void)
 {
+    weft_launcher_t found = {.size = sizeof found};
+    weft_status_t status = weft_launcher_detect(&found);
+    if (status == WEFT_OK) {
+        return strcmp(found.name, "none") == 0 && found.nranks == 1 ? 0 : 2;
+    }
+    const char *text = weft_error_record()->text;
+    return status == WEFT_ERR_CONFIG && strstr(text, getenv("NAMED")) != NULL &&
+                   strstr(text, "raised privileges") != NULL
+               ? 1
+               : 2;
+}
+
+static void a_set_user_id_program_is_no_job_of_its_own(void **unused)
+{
+    static const char *const jobs[] = {
+        "WEFT_RANK=1 WEFT_NRANKS=3 NAMED=WEFT_RANK",
+        "WEFT_UNIQUE_ID=00 NAMED=WEFT_UNIQUE_ID",
+        "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=3 NAMED=OMPI_COMM_WORLD_RANK",
+        "PMI_RANK=1 PMI_SIZE=3 NAMED=PMI_RANK",
+        "RANK=1 WORLD_SIZE=3 NAMED=RANK",
+        "SLURM_PROCID=2 SLURM_NTASKS=4 NAMED=SLURM_PROCID",
+    };
+    (void)unused;
+    launcher_environment(NULL);
+    for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
+        assert_int_equal(secure_run(jobs[i]), 1);
+    }
+    /* No job: nothing, half a pair, the shell of a batch job. */
+    assert_int_equal(secure_run("NAMED="), 0);
+    assert_int_equal(secure_run("RANK=1"), 0);
+    assert_int_equal(secure_run("SLURM_PROCID=0 SLURM_NTASKS=4 SLURM_JOB_ID=9"), 0);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "--secure") == 0) {
+        secure_exit(secure_child());
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_launcher_is_recognised),
         cmocka_unit_test(slurm_tells_the_ranks_of_each_node),
@@ -207,6 +248,7 @@ int main(void)
         cmocka_unit_test(a_job_by_hand_needs_a_name),
         cmocka_unit_test(variables_that_contradict_each_other_are_named),
         cmocka_unit_test(detect_refuses_a_structure_without_size),
+        cmocka_unit_test(a_set_user_id_program_is_no_job_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,6 +16,16 @@
 extern "C" {
 #endif
 
+/* Fails the communicator on this rank at once. Calls in progress in other threads return
+ * ERR_ABORTED within 1 s, those that a failure does not end, too: weft_comm_agree(),
+ * weft_comm_shrink() and weft_comm_create_group(). Peers get ERR_ABORTED with this rank as the
+ * cause. Where they agree or shrink they wait for this rank until it calls that anew, or destroys
+ * the communicator and counts as gone. Never waits for a peer. The communicator must still be
+ * destroyed.
+ * Errors: ERR_ARG, ERR_STATE.
+ * Blocking: no. Thread: any. */
+WEFT_EXPORT weft_status_t weft_comm_abort(weft_comm_t *comm);
+
 /* Puts the communicator into the failed state on all ranks: calls in progress return ERR_REVOKED
  * with this rank as the cause, here within 1 s, elsewhere when the word has reached them. Requests
  * that are open complete with it. If the communicator has failed already, its first error stays and

@@ -11,7 +11,7 @@
  *   Thread: any   any thread may call it at any time, also during other calls
  *   Thread: one   one thread at a time per communicator; a second one gets ERR_STATE
  * Different communicators may be used by different threads at the same time.
- * A thread that calls needs 64 KiB of stack, and what the plugins of others take.
+ * A thread that calls weft needs 64 KiB of stack, plus what third-party plugins use.
  *
  * Deadlines. Every call that waits has a deadline (options `init_timeout` and `op_timeout`,
  * weft_call_t.timeout). Its error names the ranks it waited for.
@@ -24,7 +24,8 @@
  * the failed call are undefined. Other communicators are not affected.
  *
  * fork(). A child may not use communicators and completion queues of its parent: every call returns
- * ERR_STATE. It may make its own, whatever the threads of the parent were doing at the fork.
+ * ERR_STATE. A request that was complete before the fork returns its status. A child may make its own,
+ * whatever the threads of the parent were doing at the fork.
  *
  * Handles are checked: a destroyed communicator or completion queue returns ERR_STATE, NULL returns
  * ERR_ARG. Requests are not: one that was freed may not be used again (completion.h).
@@ -104,8 +105,8 @@ typedef struct weft_error {
     char text[512];       /* one line for people: what failed, where, and the remedy */
 } weft_error_t;
 
-/* Copies the record of the calling thread's last failure, which stays. Use it for calls without a communicator,
- * when the communicator could not be made, and for requests: a call that returns the failure of an
+/* Copies the record of the calling thread's last failure, which stays. Use it for calls without a
+ * communicator, when it could not be made, and for requests: a call that returns the failure of an
  * operation (weft_request_test(), weft_request_wait(), weft_completion_queue_poll()) sets it.
  * Errors: ERR_ARG (NULL, or error->size is too small; it makes no record of its own).
  * Blocking: no. Thread: any. */
@@ -140,7 +141,8 @@ typedef struct weft_unique_id {
 } weft_unique_id_t;
 
 /* Options for making a communicator. Zero means default in every field, and so does a NULL pointer
- * to the struct. All ranks must give the same settings; weft compares them when the ranks join. */
+ * to the struct. All ranks must give the same settings, which weft compares when the ranks join,
+ * but for those of one process or host: core.log, core.plugin_dir, exec.wait and the like. */
 typedef struct weft_comm_options {
     size_t size;        /* set by the caller to sizeof(weft_comm_options_t) */
     const char *config; /* path of the INI file; replaces WEFT_CONF, the user's and the system's */
@@ -173,13 +175,12 @@ WEFT_EXPORT weft_status_t weft_unique_id_check(const weft_unique_id_t *id) WEFT_
  * and 2 that are closed are opened as /dev/null. The caller owns *comm_p until weft_comm_destroy().
  * On failure *comm_p is unchanged. A job has at most 1,048,576 ranks. A process has at most 4,096
  * communicators at once, those of all its ranks and those made of others counted.
- * Errors: ERR_ARG (NULL, too many ranks, rank out of range, rank already taken, ranks disagree about
- * nranks),
- * ERR_STATE (stale id), ERR_CONFIG and ERR_MISMATCH (the text gives the first key that differs and
- * both values), ERR_PLUGIN, ERR_UNSUPPORTED (a plugin cannot do here what an option asks of it),
- * ERR_LINK (no transport of core.net reaches a rank), ERR_AUTH, ERR_TIMEOUT (names the ranks that
- * did not join), ERR_PEER_DEAD, ERR_ABORTED (options->cancel_fd), ERR_RESOURCE (also more than
- * 4,096 communicators), ERR_SYSTEM.
+ * Errors: ERR_ARG (NULL, too many ranks, rank out of range, rank already taken, ranks disagree
+ * about nranks), ERR_STATE (stale id), ERR_CONFIG and ERR_MISMATCH (the text gives the first key
+ * that differs and both values), ERR_PLUGIN, ERR_UNSUPPORTED (a plugin cannot do here what an
+ * option asks of it), ERR_LINK (no transport of core.net reaches a rank), ERR_AUTH, ERR_TIMEOUT
+ * (names the ranks that did not join), ERR_PEER_DEAD, ERR_ABORTED (options->cancel_fd),
+ * ERR_RESOURCE (also more than 4,096 communicators), ERR_SYSTEM.
  * Blocking: up to init_timeout. Thread: any; several ranks may be threads of one process. */
 WEFT_EXPORT weft_status_t weft_comm_init_rank(weft_comm_t **comm_p, uint32_t nranks,
                                               const weft_unique_id_t *id, uint32_t rank,
@@ -266,20 +267,9 @@ WEFT_EXPORT weft_status_t weft_comm_create_group(weft_comm_t *parent, const uint
 /* Leaves the communicator and frees it. Waits for operations in flight up to their deadline, then
  * aborts them. Peers that still use the communicator get ERR_PEER_LEFT, or the failure that it had;
  * where they shrink it or agree on it, this rank counts as gone. NULL is allowed.
- * Errors: ERR_STATE (already destroyed, forked child, or another thread is inside a call, which may
- * be weft_comm_agree() or weft_comm_shrink()).
+ * Errors: ERR_STATE (already destroyed, forked child, or another thread is inside a call).
  * Blocking: only for operations in flight. Thread: one. */
 WEFT_EXPORT weft_status_t weft_comm_destroy(weft_comm_t *comm);
-
-/* Fails the communicator on this rank at once. Calls in progress in other threads return
- * ERR_ABORTED within 1 s, those that a failure does not end, too: weft_comm_agree(),
- * weft_comm_shrink() and weft_comm_create_group(). Peers get ERR_ABORTED with this rank as the
- * cause. Where they agree or shrink they wait for this rank until it calls that anew, or destroys
- * the communicator and counts as gone. Never waits for a peer. The communicator must still be
- * destroyed.
- * Errors: ERR_ARG, ERR_STATE.
- * Blocking: no. Thread: any. */
-WEFT_EXPORT weft_status_t weft_comm_abort(weft_comm_t *comm);
 
 /* Return the caller's rank and the number of ranks.
  * Errors: ERR_ARG, ERR_STATE.
@@ -348,8 +338,7 @@ typedef struct weft_call {
      * returns at once and stores a request in *request_p, which is written during the call only.
      * The buffers must then stay untouched until the request is complete. */
     weft_request_t **request_p;
-    /* Deadline in seconds. 0 means the option op_timeout, a negative value or infinity means no
-     * deadline, NaN is ERR_ARG. */
+    /* Deadline in seconds. 0: the option op_timeout; negative or infinity: none; NaN: ERR_ARG. */
     double timeout;
     /* PREMULSUM: this rank's factor, one element of the data type. */
     const void *scalar;
@@ -406,9 +395,9 @@ typedef struct weft_call {
  * calls is kept until the communicator is destroyed. Destroy it after the last graph launch has
  * completed.
  *
- * Waiting. A first call of its kind connects: it waits until its peers have called, too, for ten
- * seconds at most, and becomes a host wait then. A thread that drives several ranks makes their
- * calls in one group.
+ * Waiting. The first call of each kind makes connections: it waits up to ten seconds for its peers
+ * to make the same call. If they have not by then, it is enqueued as a host wait. A thread that
+ * drives several ranks makes their calls in one group.
  *
  * weft_comm_destroy() waits for enqueued operations, at most op_timeout without progress, and then
  * stops them. */
@@ -426,12 +415,13 @@ typedef enum weft_scalar_read {
  * still synchronises in order. Buffers are host memory or, if the loaded kernel computes on a
  * device, memory of that device, aligned to the element. In-place operation is legal in the form
  * given below; any other overlap is ERR_ARG. `call` may be NULL.
- * Errors: ERR_ARG (NULL or misaligned buffer, overlap, count times size overflows, unknown dtype,
- * op or root, missing scalar), ERR_STATE (destroyed, two threads, forked child), the first error of
- * a communicator that has failed, ERR_MISMATCH, ERR_PEER_DEAD, ERR_PEER_UNRESPONSIVE,
- * ERR_PEER_LEFT, ERR_LINK, ERR_TIMEOUT (names the ranks it waited for), ERR_ABORTED, ERR_REVOKED,
- * ERR_UNSUPPORTED (no loaded algorithm or kernel can run it), ERR_PLAN, ERR_RESOURCE. After ERR_ARG
- * nothing was sent and the communicator is unchanged.
+ * Errors: ERR_ARG (NULL or misaligned buffer, NULL vector of counts, overlap, count times size
+ * overflows, unknown dtype, op or root, missing scalar, wrong size, scalar_read, timeout or
+ * patience of weft_call_t), ERR_STATE (destroyed, two threads, forked child), the first error of a
+ * communicator that has failed, ERR_MISMATCH, ERR_PEER_DEAD, ERR_PEER_UNRESPONSIVE, ERR_PEER_LEFT,
+ * ERR_LINK, ERR_TIMEOUT (names the ranks it waited for), ERR_ABORTED, ERR_REVOKED, ERR_UNSUPPORTED
+ * (no loaded algorithm or kernel can run it), ERR_PLAN, ERR_RESOURCE. After ERR_ARG nothing was
+ * sent and the communicator is unchanged.
  * Blocking: until complete on this rank (recv is filled, send may be reused), unless
  * call->request_p, call->queue or call->stream is set. Thread: one. */
 
@@ -549,8 +539,8 @@ WEFT_EXPORT weft_status_t weft_barrier(weft_comm_t *comm, const weft_call_t *cal
  * collectives, and collectives do not wait for them. A rank can send to itself: in a group, or the
  * first of the two calls, whichever it is, is asynchronous. A blocking call to itself without the
  * other before it is ERR_ARG.
- * Errors: as for collectives. A different count or dtype is ERR_MISMATCH on the receiver, which
- * names both ranks and values.
+ * Errors: as for collectives, and ERR_ARG for a peer out of range, or oneself as said above. A
+ * different count or dtype is ERR_MISMATCH on the receiver, which names both ranks and values.
  * Blocking: until the buffer may be reused, which may need the receiver. Thread: one. */
 WEFT_EXPORT weft_status_t weft_send(const void *send, uint64_t count, weft_dtype_t dtype,
                                     uint32_t peer, weft_comm_t *comm, const weft_call_t *call);
@@ -585,11 +575,9 @@ WEFT_EXPORT weft_status_t weft_group_start(void);
  * without request_p, queue and stream are complete. It returns the first failure, in the order of
  * the calls; operations that can complete do so. If a call fails inside the group, nothing of the
  * group is started and the failure is returned here again. Factors and vectors are read during the
- * calls; buffers must stay valid until the operations complete.
- *
- * Operations with request_p or queue that were not started because the group failed end with its
- * failure: their requests are tested or waited for as ever, and their entries are in the queues.
- * Nothing is written to the request_p of earlier calls.
+ * calls; buffers must stay valid until the operations complete. If the group fails, operations with
+ * request_p or queue that were not started end with its failure: their requests are tested or
+ * waited for as ever, and their entries are in the queues. Nothing writes to a request_p later.
  * Errors: ERR_ARG (no open group), ERR_STATE (a communicator of the group was destroyed inside it,
  * or another thread is inside a call of one), ERR_RESOURCE, and those of the operations.
  * Blocking: until the operations are complete. Thread: the one that opened the group. */

@@ -11,8 +11,8 @@
 
 /* Returns the value of a variable, or NULL if it is not set. */
 const char *weft_env(const char *name);
-/* The same of a variable that weft_env() does not show because this is a setuid program. What it says
- * may come from anybody: to be told of, not followed. */
+/* The same of a variable that weft_env() does not show because this is a setuid program. What it
+ * says may come from anybody: to be told of, not followed. */
 const char *weft_env_hidden(const char *name);
 /* Reads a variable as a non-negative decimal number. Returns false if it is not set or no
  * number. */

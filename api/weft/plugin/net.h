@@ -169,7 +169,7 @@ typedef struct weft_net_ops {
 
     /* Starts to connect. `address` and `params` are valid during the call only. The connection is
      * usable once connect_poll() returns OK. The core owns it until conn_close().
-     * Errors: ERR_LINK, ERR_RESOURCE.
+     * Errors: ERR_LINK, ERR_PROTO (the bytes are not an address of this plugin), ERR_RESOURCE.
      * Blocking: no. Thread: [progress] of the device. */
     weft_status_t (*connect_begin)(weft_net_device_t *device, const weft_net_address_t *address,
                                    const weft_net_conn_params_t *params, weft_net_conn_t **conn_p);
@@ -177,7 +177,8 @@ typedef struct weft_net_ops {
     /* Advances a connection that is being established. Returns OK when it is ready and
      * authenticated, or IN_PROGRESS. After an error only conn_close() is legal. The core enforces
      * the deadline by closing the connection.
-     * Errors: ERR_LINK, ERR_AUTH, ERR_RESOURCE.
+     * Errors: ERR_LINK, ERR_AUTH, ERR_PROTO (the peer does not keep to the protocol), ERR_RESOURCE,
+     * ERR_SYSTEM.
      * Blocking: no. Thread: [progress]. */
     weft_status_t (*connect_poll)(weft_net_conn_t *conn);
 
@@ -194,7 +195,7 @@ typedef struct weft_net_ops {
     weft_status_t (*conn_info)(weft_net_conn_t *conn, weft_net_conn_info_t *info);
 
     /* Checks whether the peer is still there. The core calls it now and then while it waits.
-     * Errors: ERR_PEER_DEAD, ERR_LINK.
+     * Errors: ERR_PEER_DEAD, ERR_LINK, ERR_PROTO (it sent what it must not).
      * Blocking: no. Thread: [progress]. */
     weft_status_t (*conn_check)(weft_net_conn_t *conn);
 

@@ -31,8 +31,8 @@ typedef struct weft_tuner_call {
     uint32_t memory;     /* where the buffers are: WEFT_TUNER_MEMORY_* */
     uint32_t channels;   /* most that the call may have; since 2.1 */
     uint32_t protocol;   /* one WEFT_TUNER_PROTOCOL_*; since 2.3 */
-    uint32_t decided;    /* 1: the configuration names the algorithm, which is the candidate, and
-                          * what a tuner was told of others does not count; since 2.4 */
+    uint32_t decided;    /* 1: [plan] algo forces the algorithm, which is the candidate; the tuner
+                          * must ignore its own rules for other algorithms; since 2.4 */
     uint32_t reserved;
 } weft_tuner_call_t;
 

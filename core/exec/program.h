@@ -70,7 +70,7 @@ typedef struct weft_program {
     uint8_t *stable; /* per MOVE: WEFT_STABLE_* */
     weft_plan_landings_t landings;
     weft_aims_t aims; /* what runs keep of their MOVEs for the next run */
-    char reason[352]; /* for weft_comm_explain */
+    char reason[400]; /* for weft_comm_explain */
 } weft_program_t;
 
 /* Counts and displacements of this rank's blocks in a vector collective, in elements. */

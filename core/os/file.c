@@ -64,15 +64,14 @@ weft_status_t weft_os_read_file(const char *path, size_t max, char **text_p, siz
     } else if ((size_t)got > max) {
         *errno_p = EFBIG;
         status = weft_fail(WEFT_ERR_RESOURCE, EFBIG, "%s is larger than %zu bytes", path, max);
+    } else {
+        text[got] = '\0';
+        *text_p = text;
+        *bytes_p = (size_t)got;
+        text = NULL;
     }
-    if (status != WEFT_OK) {
-        weft_os_free(text);
-        goto out;
-    }
-    text[got] = '\0';
-    *text_p = text;
-    *bytes_p = (size_t)got;
 out:
+    weft_os_free(text);
     close(fd);
     return status;
 }

@@ -17,8 +17,9 @@ static bool quota_numbers(const char *folder, const char *name, long long *numbe
     char path[512], *text = NULL;
     size_t bytes;
     int error, found = 0;
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    if (weft_os_read_file(path, QUOTA_FILE_MOST, &text, &bytes, &error) == WEFT_OK) {
+    const int length = snprintf(path, sizeof path, "%s/%s", folder, name);
+    if (length < (int)sizeof path &&
+        weft_os_read_file(path, QUOTA_FILE_MOST, &text, &bytes, &error) == WEFT_OK) {
         found = sscanf(text, "%lld %lld", &numbers[0], &numbers[1]);
         weft_os_free(text);
     }

@@ -81,7 +81,7 @@ static uint8_t *shared_map(int fd, uint64_t bytes, int protection)
 weft_status_t weft_os_shared_create(uint64_t bytes, weft_os_shared_t *shared)
 {
     *shared = (weft_os_shared_t){.bytes = bytes, .fd = -1};
-    int fd;
+    int fd = -1;
     weft_status_t status = weft_os_sealed_file("weft-arena", bytes, &fd);
     if (status != WEFT_OK) {
         return status;

@@ -222,7 +222,7 @@ weft_status_t weft_plugin_folders_refuse(const weft_plugin_folders_t *folders,
     for (uint32_t i = 0; i < folders->count; i++) {
         weft_os_folder_each(folders->paths[i], plugin_folder_list_name, &listing);
         size_t at = strlen(searched);
-        snprintf(searched + at, sizeof searched - at, "%s%s", i > 0 ? ", " : " in one of ",
+        snprintf(searched + at, sizeof searched - at, "%s%.480s", i > 0 ? ", " : " in one of ",
                  folders->paths[i]);
     }
     weft_nearest_hint(&nearest, "", "", hint, sizeof hint);

@@ -113,7 +113,7 @@ static void job_orders_channel(const job_orders_t *orders)
 
 static uint32_t job_orders_settle(const weft_job_t *job, bool rings)
 {
-    weft_job_graph_t graphs[WEFT_JOB_KINDS_MAX];
+    weft_job_graph_t graphs[WEFT_JOB_KINDS_MAX] = {{0}};
     for (uint32_t i = 0; i < job->nkinds; i++) {
         graphs[i] = rings ? job->kinds[i]->rings : job->kinds[i]->trees;
     }

@@ -261,7 +261,7 @@ weft_status_t ib_flow_acked(weft_net_conn_t *conn, weft_posted_op_t *op, uint32_
 /* Sends the part of message `n` that belongs to the queue pair. */
 static weft_status_t ib_part_again(weft_net_conn_t *conn, uint32_t n, uint32_t qp)
 {
-    ib_part_t list[IB_DATA_MAX];
+    ib_part_t list[IB_DATA_MAX] = {{0}};
     uint32_t parts = ib_message_split(conn, n, list), i = 0;
     while (i + 1 < parts && list[i].qp != qp) {
         i++;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Compiler options and build switches for everything in the tree.
-option(WEFT_TESTS "build the tests (needs cmocka)" ON)
-option(WEFT_WERROR "warnings are errors" ON)
+option(WEFT_TESTS "build the tests (needs cmocka)" ${PROJECT_IS_TOP_LEVEL})
+option(WEFT_WERROR "warnings are errors" OFF)
 option(WEFT_FUZZ "libFuzzer drives the fuzz targets (clang; scripts/fuzz)" OFF)
 option(WEFT_COVERAGE "count which lines run (clang; scripts/fuzz --coverage)" OFF)
 set(WEFT_SANITIZE "" CACHE STRING "sanitizers, e.g. address,undefined or thread")

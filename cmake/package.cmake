@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Installs the library, the SDK, the CMake package `weft` (targets weft::weft, weft::sdk and
-# weft::sdk-lib) and the pkg-config files. All paths in them are relative, so that an installed tree
-# can be moved.
+# weft::sdk-lib) and the pkg-config files. Paths in them are relative, so that an installed tree
+# can be moved, unless CMAKE_INSTALL_LIBDIR or CMAKE_INSTALL_INCLUDEDIR is absolute.
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
 
@@ -11,8 +11,9 @@ install(TARGETS weft_api weft_sdk weft EXPORT weft-targets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT weft-targets NAMESPACE weft:: DESTINATION ${package_dir})
 
+set(plugin_dir ${CMAKE_INSTALL_LIBDIR}/weft)
 configure_package_config_file(cmake/weft-config.cmake.in ${PROJECT_BINARY_DIR}/weft-config.cmake
-  INSTALL_DESTINATION ${package_dir} NO_SET_AND_CHECK_MACRO)
+  INSTALL_DESTINATION ${package_dir} PATH_VARS plugin_dir NO_SET_AND_CHECK_MACRO)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/weft-config-version.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/weft-config.cmake ${PROJECT_BINARY_DIR}/weft-config-version.cmake
@@ -21,8 +22,21 @@ install(FILES ${PROJECT_BINARY_DIR}/weft-config.cmake ${PROJECT_BINARY_DIR}/weft
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN __pycache__ EXCLUDE)
 
-file(RELATIVE_PATH up_to_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
-string(REGEX REPLACE "/$" "" up_to_prefix ${up_to_prefix})
+if(IS_ABSOLUTE ${CMAKE_INSTALL_LIBDIR})
+  set(pc_prefix ${CMAKE_INSTALL_PREFIX})
+else()
+  file(RELATIVE_PATH up_to_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+  string(REGEX REPLACE "/$" "" pc_prefix "\${pcfiledir}/${up_to_prefix}")
+endif()
+foreach(folder LIBDIR INCLUDEDIR)
+  set(pc_${folder} "\${prefix}")
+  cmake_path(APPEND pc_${folder} ${CMAKE_INSTALL_${folder}}) # an absolute one takes its place
+endforeach()
+# Programs find the library in another folder than the system's, too.
+set(pc_rpath " -Wl,-rpath,\${libdir}")
+if(CMAKE_INSTALL_FULL_LIBDIR IN_LIST CMAKE_C_IMPLICIT_LINK_DIRECTORIES)
+  set(pc_rpath "")
+endif()
 foreach(name weft weft-sdk)
   configure_file(cmake/${name}.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -36,7 +36,7 @@ static bool nccl_run_find(char *library, size_t bytes)
 {
     static const char *const places[] = {"../lib/weft/nccl/libnccl.so.2",
                                          "../lib64/weft/nccl/libnccl.so.2",
-                                         "../" WEFT_LIBDIR "/weft/nccl/libnccl.so.2"};
+                                         WEFT_LIBDIR "/weft/nccl/libnccl.so.2"};
     char place[NCCL_RUN_PATH + 64];
     ssize_t length = readlink("/proc/self/exe", place, NCCL_RUN_PATH);
     if (length <= 0 || length >= NCCL_RUN_PATH) {

@@ -46,3 +46,29 @@ flags=$(PKG_CONFIG_PATH=$pc pkg-config --cflags --libs weft-sdk) || die "pkg-con
 expect 0 cc -std=c11 -shared -fPIC -fvisibility=hidden -Wl,-z,defs "$outside/net_outside.c" \
     -o "$work/by-pc.so" $flags
 only_entry "$work/by-pc.so"
+
+# Components are refused: there are none.
+mkdir "$work/parts"
+printf '%s\n' 'cmake_minimum_required(VERSION 3.25)' 'project(parts LANGUAGES C)' \
+    'find_package(weft CONFIG REQUIRED COMPONENTS nonsense)' >"$work/parts/CMakeLists.txt"
+expect 1 cmake -S "$work/parts" -B "$work/parts/build" -DCMAKE_PREFIX_PATH="$work/moved"
+says err 'weft has no components, asked for: nonsense'
+
+# configured ARGUMENT…: another tree that is not built; what its packages will say is in $work/other.
+configured() {
+    expect 0 cmake -S "$source_dir" -B "$work/other" -DWEFT_CUDA=OFF -DWEFT_TESTS=OFF "$@"
+}
+pc_says() {
+    local got
+    got=$(PKG_CONFIG_PATH=$work/other pkg-config "${@:2}") && [ "${got% }" = "$1" ] ||
+        die "pkg-config ${*:2}: $got, expected $1"
+}
+configured -DCMAKE_INSTALL_PREFIX="$work/p" -DCMAKE_INSTALL_INCLUDEDIR=include/weft-0
+grep -rq '_IMPORT_PREFIX}/include/weft-0"' "$work/other/CMakeFiles/Export" || die "the folder of headers"
+configured -DCMAKE_INSTALL_LIBDIR="$work/l"
+grep -q "^set(weft_PLUGIN_DIR \"$work/l/weft\")" "$work/other/weft-config.cmake" || die "the folder of plugins"
+pc_says "-I$work/p/include/weft-0" --cflags weft
+pc_says "$work/l/weft" --variable=plugindir weft-sdk
+pc_says "-L$work/l -lweft -Wl,-rpath,$work/l" --libs weft
+configured -DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_INSTALL_LIBDIR=lib
+pc_says '' --libs-only-other weft # the loader looks there

@@ -45,6 +45,10 @@ endforeach()
 # cpack -G TGZ: a tree that can be put anywhere; cpack -G DEB: a Debian package. Both hold what
 # `cmake --install` does. The package depends on the libraries that its programs are linked to; hwloc,
 # ibverbs and CUDA are looked for at run time.
+# They are settings of the top project.
+if(NOT PROJECT_IS_TOP_LEVEL)
+  return()
+endif()
 set(CPACK_GENERATOR TGZ DEB)
 set(CPACK_PACKAGE_NAME weft)
 set(CPACK_PACKAGE_VENDOR "the authors of weft")

@@ -19,7 +19,9 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/weft-config-version.cmake
 install(FILES ${PROJECT_BINARY_DIR}/weft-config.cmake ${PROJECT_BINARY_DIR}/weft-config-version.cmake
   DESTINATION ${package_dir})
 
+# conf/ is an example: every key in it is commented out, and weft reads none below a prefix.
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY conf DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN __pycache__ EXCLUDE)
 
 if(IS_ABSOLUTE ${CMAKE_INSTALL_LIBDIR})
@@ -43,12 +45,14 @@ foreach(name weft weft-sdk)
 endforeach()
 
 # cpack -G TGZ: a tree that can be put anywhere; cpack -G DEB: a Debian package. Both hold what
-# `cmake --install` does. The package depends on the libraries that its programs are linked to; hwloc,
-# ibverbs and CUDA are looked for at run time.
+# `cmake --install` does. The package depends on the libraries that its programs and plugins are linked to,
+# hwloc and ibverbs among them where they were found; CUDA is looked for at run time.
+# CPack writes what has an absolute folder into the machine itself, so it is refused.
 # They are settings of the top project.
 if(NOT PROJECT_IS_TOP_LEVEL)
   return()
 endif()
+set(CPACK_ERROR_ON_ABSOLUTE_INSTALL_DESTINATION ON)
 set(CPACK_GENERATOR TGZ DEB)
 set(CPACK_PACKAGE_NAME weft)
 set(CPACK_PACKAGE_VENDOR "the authors of weft")
@@ -62,7 +66,4 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 # The package's own libraries are not installed while it is made.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR}/lib)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
-file(WRITE ${PROJECT_BINARY_DIR}/debian/conffiles "/etc/weft/weft.ini\n")
-set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/debian/conffiles)
-set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/debian-etc.cmake)
 include(CPack)

@@ -12,6 +12,13 @@ expect 0 "$work/tree/bin/all_reduce_perf" -P 2 -b 8 -e 8 -n 2
 all_right 1
 [ -x "$work/tree/bin/weft-conformance-net" ] || die "the tarball has no conformance kit"
 
+# An absolute folder would be written to on this machine.
+expect 0 cmake -S "$source_dir" -B "$work/absolute" -DWEFT_CUDA=OFF -DWEFT_TESTS=OFF \
+    -DCMAKE_SKIP_INSTALL_ALL_DEPENDENCY=ON -DCMAKE_INSTALL_INCLUDEDIR="$work/written"
+(cd "$work/absolute" && expect 1 cpack -G TGZ -B "$work/pack-absolute") || exit 1
+says err 'ABSOLUTE path INSTALL DESTINATION forbidden'
+[ ! -e "$work/written" ] || die "cpack wrote into the machine"
+
 command -v dpkg-deb >/dev/null && command -v dpkg-shlibdeps >/dev/null ||
     skip "no dpkg: the tarball is right, the Debian package was not made"
 expect 0 cpack -G DEB -B "$work/pack"
@@ -20,7 +27,8 @@ expect 0 dpkg-deb --field "$deb" Depends
 says out 'libsodium'
 expect 0 dpkg-deb --contents "$deb"
 says out ' \./usr/bin/weft$'
-says out ' \./etc/weft/weft.ini$'
+says out ' \./usr/share/doc/weft/conf/weft.ini$'
+! grep -q ' \./\(usr/\)\?etc/.' "$work/out" || die "a configuration, which weft would not read or need"
 says out ' \./usr/share/doc/weft/configuration.md$'
 expect 0 dpkg-deb --extract "$deb" "$work/root"
 expect 0 "$work/root/usr/bin/all_reduce_perf" -P 2 -b 8 -e 8 -n 2

@@ -11,4 +11,17 @@ cp -r "$source_dir/tests/unit/core/topo/machines" "$work/tree/tests/unit/core/to
 sed 's/400\.000/401.000/' "$source_dir/docs/topology.md" >"$work/tree/docs/topology.md"
 expect 1 "$work/tree/scripts/topology-table" --check "$build"
 says err 'is not current: run scripts/topology-table'
+# Wrong arguments, and a program that fails, leave the page as it is.
+cp "$work/tree/docs/topology.md" "$work/before.md"
+refused() {
+    expect 1 "$work/tree/scripts/topology-table" "$@"
+    cmp -s "$work/before.md" "$work/tree/docs/topology.md" || die "the page was changed: $*"
+}
+refused "$work/WRONG"
+says err 'there is no program .*/WRONG/bin/weft'
+refused --chek
+says err 'unknown option --chek; usage: topology-table'
+mkdir -p "$work/broken/bin"
+ln -s /bin/false "$work/broken/bin/weft"
+refused "$work/broken"
 exit 0

@@ -6,6 +6,13 @@ option(WEFT_FUZZ "libFuzzer drives the fuzz targets (clang; scripts/fuzz)" OFF)
 option(WEFT_COVERAGE "count which lines run (clang; scripts/fuzz --coverage)" OFF)
 set(WEFT_SANITIZE "" CACHE STRING "sanitizers, e.g. address,undefined or thread")
 
+# The plugins lie in one folder beside the library.
+get_property(multi_config GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
+if(multi_config)
+  message(FATAL_ERROR "weft is built in one configuration for each folder: use the generator Ninja or "
+    "Unix Makefiles with CMAKE_BUILD_TYPE, not ${CMAKE_GENERATOR}")
+endif()
+
 set(CMAKE_C_STANDARD 11)
 set(CMAKE_C_STANDARD_REQUIRED ON)
 set(CMAKE_C_EXTENSIONS OFF)

@@ -72,3 +72,9 @@ pc_says "$work/l/weft" --variable=plugindir weft-sdk
 pc_says "-L$work/l -lweft -Wl,-rpath,$work/l" --libs weft
 configured -DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_INSTALL_LIBDIR=lib
 pc_says '' --libs-only-other weft # the loader looks there
+
+# A folder for each configuration would part the library from its plugins.
+if command -v ninja >/dev/null; then
+    expect 1 cmake -G 'Ninja Multi-Config' -S "$source_dir" -B "$work/multi"
+    says err 'one configuration for each folder'
+fi

@@ -371,7 +371,7 @@ price_time_t price_time(const price_plan_t *plan, const price_model_t *model, ui
     const weft_tuner_candidate_t candidate = {.core = &priced,
                                               .channels = plan_price_channels(plan, model, block)};
     price_time_t best = {.seconds = INFINITY, .channels = candidate.channels};
-    const double room = (double)(model->slot_bytes / packed), most = room > 1 ? room : 1;
+    const double room = (double)model->slot_bytes / packed, most = room > 1 ? room : 1;
     const double least = most < SLOT_BYTES_LEAST ? most : SLOT_BYTES_LEAST;
     for (uint32_t slices = 1; slices < plan->slots || slices == 1; slices *= 2) {
         /* Multiples of a cache line, about 19 % apart, or what fits where that is less than a line. */

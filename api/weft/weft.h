@@ -23,9 +23,8 @@
  * ranks that live go on. The send buffers of out-of-place calls are intact, the receive buffers of
  * the failed call are undefined. Other communicators are not affected.
  *
- * fork(). A child may not use communicators and completion queues of its parent: every call returns
- * ERR_STATE. A request that was complete before the fork returns its status. A child may make its own,
- * whatever the threads of the parent were doing at the fork.
+ * fork(). A child may make communicators of its own. Calls on those of its parent, and on its
+ * queues, return ERR_STATE there. A request that was complete before the fork returns its status.
  *
  * Handles are checked: a destroyed communicator or completion queue returns ERR_STATE, NULL returns
  * ERR_ARG. Requests are not: one that was freed may not be used again (completion.h).

@@ -12,8 +12,8 @@ size_t weft_utf8_bytes(const unsigned char *p, const unsigned char *end);
 /* Copies a text into `bytes` bytes. One that is too long is cut between two characters. */
 void weft_utf8_copy(char *to, size_t bytes, const char *from);
 
-/* Replaces what a terminal would obey, or cannot show, by question marks: control characters, and bytes
- * that are no UTF-8. */
+/* Replaces what a terminal would obey, or cannot show, by question marks: control characters, and
+ * bytes that are no UTF-8. */
 void weft_utf8_clean(char *text);
 
 #endif

@@ -48,7 +48,8 @@ def call(
     """Runs a function that returns a status, and raises its failure.
 
     An exception of a handler, such as KeyboardInterrupt, ends the wait: `cancel` is called, and a
-    function that does not return in a moment then is left to itself; its thread is appended to `left`.
+    function that does not return in a moment then is left to itself; its thread is appended to
+    `left`.
     """
     if threading.current_thread() is not threading.main_thread():
         status = function()

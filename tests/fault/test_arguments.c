@@ -486,12 +486,12 @@ static void a_start_that_fails_is_told_in_one_line(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        /* First: TSan allows no threads after a fork with threads. */
+        cmocka_unit_test(a_forked_child_may_not_use_the_communicator),
         cmocka_unit_test(calls_have_the_names_of_their_functions),
         cmocka_unit_test(the_last_error_outlives_a_wrong_question),
         cmocka_unit_test(times_that_are_no_numbers_are_refused),
         cmocka_unit_test(more_ranks_than_a_job_has_are_refused),
-        /* First: TSan allows no threads after a fork with threads. */
-        cmocka_unit_test(a_forked_child_may_not_use_the_communicator),
         cmocka_unit_test(bad_buffers_are_refused_and_nothing_is_lost),
         cmocka_unit_test(questions_about_calls_that_cannot_be_are_refused),
         cmocka_unit_test(own_blocks_of_two_lengths_are_refused),

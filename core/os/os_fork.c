@@ -23,7 +23,7 @@ static void fork_close_fds(void)
     uint32_t words = atomic_load_explicit(&fork_fd_words, memory_order_relaxed);
     for (uint32_t i = 0; i < words; i++) {
         uint32_t bits = atomic_exchange_explicit(&fork_fds[i], 0, memory_order_relaxed);
-        for (uint32_t bit = 0; bits >> bit != 0; bit++) {
+        for (uint32_t bit = 0; bit < FORK_WORD_BITS; bit++) {
             if ((bits >> bit & 1) != 0) {
                 (void)close((int)(i * FORK_WORD_BITS + bit));
             }

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a child of fork() finds: another generation, and mutexes that are free. */
+ * What a child of fork() finds: another generation, mutexes that are free, and descriptors that are closed. */
 #include "core/os/os_fork.h"
+#include "core/os/os_socket.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -11,19 +14,25 @@
 
 #include <cmocka.h>
 
-#define PATIENCE_S 10u
+#define PATIENCE_S 10.0
 
-/* Runs `child` in a child; it returns whether all is well there. Who waits for ever is killed. */
+/* Runs `child` in a child; it returns whether all is well there. Who does not end, within fork()
+ * even, is killed. */
 static void run_in_child(bool (*child)(void))
 {
     int status = 1;
+    uint64_t until = weft_os_deadline(PATIENCE_S);
     pid_t pid = fork();
     if (pid == 0) {
-        alarm(PATIENCE_S);
         _exit(child() ? 0 : 1);
     }
     assert_true(pid > 0);
-    assert_int_equal(waitpid(pid, &status, 0), pid);
+    while (waitpid(pid, &status, WNOHANG) == 0) {
+        if (weft_os_clock_ns() > until) {
+            (void)kill(pid, SIGKILL);
+        }
+        (void)usleep(1000);
+    }
     assert_int_equal(status, 0);
 }
 
@@ -104,11 +113,39 @@ static void a_mutex_of_the_process_is_free_in_a_child(void **state)
     assert_int_equal(told, NOT_TOLD);
 }
 
+/* Numbers of several words of bits, the first and the last of each among them. */
+enum { FDS_FIRST = 64, FDS_END = 160, FDS_LEFT = 100 };
+
+static bool descriptors_are_closed(void)
+{
+    bool good = fcntl(FDS_LEFT, F_GETFD) != -1;
+    for (int fd = FDS_FIRST; fd < FDS_END; fd++) {
+        good = good && (fd == FDS_LEFT || fcntl(fd, F_GETFD) == -1);
+    }
+    return good;
+}
+
+static void a_child_closes_what_it_was_told_to(void **state)
+{
+    (void)state;
+    for (int fd = FDS_FIRST; fd < FDS_END; fd++) {
+        assert_int_equal(dup2(STDERR_FILENO, fd), fd);
+        weft_os_close_in_children(fd);
+    }
+    weft_os_leave_to_children(FDS_LEFT);
+    run_in_child(descriptors_are_closed);
+    for (int fd = FDS_FIRST; fd < FDS_END; fd++) {
+        assert_int_not_equal(fcntl(fd, F_GETFD), -1);
+        weft_os_close(fd);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_fork_changes_the_generation_of_the_child_only),
         cmocka_unit_test(a_mutex_of_the_process_is_free_in_a_child),
+        cmocka_unit_test(a_child_closes_what_it_was_told_to),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@
 /* A transport listens at each of its addresses. */
 _Static_assert(WEFT_ACCEPTOR_SOCKETS >= WEFT_ENDPOINTS_MAX, "a socket for each address");
 /* Bits of the filter per hello; with 32 bits of room for each hello 0.02 % are taken for others. */
-#define ACCEPTOR_SEEN_HASHES 4u
+#define ACCEPTOR_SEEN_HASHES 8u
 
 void weft_acceptor_init(weft_acceptor_t *acceptor, const weft_host_t *host, int watch)
 {
@@ -120,10 +120,17 @@ static void acceptor_report(weft_acceptor_t *acceptor, uint64_t now)
                           &acceptor->late);
 }
 
+/* Where a hello has its bit of number i: two halves of the fingerprint stand for any number of hash
+ * functions (Kirsch and Mitzenmacher, 2006). */
+static uint64_t acceptor_seen_bit(uint64_t fingerprint, uint32_t i)
+{
+    return ((fingerprint & UINT32_MAX) + i * (fingerprint >> 32 | 1)) % WEFT_ACCEPTOR_SEEN_BITS;
+}
+
 static bool acceptor_seen_has(const uint64_t *bits, uint64_t fingerprint)
 {
     for (uint32_t i = 0; i < ACCEPTOR_SEEN_HASHES; i++) {
-        uint64_t bit = (fingerprint >> (16 * i)) % WEFT_ACCEPTOR_SEEN_BITS;
+        uint64_t bit = acceptor_seen_bit(fingerprint, i);
         if ((bits[bit / 64] >> (bit % 64) & 1) == 0) {
             return false;
         }
@@ -144,7 +151,7 @@ static bool acceptor_is_new(weft_acceptor_seen_t *seen, uint64_t fingerprint)
         seen->count = 0;
     }
     for (uint32_t i = 0; i < ACCEPTOR_SEEN_HASHES; i++) {
-        uint64_t bit = (fingerprint >> (16 * i)) % WEFT_ACCEPTOR_SEEN_BITS;
+        uint64_t bit = acceptor_seen_bit(fingerprint, i);
         seen->newer[bit / 64] |= UINT64_C(1) << (bit % 64);
     }
     seen->count++;

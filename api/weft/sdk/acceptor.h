@@ -40,7 +40,7 @@ typedef struct weft_pending_peer {
 } weft_pending_peer_t;
 
 /* Which hellos were seen: a Bloom filter of two generations. The older one is forgotten when the
- * newer one is full. One new hello in 2,000 at most is taken for an old one; its connector comes
+ * newer one is full. One new hello in 30,000 at most is taken for an old one; its connector comes
  * again with another. */
 typedef struct weft_acceptor_seen {
     uint32_t count; /* hellos in the newer generation */

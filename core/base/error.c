@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/base/log.h"
+#include "core/base/utf8.h"
 
 static _Thread_local weft_error_t last;
 
@@ -53,7 +53,7 @@ weft_status_t weft_fail_v(weft_status_t status, int os_errno, const char *format
     char text[sizeof error->text];
     int used = vsnprintf(text, sizeof text, format, args);
     size_t at = used < 0 ? 0 : (size_t)used < sizeof text ? (size_t)used : sizeof text - 1;
-    weft_log_clean(text, at);
+    weft_utf8_clean(text);
     if (os_errno != 0) {
         error_add_cause(text, sizeof text, at, os_errno);
     }

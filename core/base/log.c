@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "core/base/utf8.h"
+
 static _Atomic uint32_t max_level = WEFT_LOG_WARN;
 
 void weft_log_set_level(weft_log_level_t level)
@@ -17,16 +19,6 @@ void weft_log_set_level(weft_log_level_t level)
 weft_log_level_t weft_log_level(void)
 {
     return (weft_log_level_t)atomic_load_explicit(&max_level, memory_order_relaxed);
-}
-
-void weft_log_clean(char *text, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i++) {
-        const unsigned char c = (unsigned char)text[i];
-        if (c < ' ' || c == 0x7f) {
-            text[i] = c == '\n' || c == '\t' ? ' ' : '?';
-        }
-    }
 }
 
 void weft_log_v(weft_log_level_t level, const char *component, const char *format, va_list args)
@@ -44,7 +36,8 @@ void weft_log_v(weft_log_level_t level, const char *component, const char *forma
     if (at > sizeof line - 2) {
         at = sizeof line - 2;
     }
-    weft_log_clean(line, at);
+    line[at] = '\0';
+    weft_utf8_clean(line);
     line[at] = '\n';
     /* A log that cannot be written is dropped: diagnosis must not make things worse. */
     ssize_t ignored = write(STDERR_FILENO, line, at + 1);

@@ -16,8 +16,5 @@ weft_log_level_t weft_log_level(void);
 void weft_log(weft_log_level_t level, const char *component, const char *format, ...)
     WEFT_PRINTF(3, 4);
 void weft_log_v(weft_log_level_t level, const char *component, const char *format, va_list args);
-/* Replaces the control characters. Names and texts come from files, variables, plugins and peers:
- * one line stays one line, and a terminal is told nothing. */
-void weft_log_clean(char *text, size_t bytes);
 
 #endif

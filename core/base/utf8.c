@@ -56,7 +56,7 @@ void weft_utf8_clean(char *text)
         size_t bytes = weft_utf8_bytes(p, end);
         if (bytes == 0 || utf8_controls(p)) {
             bytes = bytes > 0 ? bytes : 1;
-            memset(p, '?', bytes);
+            memset(p, *p == '\n' || *p == '\t' ? ' ' : '?', bytes);
         }
         p += bytes;
     }

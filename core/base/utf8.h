@@ -12,8 +12,9 @@ size_t weft_utf8_bytes(const unsigned char *p, const unsigned char *end);
 /* Copies a text into `bytes` bytes. One that is too long is cut between two characters. */
 void weft_utf8_copy(char *to, size_t bytes, const char *from);
 
-/* Replaces what a terminal would obey, or cannot show, by question marks: control characters, and
- * bytes that are no UTF-8. */
+/* For names and texts that come from files, variables, plugins and peers: one line stays one line,
+ * and a terminal is told nothing. Line ends and tabs become blanks; other control characters, and
+ * bytes that are no UTF-8, become question marks. */
 void weft_utf8_clean(char *text);
 
 #endif

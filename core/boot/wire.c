@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "core/base/utf8.h"
+
 #define HOST_AT 32
 #define TRANSPORT_AT 96
 #define TEXT_AT 128
@@ -80,16 +82,12 @@ void weft_error_encode(const weft_error_t *error, uint8_t bytes[WEFT_WIRE_ERROR]
     memcpy(bytes + TEXT_AT, error->text, sizeof error->text);
 }
 
-/* Copies text that people will read: ended, and without control characters. */
+/* Copies text that people will read. */
 static void wire_copy_text(char *to, const uint8_t *from, size_t bytes)
 {
     memcpy(to, from, bytes);
     to[bytes - 1] = '\0';
-    for (char *p = to; *p != '\0'; p++) {
-        if ((unsigned char)*p < 0x20 || *p == 0x7f) {
-            *p = '?';
-        }
-    }
+    weft_utf8_clean(to);
 }
 
 static int wire_is_failure(int32_t status)

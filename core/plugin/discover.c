@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/base/utf8.h"
 #include "core/topo/machine_sys.h"
 #include "core/topo/machine_text.h"
 #include "core/topo/rails.h"
@@ -18,13 +19,11 @@ static weft_machine_t *discover_machine(const weft_topo_builder_t *builder)
     return builder->core;
 }
 
-/* Takes a text, cut where it is too long, without control characters. NULL is "". */
+/* Takes a text that people will read, cut where it is too long. NULL is "". */
 static void discover_text(char *to, size_t bytes, const char *from)
 {
-    snprintf(to, bytes, "%s", from != NULL ? from : "");
-    for (; *to != '\0'; to++) {
-        *to = (unsigned char)*to < 0x20 || *to == 0x7f ? ' ' : *to;
-    }
+    weft_utf8_copy(to, bytes, from != NULL ? from : "");
+    weft_utf8_clean(to);
 }
 
 /* A plugin built for an older minor has shorter structs; there is none yet. */

@@ -67,7 +67,7 @@ python3 "$work/hold.py" "$work/record" <"$work/end" >"$work/held" &
 exec {end}>"$work/end"
 read -r _ <"$work/held"
 "$weft" status --json >"$work/json" || { stop; die "no JSON"; }
-jq -e --argjson pid "${pid[0]}" '[.[] | select(.state == "ended" and .pid == $pid)] | length == 1 and .[0].name == "w?[2J??é"' "$work/json" >/dev/null ||
+jq -e --argjson pid "${pid[0]}" '[.[] | select(.state == "ended" and .pid == $pid)] | length == 1 and .[0].name == "w?[2J ?é"' "$work/json" >/dev/null ||
     { stop; die "not one rank that ended in $(cat "$work/json")"; }
 exec {end}>&-
 stop

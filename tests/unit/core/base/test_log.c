@@ -32,9 +32,11 @@ static void a_text_forges_no_line(void **state)
 {
     (void)state;
     char line[2048];
-    capture("broken\nweft[1] error init: \x1b[31mforged\x7f\ttab \xc3\xbc", line, sizeof line);
+    capture("broken\nweft[1] error init: \x1b[31mforged\x7f\ttab \xc3\xbc\xc2\x9b"
+            "cut \xc3",
+            line, sizeof line);
     assert_non_null(
-        strstr(line, "error test: broken weft[1] error init: ?[31mforged? tab \xc3\xbc\n"));
+        strstr(line, "error test: broken weft[1] error init: ?[31mforged? tab \xc3\xbc??cut ?\n"));
     assert_ptr_equal(strchr(line, '\n'), line + strlen(line) - 1);
 }
 

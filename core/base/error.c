@@ -27,14 +27,19 @@ weft_error_t *weft_error_record(void)
     return &last;
 }
 
-/* Puts the system's cause behind the text of `used` bytes; a text that leaves no room for it is cut. */
+/* Puts the system's cause behind the text of `used` bytes; a text that leaves no room for it is cut. One
+ * that ends with it, because it was another rank's or an earlier failure, stays. */
 static void error_add_cause(char *text, size_t bytes, size_t used, int os_errno)
 {
     static const char cut[] = "…";
     char buffer[128];
     /* GNU strerror_r: may return a constant in place of the buffer. */
     const char *why = strerror_r(os_errno, buffer, sizeof buffer);
-    size_t most = bytes - strlen(why) - sizeof ": ";
+    const size_t length = strlen(why);
+    if (used >= length && strcmp(text + used - length, why) == 0) {
+        return;
+    }
+    size_t most = bytes - length - sizeof ": ";
     if (used > most) {
         used = most - (sizeof cut - 1);
         /* No half of a character. */

@@ -34,6 +34,16 @@ static void the_cause_stands_behind_the_text(void **state)
 }
 
 /* At every length: the cause is whole, and no character is cut in two. */
+static void a_cause_stands_once(void **state)
+{
+    (void)state;
+    weft_fail(WEFT_ERR_CONFIG, ENOENT, "cannot read %s", "a.ini");
+    const weft_error_t before = *weft_error_record();
+    weft_fail(before.status, before.os_errno, "rank 1 gave up: %s", before.text);
+    assert_string_equal(weft_error_record()->text,
+                        "rank 1 gave up: cannot read a.ini: No such file or directory");
+}
+
 static void a_long_text_leaves_room_for_the_cause(void **state)
 {
     static const char cause[] = "…: No such file or directory";
@@ -64,6 +74,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_cause_stands_behind_the_text),
+        cmocka_unit_test(a_cause_stands_once),
         cmocka_unit_test(a_long_text_leaves_room_for_the_cause),
         cmocka_unit_test(a_text_is_one_line_that_tells_a_terminal_nothing),
     };

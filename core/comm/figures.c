@@ -15,7 +15,10 @@
 #define EDGE_WORDS 7u
 #define FIGURES_LAUNCH WEFT_FIGURES_RATES /* behind the rates of a kernel */
 #define KERNEL_WORDS (WEFT_FIGURES_RATES + 1)
-#define EDGE_TIMES 4u /* of them, the first, are times */
+#define EDGE_TIMES 4u  /* of them, the first, are times */
+#define RATE_LEAST 1.0 /* bytes per second */
+#define RATE_MOST 1e15
+#define RATE_HINT ", expected a rate such as 7.9GB/s, at most 1000TB/s"
 
 /* A line that is being read. */
 typedef struct figures_line {
@@ -81,7 +84,7 @@ static bool figures_read_time(const char *text, double *value_p)
     return weft_option_parse(&option, text, value_p, why, sizeof why);
 }
 
-/* "7.9GB/s" as seconds per byte. */
+/* "7.9GB/s" as seconds per byte. A rate beyond RATE_MOST would vanish in sums, where 0 is "not measured". */
 static bool figures_read_rate(const char *text, double *value_p)
 {
     static const struct {
@@ -95,8 +98,9 @@ static bool figures_read_rate(const char *text, double *value_p)
     }
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
         if (strcmp(rest, units[i].name) == 0) {
-            *value_p = 1 / (value * units[i].bytes);
-            return true;
+            const double rate = value * units[i].bytes;
+            *value_p = 1 / rate;
+            return rate >= RATE_LEAST && rate <= RATE_MOST;
         }
     }
     return false;
@@ -161,10 +165,10 @@ static weft_status_t figures_read_edge_word(figures_line_t *line, weft_figures_e
     }
     bool good = which < EDGE_TIMES ? figures_read_time(value, fields[which])
                                    : figures_read_rate(value, fields[which]);
-    return good ? WEFT_OK
-                : figures_refuse(line, "bad value,",
-                                 which < EDGE_TIMES ? ", expected a time such as 300ns"
-                                                    : ", expected a rate such as 7.9GB/s");
+    return good
+               ? WEFT_OK
+               : figures_refuse(line, "bad value,",
+                                which < EDGE_TIMES ? ", expected a time such as 300ns" : RATE_HINT);
 }
 
 /* Levels of transports, then paths of kernels in the order of weft_kernel_path_t. */
@@ -234,7 +238,7 @@ static weft_status_t figures_read_kernel(figures_line_t *line, weft_figures_kern
             return figures_refuse(line, "bad value,", ", expected a time such as 5us");
         }
         if (which != FIGURES_LAUNCH && !figures_read_rate(value, &kernel->gamma[which])) {
-            return figures_refuse(line, "bad value,", ", expected a rate such as 7.9GB/s");
+            return figures_refuse(line, "bad value,", RATE_HINT);
         }
     }
     return WEFT_OK;

@@ -94,6 +94,8 @@ static void wrong_lines_are_told_with_their_place(void **state)
         {"w.ini:9\tnet-a inside latency=1parsec\n", "time such as"},
         {"w.ini:9\tnet-a inside bandwidth=8\n", "rate such as"},
         {"w.ini:9\tnet-a inside bandwidth=-8GB/s\n", "rate such as"},
+        {"w.ini:9\tnet-a inside bandwidth=1e300GB/s\n", "at most 1000TB/s"},
+        {"w.ini:9\tnet-a inside bandwidth=1e-300GB/s\n", "rate such as"},
         {"w.ini:9\tnet-a\n", "inside or between"},
         {"w.ini:9\tk drect latency=1us\n", "did you mean direct?"},
         {"w.ini:9\tk bus turn=1us\n", "is for transports"},

@@ -78,6 +78,7 @@ void weft_landing_withdraw(weft_port_t *port)
     }
     weft_fifo_control_t *control = weft_mapped_port(port)->control;
     uint64_t begun = weft_os_clock_ns(), waited = 0;
+    uint32_t turns = 0;
     weft_mapped_port(port)->landing.first = UINT64_MAX;
     /* Either the sender sees this, or this sees the sender. */
     atomic_store_explicit(&control->landing.first, 0, memory_order_seq_cst);
@@ -85,7 +86,7 @@ void weft_landing_withdraw(weft_port_t *port)
     uint32_t writer = atomic_load_explicit(&control->writes, memory_order_acquire);
     while (writer != 0 && waited < PATIENT_NS &&
            (waited < LOOK_NS || weft_os_process_runs((int32_t)writer, 0))) {
-        weft_os_yield();
+        weft_os_give_way(&turns);
         waited = weft_os_clock_ns() - begun;
         writer = atomic_load_explicit(&control->writes, memory_order_acquire);
     }

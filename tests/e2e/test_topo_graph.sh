@@ -53,7 +53,9 @@ printf 'weft-machine 1\ngpu 0 pcie=1GB/s\n' >"$work/bad"
 expect 3 "$weft" topo --graph --machine "$work/bad"
 says err 'bad:2: unknown key "pcie", did you mean pci\?'
 expect 6 "$weft" topo --machine "$h100"
-says err '--machine and the like need --graph'
+says err '--machine, --pattern, .* need --graph'
+expect 6 "$weft" topo --pattern tree
+says err '--machine, --pattern, .* need --graph'
 expect 6 "$weft" topo --graph --machine "$h100" --pattern star
 says err "ring, chain or tree, got 'star'"
 expect 6 "$weft" topo --graph --machine "$h100" --channels 65

@@ -41,6 +41,7 @@ static bool graph_take_channels(topo_graph_request_t *request, const char *value
 bool topo_graph_take(topo_graph_request_t *request, int id, const char *value, bool *wrong_p)
 {
     *wrong_p = false;
+    request->more |= id > TOPO_GRAPH && id <= TOPO_GRAPH_OUT;
     switch (id) {
     case TOPO_GRAPH:
         request->graph = true;
@@ -135,7 +136,8 @@ weft_status_t topo_graph_show(const topo_graph_request_t *request, const weft_ma
 bool topo_graph_check(const topo_graph_request_t *request, bool json, const char *svg)
 {
     if (!request->graph) {
-        tool_usage("--machine and the like need --graph");
+        tool_usage("--machine, --pattern, --one-host, --straight, --channels, --graph-in and "
+                   "--graph-out need --graph");
         return false;
     }
     if (graph_is_stdout(svg) + graph_is_stdout(request->out) + json > 1) {

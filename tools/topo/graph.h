@@ -35,6 +35,7 @@ enum {
 
 typedef struct topo_graph_request {
     bool graph;
+    bool more;                      /* an option that says something of the graph */
     const char *machine, *in, *out; /* files */
     weft_search_request_t search;   /* hosts is set from one_host */
     bool one_host;

@@ -146,18 +146,12 @@ static weft_status_t weft_topo_read_xml(tool_settings_t *settings, const char *f
     return WEFT_OK;
 }
 
-static bool weft_topo_wants_graph(const topo_request_t *request)
-{
-    const topo_graph_request_t *graph = &request->graph;
-    return graph->graph || graph->machine != NULL || graph->in != NULL || graph->out != NULL;
-}
-
 static int weft_topo_run(topo_request_t *request)
 {
     tool_session_t session;
     char xml[WEFT_OS_PATH_MAX];
     weft_status_t status = WEFT_OK;
-    if (weft_topo_wants_graph(request) &&
+    if ((request->graph.graph || request->graph.more) &&
         !topo_graph_check(&request->graph, request->json, request->svg)) {
         return TOOL_USAGE;
     }

@@ -25,7 +25,8 @@ static const tool_option_t options_table[] = {
     {'b', "minbytes", "SIZE", "first size, of the block of one rank [8]", 'b'},
     {'e', "maxbytes", "SIZE", "last size [4M]", 'e'},
     {'f', "stepfactor", "X", "the next size is so many times as large [4]", 'f'},
-    {'d', "datatype", "NAME", "int8, uint8, … float or fp32, double, bf16, f8e4m3 [float]", 'd'},
+    {'d', "datatype", "NAME",
+     "int8, uint8, … float or fp32, double, bf16, f8e4m3 [float]; the rules name it", 'd'},
     {'n', "rounds", "N", "measurements of each candidate, of which the middle half counts [9]",
      'n'},
     {'t', "time", "SECONDS", "time of one measurement [0.004]", 't'},
@@ -266,6 +267,7 @@ static bool tune_take(tune_request_t *request, int id, const char *text)
     case 'd':
         dtype = tool_parse_dtype(text, NULL);
         request->dtype = dtype >= 0 ? (weft_dtype_t)dtype : WEFT_FP32;
+        request->typed = true;
         return dtype >= 0;
     default:
         return tool_settings_take(&request->settings, id, text);

@@ -14,6 +14,7 @@
 typedef struct tune_request {
     bool colls[WEFT_COLL_COUNT];
     weft_dtype_t dtype;
+    bool typed; /* the type was asked for: rules hold for it only */
     int64_t processes, rounds;
     uint64_t first, last; /* bytes of the block of one rank */
     double factor;

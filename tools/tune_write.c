@@ -92,7 +92,8 @@ static const char *tune_write_size(uint64_t bytes, char text[24])
     return text;
 }
 
-/* Sizes from `from` up to the border to the next point. */
+/* Sizes from `from` up to the border to the next point. A type that was asked for is in the rules of
+ * collectives that reduce: runs for several types may share a file. */
 static void tune_write_rule(FILE *out, const tune_rank_t *rank, const tune_result_t *winner,
                             uint64_t from, uint64_t to)
 {
@@ -101,9 +102,11 @@ static void tune_write_rule(FILE *out, const tune_rank_t *rank, const tune_resul
     for (char *comma = strchr(how, ','); comma != NULL; comma = strchr(comma, ',')) {
         *comma = ' ';
     }
-    fprintf(out, "rule = %s bytes=%s..%s ranks=%u hosts=%u: %s\n", weft_coll_name(winner->coll),
+    const bool typed = rank->request->typed && weft_coll_reduces(winner->coll);
+    fprintf(out, "rule = %s bytes=%s..%s ranks=%u hosts=%u%s%s: %s\n", weft_coll_name(winner->coll),
             tune_write_size(from, first), tune_write_size(to, last), rank->nranks,
-            rank->figures.nhosts, how);
+            rank->figures.nhosts, typed ? " dtype=" : "",
+            typed ? weft_dtype_name(rank->request->dtype) : "", how);
 }
 
 /* The rules of one collective, from result `first` on; returns the end. */

@@ -50,6 +50,12 @@ else
     echo "LEFT OUT: ranks with two clocks: no time namespaces here: $(cat unshare.err)"
 fi
 
+# Rules of a type that was asked for are for that type, where it matters.
+expect 0 "$weft" tune all_reduce broadcast -P 2 -b 8 -e 8 -n 1 -t 0.0005 -d bf16 -O typed.ini
+grep -q '^rule = all_reduce bytes=8..8 ranks=2 hosts=1 dtype=bfloat16: algo-' typed.ini || die "no rule of bfloat16"
+grep -q '^rule = broadcast bytes=8..8 ranks=2 hosts=1: algo-' typed.ini || die "no rule of broadcast"
+expect 0 "$weft" config --conf typed.ini
+
 # The best algorithm in other slices: each is a candidate, and a rule that names slices is read back.
 expect 0 "$weft" tune all_reduce -P 2 -b 64K -e 64K -n 3 -t 0.0005 --variants -O varied.ini
 grep -q '^all_reduce 65536 algo-[a-z]*,slices=2,slice_bytes=16K ' varied.ini.state || die "no variant"

@@ -99,21 +99,43 @@ bool run_far_start(run_far_t *far, const run_job_t *job, const run_host_t *host)
     return fine;
 }
 
+static const char greeting[] = RUN_GREETING;
+
+/* Whole lines that are no greeting, and a long one that goes on, are passed on as they come: a remote
+ * shell may say much. */
+static void run_far_pass_on(run_reader_t *in)
+{
+    const char *text = in->data + in->at;
+    const size_t bytes = in->used - in->at;
+    const char *line = memrchr(text, '\n', bytes);
+    size_t done = line != NULL ? (size_t)(line + 1 - text) : 0;
+    if (bytes - done >= RUN_CHUNK) {
+        done = bytes - sizeof greeting;
+    }
+    fwrite(text, 1, done, stderr);
+    in->at += done;
+}
+
 bool run_far_greet(run_far_t *far)
 {
-    static const char greeting[] = RUN_GREETING;
     const size_t length = sizeof greeting - 1;
     char version[64];
     run_reader_t *in = &far->reader;
     char *start =
         in->used > in->at ? memmem(in->data + in->at, in->used - in->at, greeting, length) : NULL;
     char *end = start != NULL ? memchr(start, '\n', (size_t)(in->data + in->used - start)) : NULL;
-    if (end == NULL) {
+    if (start == NULL) {
+        run_far_pass_on(in);
+        return true;
+    }
+    const size_t rest = (size_t)(in->data + in->used - start) - length;
+    if (end == NULL && rest < sizeof version) {
         return true;
     }
     fwrite(in->data + in->at, 1, (size_t)(start - in->data) - in->at, stderr);
-    snprintf(version, sizeof version, "%.*s", (int)(end - start - (long)length), start + length);
-    in->at = (size_t)(end + 1 - in->data);
+    snprintf(version, sizeof version, "%.*s",
+             end != NULL ? (int)(end - start - (long)length) : (int)rest, start + length);
+    in->at = end != NULL ? (size_t)(end + 1 - in->data) : in->used;
     far->greeted = strcmp(version, weft_version()) == 0;
     if (!far->greeted) {
         fprintf(stderr, "weft run: %s has weft %s, this is weft %s\n", far->host->name, version,

@@ -157,6 +157,18 @@ says err 'weft run: rank 2 on 127.0.0.2 ended with code 4; the others are ended'
 gone
 expect 3 "${run[@]}" --rsh false -H far:2 true
 says err 'no agent of weft could be started on far: false ended with code 1'
+# A shell that says much before the agent does takes no memory.
+cat >noisy <<'END'
+#!/bin/sh
+yes | head -c 60000000
+yes | head -c 50000 | tr -d '\n'
+exec ./shell "$@"
+END
+chmod +x noisy
+limit=()
+[ -n "$E2E_SANITIZE" ] || limit=(prlimit --as=40000000)
+expect 0 "${limit[@]}" "${run[@]}" --rsh ./noisy -H 127.0.0.1:1 true
+tail -n 1 err | grep -q 'yyWelcome to 127.0.0.1$' || die "what it said is lost"
 # The connection to a host ends.
 cat >cut <<'END'
 #!/bin/sh

@@ -172,19 +172,20 @@ static int64_t args_in_place_offset(const weft_comm_identity_t *self, const weft
 }
 
 /* An all_to_all_v in place replaces block b by the block of rank b: both need equal length and
- * position. */
+ * position. An empty block may be anywhere. */
 static weft_status_t args_check_same_blocks(const weft_comm_identity_t *self,
                                             const weft_args_t *args)
 {
     for (uint32_t b = 0; args->coll == WEFT_ALL_TO_ALL_V && b < self->nranks; b++) {
         uint64_t in = weft_vectors_start(args->in_blocks, b);
         uint64_t out = weft_vectors_start(args->out_blocks, b);
-        if (args->in_blocks->counts[b] != args->out_blocks->counts[b] || in != out) {
+        uint64_t sent = args->in_blocks->counts[b], received = args->out_blocks->counts[b];
+        if (sent != received || (in != out && sent > 0)) {
             return weft_fail(WEFT_ERR_ARG, 0,
                              "weft_all_to_all_v: in place needs equal vectors, block %u has "
                              "%" PRIu64 " elements at %" PRIu64 " to send and %" PRIu64
                              " at %" PRIu64 " to receive",
-                             b, args->in_blocks->counts[b], in, args->out_blocks->counts[b], out);
+                             b, sent, in, received, out);
         }
     }
     return WEFT_OK;

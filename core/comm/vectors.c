@@ -51,13 +51,16 @@ weft_status_t weft_vectors_extent(const char *call, const weft_blocks_t *blocks,
     for (uint32_t b = 0; b < n; b++) {
         uint64_t start = blocks->displs != NULL ? blocks->displs[b] : packed;
         uint64_t end;
+        if (blocks->counts[b] == 0) {
+            continue; /* wherever it is */
+        }
         if (__builtin_add_overflow(start, blocks->counts[b], &end) || end > INT64_MAX) {
             return weft_fail(WEFT_ERR_ARG, 0,
                              "%s: block %u of %" PRIu64 " elements at %" PRIu64 " overflows", call,
                              b, blocks->counts[b], start);
         }
         packed = end;
-        extent = blocks->counts[b] > 0 && end > extent ? end : extent;
+        extent = end > extent ? end : extent;
     }
     *extent_p = extent;
     return WEFT_OK;
@@ -75,7 +78,7 @@ static void vectors_fill_side(const weft_args_t *args, const weft_blocks_t *bloc
     }
     for (uint32_t b = 0; b < n; b++) {
         counts[b] = blocks->counts[b];
-        displs[b] = blocks->displs != NULL ? blocks->displs[b] : packed;
+        displs[b] = counts[b] == 0 || blocks->displs == NULL ? packed : blocks->displs[b];
         packed += counts[b];
     }
 }

@@ -226,13 +226,24 @@ static void prepare(const vector_case_t *c, const side_t *send, const side_t *re
     fill_expected(c, recv, b->expected);
 }
 
+/* Where the blocks are, and for those that are empty what a program has never set. */
+static const uint64_t *given_displs(const vector_case_t *c, const side_t *side, uint64_t garbage,
+                                    uint64_t displs[RANKS_MAX])
+{
+    for (uint32_t b = 0; b < c->n; b++) {
+        displs[b] = side->counts[b] > 0 ? side->displs[b] : garbage - b;
+    }
+    return c->style == PACKED ? NULL : displs;
+}
+
 static weft_status_t call(const vector_case_t *c, const side_t *send, const side_t *recv,
                           const call_buffers_t *b, weft_comm_t *comm)
 {
+    uint64_t displs[2][RANKS_MAX];
     uint8_t scalar[8];
     const weft_call_t o = {.size = sizeof o, .scalar = scalar};
-    const uint64_t *out = c->style == PACKED ? NULL : send->displs;
-    const uint64_t *in = c->style == PACKED ? NULL : recv->displs;
+    const uint64_t *out = given_displs(c, send, UINT64_MAX, displs[0]);
+    const uint64_t *in = given_displs(c, recv, UINT64_MAX / 2, displs[1]);
     const weft_blocks_t s = {send->counts, out};
     const weft_blocks_t r = {recv->counts, in};
     values_put(scalar, 0, c->dtype, values_scalar(c->rank));

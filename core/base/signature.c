@@ -79,23 +79,39 @@ static void signature_diff_functions(const weft_signature_t *here, const weft_si
 }
 
 /* The numbers of calls also run apart where the counts of calls are equal: a rank that only sends in a
- * rooted collective is through before the others can object to its root. */
+ * rooted collective is through before the others can object to what it called. */
 static void signature_diff_numbers(const weft_signature_t *here, const weft_signature_t *there,
                                    char *text, size_t bytes)
 {
-    const bool messages = here->coll == WEFT_SEND_RECV && there->coll == WEFT_SEND_RECV;
-    snprintf(text, bytes, "%s number %" PRIu32 " here, %" PRIu32 " there%s",
-             messages ? "message" : "operation", here->sequence, there->sequence,
-             messages ? ""
-                      : ": one of the ranks made a call that the other did not make, or an earlier "
-                        "call had another root there");
+    char mine[96], other[96];
+    if (here->coll == WEFT_SEND_RECV && there->coll == WEFT_SEND_RECV) {
+        snprintf(text, bytes, "message number %" PRIu32 " here, %" PRIu32 " there", here->sequence,
+                 there->sequence);
+        return;
+    }
+    weft_signature_text(here, mine, sizeof mine);
+    weft_signature_text(there, other, sizeof other);
+    snprintf(text, bytes,
+             "operation number %" PRIu32 " (%s) here, %" PRIu32
+             " (%s) there: a rank made one call more, or an earlier call had another collective or "
+             "root there",
+             here->sequence, mine, there->sequence, other);
+}
+
+/* True if the count is that of all blocks together. */
+static bool signature_has_sum(const weft_signature_t *signature)
+{
+    return signature->coll == WEFT_ALL_GATHER_V || signature->coll == WEFT_REDUCE_SCATTER_V;
 }
 
 static void signature_diff_plans(const weft_signature_t *here, const weft_signature_t *there,
                                  char *text, size_t bytes)
 {
-    if (here->coll == WEFT_ALL_GATHER_V || here->coll == WEFT_REDUCE_SCATTER_V) {
-        snprintf(text, bytes, "vectors of counts with the same sum and other entries, or the plan");
+    if (signature_has_sum(here)) {
+        snprintf(text, bytes,
+                 "counts of blocks whose sum is %" PRIu64
+                 " on both: compare the vectors of counts; if they are equal, the plan",
+                 here->count);
         return;
     }
     snprintf(text, bytes,
@@ -114,7 +130,8 @@ void weft_signature_diff(const weft_signature_t *here, const weft_signature_t *t
     } else if (signature_functions_differ(here, there)) {
         signature_diff_functions(here, there, text, bytes);
     } else if (here->count != there->count) {
-        snprintf(text, bytes, "count %" PRIu64 " here, %" PRIu64 " there", here->count,
+        snprintf(text, bytes, "%s %" PRIu64 " here, %" PRIu64 " there",
+                 signature_has_sum(here) ? "sum of the counts" : "count", here->count,
                  there->count);
     } else if (here->dtype != there->dtype) {
         snprintf(text, bytes, "data type %s here, %s there",

@@ -51,7 +51,7 @@ typedef struct weft_signature_run {
 } weft_signature_run_t;
 
 /* Room for every difference in words. */
-#define WEFT_SIGNATURE_DIFF 256
+#define WEFT_SIGNATURE_DIFF 320
 
 /* Writes the first field that differs with both values, such as "count 8 here, 16 there"; "" if the
  * signatures are equal. Whoever called another function is told that first: nothing else has to

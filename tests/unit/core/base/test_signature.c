@@ -42,9 +42,13 @@ static void each_field_that_differs_is_named_with_both_values(void **state)
     s = base, s.count = UINT64_C(1) << 40;
     check(&s, "count 8 here, 1099511627776 there");
     s = base, s.sequence = 4;
-    check(&s,
-          "operation number 3 here, 4 there: one of the ranks made a call that the other did not "
-          "make, or an earlier call had another root there");
+    check(&s, "operation number 3 (all_reduce of 8 float) here, 4 (all_reduce of 8 float) there: a "
+              "rank made one call more, or "
+              "an earlier call had another collective or root there");
+    s = base, s.sequence = 4, s.coll = WEFT_BARRIER;
+    check(&s, "operation number 3 (all_reduce of 8 float) here, 4 (barrier) there: a rank made one "
+              "call more, or "
+              "an earlier call had another collective or root there");
     s = base, s.plan = 78;
     check(
         &s,

@@ -27,8 +27,9 @@ typedef struct weft_completion_queue weft_completion_queue_t; /* tells of operat
  * A request is an address, and not checked as other handles are: after the test or the wait that
  * frees it, no copy of it may be used. */
 
-/* Makes progress and tests whether the operation is complete. Returns IN_PROGRESS, or the final
- * status of the operation. With the final status the request is freed and *request_p becomes NULL.
+/* Makes progress and tests whether the operation is complete. Where the ranks of a host outnumber
+ * its cores, or with exec.wait = yield, a test that finds nothing to do yields the core. Returns
+ * IN_PROGRESS, or the final status of the operation. With the final status the request is freed and *request_p becomes NULL.
  * After a failure weft_last_error() has its record.
  * Errors: ERR_ARG, ERR_STATE (recorded in a group that is still open), and those of the operation.
  * Blocking: no. Thread: any, one at a time per request. */

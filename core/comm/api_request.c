@@ -29,13 +29,20 @@ static weft_status_t request_check(weft_request_t **request_p, const char *call)
     return WEFT_OK;
 }
 
+/* What a step found. */
+typedef struct request_look {
+    bool moved;     /* something */
+    bool gives_way; /* the core belongs to others now */
+} request_look_t;
+
 /* Lets one communicator go a step, if nobody else does. */
-static weft_status_t request_step(weft_comm_t *comm, const char *call, bool *moved_p)
+static weft_status_t request_step(weft_comm_t *comm, const char *call, request_look_t *look)
 {
     weft_comm_state_t *state;
     weft_status_t status = weft_comm_try_enter(comm, call, &state);
     if (state != NULL) {
-        *moved_p |= weft_engine_is_busy(state) && weft_engine_step(state);
+        look->moved |= weft_engine_is_busy(state) && weft_engine_step(state);
+        look->gives_way |= weft_waiter_gives_way(&state->waiter);
         weft_comm_leave(state);
     }
     return status;
@@ -43,15 +50,15 @@ static weft_status_t request_step(weft_comm_t *comm, const char *call, bool *mov
 
 /* Lets the communicators of a request go a step. */
 static weft_status_t request_step_all(const weft_request_t *request, const char *call,
-                                      bool *moved_p)
+                                      request_look_t *look)
 {
     weft_status_t status = WEFT_OK;
     if (request->handle != NULL) {
-        return request_step(request->handle, call, moved_p);
+        return request_step(request->handle, call, look);
     }
     const weft_async_group_t *group = weft_request_group(request);
     for (uint32_t i = 0; i < group->ncomms && status == WEFT_OK; i++) {
-        status = request_step(group->comms[i], call, moved_p);
+        status = request_step(group->comms[i], call, look);
     }
     return status;
 }
@@ -86,18 +93,17 @@ static weft_status_t request_drive(const weft_request_t *request, const char *ca
 static weft_status_t request_await(const weft_request_t *request, const char *call, uint64_t until)
 {
     weft_status_t status = WEFT_OK;
-    bool moved;
     for (uint32_t turns = 0; status == WEFT_OK && !weft_async_is_done(request->async); turns++) {
-        moved = false;
-        status = request->handle != NULL ? request_drive(request, call, until, &moved)
-                                         : request_step_all(request, call, &moved);
+        request_look_t look = {0};
+        status = request->handle != NULL ? request_drive(request, call, until, &look.moved)
+                                         : request_step_all(request, call, &look);
         if (until != WEFT_NEVER && weft_os_clock_ns() >= until) {
             break;
         }
-        if (moved && request->handle != NULL && !weft_async_is_done(request->async)) {
+        if (look.moved && request->handle != NULL && !weft_async_is_done(request->async)) {
             weft_async_sleep(request->async, STAY_AWAY_NS);
         }
-        if (moved) {
+        if (look.moved) {
             turns = 0;
         } else if (status == WEFT_OK) {
             request_rest(request->async, turns);
@@ -106,20 +112,28 @@ static weft_status_t request_await(const weft_request_t *request, const char *ca
     return status != WEFT_OK || weft_async_is_done(request->async) ? status : WEFT_IN_PROGRESS;
 }
 
-weft_status_t weft_request_test(weft_request_t **request_p)
+static weft_status_t request_test(weft_request_t **request_p, const char *call)
 {
-    bool moved = false;
-    weft_status_t status = request_check(request_p, "weft_request_test");
+    request_look_t look = {0};
+    weft_status_t status = request_check(request_p, call);
     if (status != WEFT_OK) {
         return status;
     }
     if (!weft_async_is_done((*request_p)->async)) {
-        status = request_step_all(*request_p, "weft_request_test", &moved);
+        status = request_step_all(*request_p, call, &look);
     }
     if (weft_async_is_done((*request_p)->async)) {
         return weft_request_end(request_p);
     }
-    return status == WEFT_OK ? WEFT_IN_PROGRESS : weft_api_error("weft_request_test", status);
+    if (look.gives_way && !look.moved) {
+        weft_os_yield();
+    }
+    return status == WEFT_OK ? WEFT_IN_PROGRESS : weft_api_error(call, status);
+}
+
+weft_status_t weft_request_test(weft_request_t **request_p)
+{
+    return request_test(request_p, "weft_request_test");
 }
 
 static weft_status_t request_wait(weft_request_t **request_p, const char *call, uint64_t until)
@@ -147,6 +161,6 @@ weft_status_t weft_request_wait_for(weft_request_t **request_p, double seconds)
             "weft_request_wait_for",
             weft_fail(WEFT_ERR_ARG, 0, "weft_request_wait_for: seconds is not a number"));
     }
-    return request_wait(request_p, "weft_request_wait_for",
-                        seconds > 0 ? weft_os_deadline(seconds) : weft_os_clock_ns());
+    return seconds > 0 ? request_wait(request_p, "weft_request_wait_for", weft_os_deadline(seconds))
+                       : request_test(request_p, "weft_request_wait_for");
 }

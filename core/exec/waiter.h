@@ -45,6 +45,14 @@ static inline bool weft_waiter_spins(const weft_waiter_t *waiter)
     return waiter->idle < waiter->spins;
 }
 
+/* Returns whether one idle look gives the core to others: a user who tests in a loop waits as well, and
+ * would keep it from those whom the operation needs. */
+static inline bool weft_waiter_gives_way(const weft_waiter_t *waiter)
+{
+    return waiter->mode == WEFT_WAIT_YIELD ||
+           (waiter->mode == WEFT_WAIT_SLEEP && waiter->oversubscribed);
+}
+
 /* Takes one idle step. Sleeps, if it is time to, on the port `blocked` or on the links, for about
  * a millisecond at most. NULL: no port is known. Where there are links of memory and links of
  * messages, a sleep is as long as a nap: news may come by the other kind. */

@@ -108,6 +108,24 @@ static uint32_t slow_steps_that_spin(weft_waiter_t *waiter)
 }
 
 /* A step may ask a transport: then it takes longer than a pause, and the clock ends the spinning. */
+static void who_tests_gives_way_where_ranks_outnumber_cores(void **state)
+{
+    static const struct {
+        weft_wait_mode_t wait;
+        uint32_t ranks;
+        bool gives_way;
+    } cases[] = {{WEFT_WAIT_AUTO, 8, true},  {WEFT_WAIT_AUTO, 2, false},
+                 {WEFT_WAIT_SPIN, 8, false}, {WEFT_WAIT_YIELD, 2, true},
+                 {WEFT_WAIT_SLEEP, 8, true}, {WEFT_WAIT_SLEEP, 2, false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        weft_waiter_t waiter;
+        const weft_exec_settings_t settings = {.wait = cases[i].wait, .spin = 1e-6};
+        weft_waiter_init(&waiter, &settings, cases[i].ranks, 2);
+        assert_int_equal(weft_waiter_gives_way(&waiter), cases[i].gives_way);
+    }
+}
+
 static void slow_steps_spin_no_longer_than_fast_ones(void **state)
 {
     weft_exec_settings_t settings = {.spin = 1e-6};
@@ -166,6 +184,7 @@ int main(void)
         cmocka_unit_test(ranks_that_outnumber_cores_sleep_soon),
         cmocka_unit_test(naps_grow_to_a_millisecond),
         cmocka_unit_test(a_rank_that_is_to_spin_never_sleeps),
+        cmocka_unit_test(who_tests_gives_way_where_ranks_outnumber_cores),
         cmocka_unit_test(slow_steps_spin_no_longer_than_fast_ones),
         cmocka_unit_test(a_sleep_beside_another_transport_is_as_short_as_a_nap),
     };

@@ -70,7 +70,10 @@ static weft_status_t family_hosts_look(const weft_family_t *family, weft_job_kin
     weft_capacities_t capacities;
     uint64_t began = weft_os_clock_ns();
     weft_status_t status =
-        weft_discover(family->registry, family->config, &family->settings, &machine);
+        weft_registry_load_late(family->registry, family->config, &family->settings);
+    if (status == WEFT_OK) {
+        status = weft_discover(family->registry, family->config, &family->settings, &machine);
+    }
     if (status != WEFT_OK) {
         return status;
     }

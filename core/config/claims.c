@@ -223,13 +223,28 @@ weft_status_t weft_config_ignore(weft_config_t *config, const char *section)
     return WEFT_OK;
 }
 
-static bool claims_is_ignored(const weft_config_t *config, const weft_given_t *given)
+/* A variable names its section by its first words. */
+static bool claims_is_of(const weft_given_t *given, const char *section)
 {
     char prefix[WEFT_STORE_NAME_MAX];
+    weft_store_env_name(section, NULL, prefix, sizeof prefix);
+    return given->section != NULL ? strcmp(given->section, section) == 0
+                                  : strncmp(given->key, prefix, strlen(prefix)) == 0;
+}
+
+bool weft_config_has(const weft_config_t *config, const char *section)
+{
+    const weft_given_t *given = config->given;
+    while (given != NULL && !claims_is_of(given, section)) {
+        given = given->next;
+    }
+    return given != NULL;
+}
+
+static bool claims_is_ignored(const weft_config_t *config, const weft_given_t *given)
+{
     for (const weft_ignored_t *i = config->ignored; i != NULL; i = i->next) {
-        weft_store_env_name(i->section, NULL, prefix, sizeof prefix);
-        if (given->section != NULL ? strcmp(given->section, i->section) == 0
-                                   : strncmp(given->key, prefix, strlen(prefix)) == 0) {
+        if (claims_is_of(given, i->section)) {
             return true;
         }
     }

@@ -32,6 +32,9 @@ void weft_config_destroy(weft_config_t *config);
 weft_status_t weft_config_section(weft_config_t *config, const char *section,
                                   const weft_option_t *table, void *out);
 
+/* True if anything was given for the section, by a file, a setting or a variable. */
+bool weft_config_has(const weft_config_t *config, const char *section);
+
 /* True if a table has claimed a key of the section. */
 bool weft_config_claimed(const weft_config_t *config, const char *section);
 

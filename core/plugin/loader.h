@@ -31,6 +31,7 @@ typedef struct weft_entry {
     const char *origin; /* where it is listed */
     bool elsewhere;     /* its section gives the path */
     bool optional;
+    bool late;   /* loaded when the machine is asked for */
     bool usable; /* loaded; stays false if it is optional and was refused */
     void *object;
     const void *symbol; /* its entry function */

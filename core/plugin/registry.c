@@ -213,9 +213,9 @@ static weft_status_t registry_entries_load(weft_registry_t *registry, weft_confi
 {
     for (weft_entry_t *e = registry->entries; e != NULL; e = e->next) {
         weft_status_t status = WEFT_OK;
-        if (registry_is_spare(e) && !machine) {
-            status = weft_config_ignore(config, e->name);
-        } else {
+        /* Who sets its options asks for it, and hears of those that are wrong. */
+        e->late = registry_is_spare(e) && !machine && !weft_config_has(config, e->name);
+        if (!e->late) {
             status = registry_entry_load(registry, e, config, how);
         }
         if (status != WEFT_OK) {
@@ -223,6 +223,25 @@ static weft_status_t registry_entries_load(weft_registry_t *registry, weft_confi
         }
     }
     return WEFT_OK;
+}
+
+static weft_load_t registry_load_how(const weft_settings_t *settings)
+{
+    return (weft_load_t){.check = settings->core.check, .patience = settings->exec.op_timeout};
+}
+
+weft_status_t weft_registry_load_late(weft_registry_t *registry, weft_config_t *config,
+                                      const weft_settings_t *settings)
+{
+    const weft_load_t how = registry_load_how(settings);
+    weft_status_t status = WEFT_OK;
+    for (weft_entry_t *e = registry->entries; e != NULL && status == WEFT_OK; e = e->next) {
+        if (e->late) {
+            e->late = false;
+            status = registry_entry_load(registry, e, config, &how);
+        }
+    }
+    return status;
 }
 
 /* A value that was given for an option with the flag ALGO. */
@@ -275,7 +294,7 @@ weft_status_t weft_registry_load(weft_config_t *config, const weft_settings_t *s
         return weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for the plugin registry");
     }
     registry->entries_end = &registry->entries;
-    const weft_load_t how = {.check = settings->core.check, .patience = settings->exec.op_timeout};
+    const weft_load_t how = registry_load_how(settings);
     atomic_init(&registry->key.is_set, false);
     weft_status_t status = registry_lists_read(registry, config, settings);
     status = status == WEFT_OK ? registry_entries_load(registry, config, machine, &how) : status;

@@ -13,9 +13,13 @@ typedef struct weft_registry weft_registry_t;
 /* Loads what settings->core lists, then calls weft_config_finish(). ERR_PLUGIN with one line: path,
  * reason, found, expected, and where the INI lists it. `optional = yes` in a plugin's section turns
  * its failure into a warning; a topo plugin that only the default lists may be missing. `machine`:
- * the machine will be asked for; else that plugin, whose library is large, is not even loaded. */
+ * the machine will be asked for; else that plugin, whose library is large, is loaded only if its
+ * section is there, or by weft_registry_load_late(). */
 weft_status_t weft_registry_load(weft_config_t *config, const weft_settings_t *settings,
                                  bool machine, weft_registry_t **registry_p);
+/* Loads what was left for the time when the machine is asked for. Errors as weft_registry_load(). */
+weft_status_t weft_registry_load_late(weft_registry_t *registry, weft_config_t *config,
+                                      const weft_settings_t *settings);
 void weft_registry_destroy(weft_registry_t *registry);
 
 /* The i-th plugin of a kind in the order of the INI, or NULL past the end. */

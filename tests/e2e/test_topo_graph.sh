@@ -70,4 +70,16 @@ if [ -e "$build/lib/weft/algo-ring.so" ]; then
     expect 3 "$weft" perf all_reduce -t 2 -b 8 -e 8 -n 1 --set "core.machine=$work/bad"
     says err 'bad:2: unknown key "pcie"'
 fi
+
+# A job that needs its machine asks the plugin that the tools ask, and hears of wrong options like others.
+if [ -e "$build/lib/weft/topo-hwloc.so" ]; then
+    expect 0 "$weft" topo --json
+    says out '"source": "hwloc"'
+    expect 0 "$weft" perf all_reduce -t 2 -b 8 -e 8 -n 1 --set "core.rings=$h100" --set core.log=debug
+    says err 'topo: machine .* from hwloc: '
+    expect 3 env WEFT_TOPO_HWLOC_XLM=/nothing "$weft" perf all_reduce -t 2 -b 8 -e 8 -n 1
+    says err 'WEFT_TOPO_HWLOC_XLM.* did you mean WEFT_TOPO_HWLOC_XML'
+    expect 3 env WEFT_TOPO_HWLOC_XML=/nothing.xml "$weft" perf all_reduce -t 2 -b 8 -e 8 -n 1 --set "core.rings=$h100"
+    says err '/nothing.xml'
+fi
 exit 0

@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/config/number.h"
 #include "core/os/os.h"
 #include "core/os/os_path.h"
 #include "core/topo/sys_file.h"
@@ -62,12 +63,14 @@ static weft_machine_device_t sys_nic_elsewhere(const sys_nic_t *sys, const char 
 static double sys_nic_rate(const char *folder, uint32_t port)
 {
     weft_sys_path_t path;
-    char text[64], *end;
+    char text[64];
+    const char *end;
+    double rate = 0;
     weft_sys_path(path, "%s/ports/%u/rate", folder, port);
-    if (!weft_sys_line(path, text, sizeof text)) {
+    if (!weft_sys_line(path, text, sizeof text) ||
+        weft_number_real(text, &rate, &end) != WEFT_NUMBER_OK) {
         return 0;
     }
-    const double rate = strtod(text, &end);
     return strncmp(end, " Gb/sec", 7) == 0 && rate > 0 && rate < 1e6 ? rate * 1e9 / 8 : 0;
 }
 

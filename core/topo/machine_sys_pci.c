@@ -6,13 +6,13 @@
 #include "core/topo/machine_sys_pci.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <weft/sdk/pci_class.h>
 
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/config/number.h"
 #include "core/os/os.h"
 #include "core/os/os_path.h"
 #include "core/topo/sys_file.h"
@@ -56,10 +56,12 @@ static double sys_pci_link(const char *folder)
 {
     weft_sys_path_t path;
     char text[64];
+    const char *rest;
+    double speed = 0;
     int64_t width = 0;
     weft_sys_path(path, "%s/max_link_speed", folder);
-    const double speed = weft_sys_line(path, text, sizeof text) ? strtod(text, NULL) : 0;
-    if (!(speed > 0 && speed <= 1024) ||
+    if (!weft_sys_line(path, text, sizeof text) ||
+        weft_number_real(text, &speed, &rest) != WEFT_NUMBER_OK || !(speed > 0 && speed <= 1024) ||
         !weft_sys_number(weft_sys_path(path, "%s/current_link_width", folder), &width) ||
         width < 1 || width > 32) {
         return 0;

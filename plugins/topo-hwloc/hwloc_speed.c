@@ -3,8 +3,23 @@
  * Speeds of ports, from /sys. */
 #include "hwloc_speed.h"
 
+#include <locale.h>
 #include <stdio.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+
+double hwloc_number(const char *text, char **end_p)
+{
+    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    double value = 0;
+    *end_p = (char *)(uintptr_t)text;
+    if (plain != (locale_t)0) {
+        value = strtod_l(text, end_p, plain);
+        freelocale(plain);
+    }
+    return value;
+}
 
 /* A number at the beginning of a small file, or 0. */
 static double hwloc_speed_read(const char *folder, const char *name, const char *below)
@@ -19,11 +34,11 @@ static double hwloc_speed_read(const char *folder, const char *name, const char 
     if (file == NULL) {
         return 0;
     }
-    char text[64];
-    if (fgets(text, sizeof text, file) == NULL || sscanf(text, "%lf", &value) != 1 ||
-        !(value > 0 && value < 1e8)) {
-        value = 0;
+    char text[64], *end;
+    if (fgets(text, sizeof text, file) != NULL) {
+        value = hwloc_number(text, &end);
     }
+    value = value > 0 && value < 1e8 ? value : 0;
     fclose(file);
     return value;
 }

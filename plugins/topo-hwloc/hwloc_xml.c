@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hwloc_speed.h"
+
 /* Elements by the depth that matters: what stands in what. */
 typedef enum element {
     ELEMENT_NONE, /* above the root */
@@ -134,7 +136,7 @@ static void hwloc_xml_check_pci(xml_reader_t *reader, const char *type, const ch
                          bus != NULL ? bus : "missing");
     }
     if (speed != NULL) {
-        const double value = strtod(speed, &end);
+        const double value = hwloc_number(speed, &end);
         if (end == speed || *end != '\0' || !(value >= 0 && value <= 10000)) {
             hwloc_xml_refuse(reader,
                              "<object type=\"%s\">: pci_link_speed \"%.40s\" is no number of GB/s "

@@ -242,7 +242,7 @@ static int compare_names(const void *a, const void *b)
 static void open_algo(algo_t *algo)
 {
     char path[512], why[256];
-    snprintf(path, sizeof path, "%s/%s.so", WEFT_PLUGIN_DIR, algo->name);
+    snprintf(path, sizeof path, "%s/%.100s.so", WEFT_PLUGIN_DIR, algo->name);
     const weft_plugin_t *plugin = fake_plugin_open(path, WEFT_KIND_ALGO, why, sizeof why);
     algo->config = plugin == NULL ? NULL : fake_config_create(plugin, NULL, why, sizeof why);
     if (algo->config == NULL) {

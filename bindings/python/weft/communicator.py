@@ -139,11 +139,10 @@ class Communicator(Collectives[None]):
         if any(given) and not all(given):
             raise TypeError("give nranks, rank and id, or none of them")
         options = Options(config, settings, name)
-        made = ctypes.c_void_p()
         if id is None or nranks is None or rank is None:
 
-            def join() -> int:
-                return int(lib.weft_comm_init_launcher(ctypes.byref(made), options.address))
+            def join(made: Any) -> int:
+                return int(lib.weft_comm_init_launcher(made, options.address))
 
         else:
             with memoryview(id) as view:
@@ -153,15 +152,14 @@ class Communicator(Collectives[None]):
             size = _fitting(int(nranks), "nranks", _UINT32)
             mine = _fitting(int(rank), "rank", _UINT32)
 
-            def join() -> int:
+            def join(made: Any) -> int:
                 return int(
                     lib.weft_comm_init_rank(
-                        ctypes.byref(made), size, ctypes.byref(key), mine, options.address
+                        made, size, ctypes.byref(key), mine, options.address
                     )
                 )
 
-        options.join(join)
-        self._open(made.value)
+        self._become(join, options.join)
 
     @classmethod
     def join(
@@ -170,36 +168,49 @@ class Communicator(Collectives[None]):
         """Comes into a communicator that grows, with a ticket of its tickets(). The members call
         grow(). The options must be theirs."""
         options, given = Options(config, settings), _ticket(ticket)
+        return cls.__new__(cls)._become(
+            lambda made: int(lib.weft_comm_join(made, ctypes.byref(given), options.address)),
+            options.join,
+        )
+
+    def _become(
+        self, make: Callable[[Any], int], call: Callable[[Callable[[], int]], None]
+    ) -> Communicator:
+        """Becomes the communicator that a function makes, if it makes one. `call` runs functions in
+        threads where no handler of a signal comes between making it and taking it."""
+        self._handle = None
         made = ctypes.c_void_p()
 
-        def come() -> int:
-            return int(lib.weft_comm_join(ctypes.byref(made), ctypes.byref(given), options.address))
+        def take() -> int:
+            status = make(ctypes.byref(made))
+            if made.value is not None:
+                self._open(made.value)
+            return status
 
-        options.join(come)
-        return cls._made(made.value)
-
-    @classmethod
-    def _made(cls, handle: int | None) -> Communicator:
-        comm = cls.__new__(cls)
-        comm._open(handle)
-        return comm
+        try:
+            call(take)
+        except BaseException:
+            # A handler raised when it was made: nobody will have it.
+            self.destroy()
+            raise
+        return self
 
     def _open(self, handle: int | None) -> None:
         rank, size = ctypes.c_uint32(), ctypes.c_uint32()
         check(lib.weft_comm_rank(handle, ctypes.byref(rank)))
         check(lib.weft_comm_size(handle, ctypes.byref(size)))
-        self._handle = handle
         self.rank = rank.value
         self.size = size.value
         # Operations under way: their arrays must stay.
         self._pending: set[Slot] = set()
         self._tidy_at = _MANY
-        # Threads of calls that a signal's handler has left: they are inside the communicator.
-        self._left: list[threading.Thread] = []
+        # Calls that a signal's handler has left may be inside the communicator.
+        self._left: list[_waiting.Run] = []
         self._slots: list[Slot] = []
         self._operators: dict[int, Operator] = {}
         self._takes_devices: bool | None = None
         self.start = Starter(self)
+        self._handle = handle
         _living.add(self)
 
     def __repr__(self) -> str:
@@ -425,10 +436,11 @@ class Communicator(Collectives[None]):
         return fd.value
 
     def _make(self, function: Callable[[Any], int]) -> Communicator | None:
-        made = ctypes.c_void_p()
         self._live()
-        _waiting.call(lambda: function(ctypes.byref(made)), self.abort, self._left)
-        return None if made.value is None else Communicator._made(made.value)
+        child = Communicator.__new__(Communicator)._become(
+            function, lambda take: _waiting.call(take, self.abort, self._left)
+        )
+        return None if child._handle is None else child
 
     # The end --------------------------------------------------------------------------------------
 
@@ -442,13 +454,19 @@ class Communicator(Collectives[None]):
         handle = self._handle
         if handle is None:
             return
-        for thread in self._left:
-            thread.join(_LEAVES)
+        for run in self._left:
+            run.end(_LEAVES)
+
+        def leave() -> int:
+            status = int(lib.weft_comm_destroy(handle))
+            if status >= 0:
+                self._forget()
+            return status
+
         if self._pending:
-            _waiting.call(lambda: int(lib.weft_comm_destroy(handle)), self.abort)
+            _waiting.call(leave, self.abort)
         else:
-            check(lib.weft_comm_destroy(handle))
-        self._forget()
+            check(leave())
 
     def _forget(self) -> None:
         self._handle = None

@@ -6,11 +6,13 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import unittest
 import warnings
 
 import weft
+from weft import _waiting, communicator
 from support import job, main
 
 # A shell that starts this in the background has Ctrl-C ignored; what is started here inherits that.
@@ -163,6 +165,96 @@ except weft.WeftError as error:
             for number, line in ((signal.SIGUSR1, "handled\n"), (signal.SIGINT, "interrupted\n")):
                 os.kill(job_.pid, number)
                 self.assertEqual(job_.starter.stdout.readline(), line)
+
+
+class Interrupted(Exception):
+    """What a handler of a signal raises."""
+
+
+def interrupted_before(line, function):
+    """Calls a function in which a handler raises before the n-th line of Python. Says whether it
+    came so far."""
+    left = [line]
+
+    def trace(frame, event, argument):
+        left[0] -= 1
+        if left[0] < 0:
+            sys.settrace(None)
+            raise Interrupted
+        return trace
+
+    try:
+        sys.settrace(trace)
+        function()
+    except Interrupted:
+        return True
+    finally:
+        sys.settrace(None)
+    return False
+
+
+class Counting:
+    """The library, with the communicators that were made of others counted."""
+
+    def __init__(self, library):
+        self._library = library
+        self.made = set()
+
+    def __getattr__(self, name):
+        return getattr(self._library, name)
+
+    def weft_comm_split(self, comm, color, key, child):
+        status = self._library.weft_comm_split(comm, color, key, child)
+        if status == 0:
+            self.made.add(child._obj.value)
+        return status
+
+    def weft_comm_destroy(self, comm):
+        self.made.discard(comm)
+        return self._library.weft_comm_destroy(comm)
+
+
+class EveryLine(unittest.TestCase):
+    def test_a_handler_that_raises_ends_a_call_wherever_it_is(self):
+        # It is in its wait from about the 30th on.
+        for line in range(40):
+            with self.subTest(line):
+                cancelled, left, ends = threading.Event(), [], []
+
+                def function():
+                    ends.append(cancelled.wait(60))
+                    return 0
+
+                def call():
+                    _waiting.call(function, cancelled.set, left)
+
+                self.assertTrue(interrupted_before(line, call))
+                # It waited for the whole minute, or has ended, or was not called and never is.
+                self.assertTrue(all(run.end(60) for run in left))
+                self.assertEqual(ends, [True] * len(ends))
+                self.assertTrue(cancelled.is_set() or not left)
+
+    def test_a_communicator_that_nobody_gets_is_destroyed(self):
+        library = communicator.lib
+        self.addCleanup(setattr, communicator, "lib", library)
+        line, ended = 0, False
+        while not ended:
+            communicator.lib = Counting(library)
+            with self.subTest(line), warnings.catch_warnings(), weft.Communicator() as comm:
+                warnings.simplefilter("ignore", ResourceWarning)
+                kept = []
+                ended = not interrupted_before(line, lambda: kept.append(comm.split(0)))
+                for run in comm._left:
+                    self.assertTrue(run.end(60))
+                deadline = time.monotonic() + 60
+                # The thread that made it holds it a moment longer.
+                while len(communicator.lib.made) > len(kept) and time.monotonic() < deadline:
+                    gc.collect()
+                    time.sleep(0.01)
+                self.assertEqual(len(communicator.lib.made), len(kept))
+                for child in kept:
+                    child.destroy()
+            line += 1
 
 
 class TheEnd(unittest.TestCase):

@@ -89,9 +89,11 @@ def _seconds(value: float | None) -> float:
 
 def _duration(value: Any) -> float:
     try:
-        math.isnan(value)  # which takes no text, as float() does
+        nothing = math.isnan(value)  # which takes no text, as float() does
     except TypeError:
         raise TypeError(f"timeout: {value!r} is no number of seconds") from None
+    if nothing:
+        raise ValueError(f"timeout: {value} is no number of seconds")
     return float(value)
 
 

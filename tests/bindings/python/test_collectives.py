@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import ctypes
 import gc
+import math
 import select
 import threading
 import unittest
@@ -595,6 +596,8 @@ class Arguments(unittest.TestCase):
             (ValueError, "timeout: -1 s", lambda: comm.barrier(timeout=-1)),
             (TypeError, "timeout: '1' is no", lambda: comm.barrier(timeout="1")),
             (TypeError, "timeout: '1' is no", lambda: comm.start.barrier().wait(timeout="1")),
+            (ValueError, "timeout: nan is no", lambda: comm.barrier(timeout=math.nan)),
+            (ValueError, "timeout: nan is no", lambda: comm.start.barrier().wait(math.nan)),
             (TypeError, "unknown option 'tiemout'", lambda: comm.barrier(tiemout=1)),
             (TypeError, "stream: str is no handle", lambda: comm.all_reduce(one, stream="x")),
             (weft.Unsupported, "stream", lambda: comm.all_reduce(one, stream=0)),

@@ -177,6 +177,7 @@ static void read_take_holder(flight_source_t *source, const read_holder_t *holde
     if (read_is_own(holder, &source->record->header)) {
         source->alive = true;
         source->pid = holder->pid;
+        source->uid = holder->uid;
     }
 }
 

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/config/env.h"
@@ -149,51 +150,114 @@ static bool nccl_run_is_static(const char *name)
 
 /* Signals ------------------------------------------------------------------------------------- */
 
-static const int nccl_run_passed[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
-static volatile sig_atomic_t nccl_run_program;
+static const int nccl_run_passed[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
 
-/* What a terminal sends reaches the program by itself. */
-static void nccl_run_pass(int number, siginfo_t *info, void *context)
-{
-    (void)context;
-    if (info->si_code <= 0) {
-        (void)kill((pid_t)nccl_run_program, number);
-    }
-}
+typedef struct run_signals {
+    sigset_t before, held;
+    struct sigaction child; /* what was done about SIGCHLD */
+} run_signals_t;
 
-/* The signals wait until there is a program to which they can be passed. What is ignored stays so. */
-static void nccl_run_hold(sigset_t *before)
+/* The signals wait until they can be passed to the program. What is ignored stays so. */
+static void nccl_run_hold(run_signals_t *signals)
 {
-    sigset_t held;
-    sigemptyset(&held);
-    for (size_t i = 0; i < sizeof nccl_run_passed / sizeof nccl_run_passed[0]; i++) {
-        sigaddset(&held, nccl_run_passed[i]);
-    }
-    (void)sigprocmask(SIG_BLOCK, &held, before);
-}
-
-static void nccl_run_watch(pid_t program, const sigset_t *before)
-{
-    struct sigaction pass = {.sa_sigaction = nccl_run_pass, .sa_flags = SA_SIGINFO | SA_RESTART},
-                     old;
-    nccl_run_program = program;
+    struct sigaction old;
+    const struct sigaction tell = {.sa_handler = SIG_DFL};
+    sigemptyset(&signals->held);
+    sigaddset(&signals->held, SIGCHLD);
     for (size_t i = 0; i < sizeof nccl_run_passed / sizeof nccl_run_passed[0]; i++) {
         if (sigaction(nccl_run_passed[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN) {
-            (void)sigaction(nccl_run_passed[i], &pass, NULL);
+            sigaddset(&signals->held, nccl_run_passed[i]);
         }
     }
-    (void)sigprocmask(SIG_SETMASK, before, NULL);
+    (void)sigprocmask(SIG_BLOCK, &signals->held, &signals->before);
+    (void)sigaction(SIGCHLD, &tell, &signals->child);
+}
+
+/* A terminal, launchers and batch systems signal the whole process group, and the program hears that by itself.
+ * A signal does not tell to whom it was sent: a process of the group that lets its signals pend is the witness. It
+ * cannot be replaced by a group of the program's own, which a SIGKILL of this group would leave alive. */
+static pid_t nccl_run_witness(void)
+{
+    const pid_t parent = getpid(), witness = fork();
+    if (witness != 0) {
+        return witness;
+    }
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    while (getppid() == parent) {
+        (void)pause();
+    }
+    _exit(0);
+}
+
+static bool nccl_run_is_pending(pid_t witness, int number)
+{
+    char path[64], line[128];
+    unsigned long long pending = 0;
+    snprintf(path, sizeof path, "/proc/%d/status", (int)witness);
+    FILE *status = fopen(path, "r");
+    while (status != NULL && fgets(line, sizeof line, status) != NULL) {
+        if (strncmp(line, "ShdPnd:", sizeof "ShdPnd:" - 1) == 0) {
+            pending = strtoull(line + sizeof "ShdPnd:" - 1, NULL, 16);
+        }
+    }
+    if (status != NULL) {
+        fclose(status);
+    }
+    return (pending >> (number - 1) & 1) != 0;
+}
+
+/* Linux signals the youngest of a group first; who signals its processes one by one takes a while. */
+static bool nccl_run_group_heard(pid_t witness, int number)
+{
+    const struct timespec nap = {.tv_nsec = 10000000};
+    for (int i = 0; i < 10; i++) {
+        if (witness > 0 && nccl_run_is_pending(witness, number)) {
+            return true;
+        }
+        (void)nanosleep(&nap, NULL);
+    }
+    return false;
+}
+
+static void nccl_run_dismiss(pid_t witness)
+{
+    if (witness > 0) {
+        (void)kill(witness, SIGKILL);
+        (void)waitpid(witness, NULL, 0);
+    }
+}
+
+/* Waits for the end of the program, and passes on what this process alone has heard. */
+static int nccl_run_wait(pid_t program, const run_signals_t *signals)
+{
+    pid_t witness = nccl_run_witness();
+    int state = 0;
+    while (waitpid(program, &state, WNOHANG) == 0) {
+        siginfo_t info;
+        const int number = sigwaitinfo(&signals->held, &info);
+        if (number <= 0 || number == SIGCHLD) {
+            continue;
+        }
+        if (info.si_code <= 0 && !nccl_run_group_heard(witness, number)) {
+            (void)kill(program, number);
+        }
+        nccl_run_dismiss(witness);
+        witness = nccl_run_witness();
+    }
+    nccl_run_dismiss(witness);
+    return state;
 }
 
 /* The program is asked to end if this process is killed: it may be a launcher, which then ends its ranks. */
-static void nccl_run_child(char **command, pid_t parent, const sigset_t *before)
+static void nccl_run_child(char **command, pid_t parent, const run_signals_t *signals)
 {
     (void)signal(SIGXFSZ, SIG_DFL);
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent) {
         _exit(NCCL_RUN_NOT_FOUND);
     }
-    (void)sigprocmask(SIG_SETMASK, before, NULL);
+    (void)sigaction(SIGCHLD, &signals->child, NULL);
+    (void)sigprocmask(SIG_SETMASK, &signals->before, NULL);
     execvp(command[0], command);
     fprintf(stderr, "weft: cannot start %s: %s\n", command[0], strerror(errno));
     _exit(NCCL_RUN_NOT_FOUND);
@@ -202,10 +266,9 @@ static void nccl_run_child(char **command, pid_t parent, const sigset_t *before)
 /* The program's exit code, or 128 and its signal. This process outlives signals, for the report. */
 static int nccl_run_command(char **command, const char *library, const char *refused)
 {
-    int state = 0;
-    sigset_t before;
+    run_signals_t signals;
     const pid_t parent = getpid();
-    nccl_run_hold(&before);
+    nccl_run_hold(&signals);
     pid_t child = fork();
     if (child < 0) {
         tool_usage("cannot start a process: %s", strerror(errno));
@@ -213,11 +276,9 @@ static int nccl_run_command(char **command, const char *library, const char *ref
     }
     if (child == 0) {
         nccl_run_set_environment(library, refused);
-        nccl_run_child(command, parent, &before);
+        nccl_run_child(command, parent, &signals);
     }
-    nccl_run_watch(child, &before);
-    while (waitpid(child, &state, 0) < 0 && errno == EINTR) {
-    }
+    const int state = nccl_run_wait(child, &signals);
     return WIFSIGNALED(state) ? NCCL_RUN_SIGNAL + WTERMSIG(state) : WEXITSTATUS(state);
 }
 

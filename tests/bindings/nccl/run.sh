@@ -48,6 +48,49 @@ for signal in TERM INT HUP KILL; do
     [ $signal = KILL ] || [ -z "$(ls "$work/reports")" ] || die "SIG$signal: $(ls "$work/reports") is left"
     rm -f "$work/began" "$work/ended" "$work/reports"/*
 done
+# The program hears a signal once: one that `weft nccl-run` got alone, and one that was sent to the process group, as
+# launchers do. Two of a kind that are not heard yet are one to the system, so it is tried often.
+cat >"$work/hears.c" <<'END'
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+static volatile sig_atomic_t heard;
+static void hear(int number) { heard += number == SIGINT ? 1 : 10; }
+int main(int argc, char **argv)
+{
+    const struct timespec nap = {0, 10000000};
+    signal(SIGINT, hear);
+    signal(SIGUSR1, hear);
+    for (int turn = 0; argc == 2 && turn < atoi(argv[1]); turn++) {
+        printf("ready %d\n", turn);
+        fflush(stdout);
+        for (int i = 0, before = heard; i < 6000 && heard == before; i++) nanosleep(&nap, 0);
+        for (int i = 0; i < 50; i++) nanosleep(&nap, 0); /* another one would come now */
+    }
+    return heard;
+}
+END
+expect 0 cc "$work/hears.c" -o "$work/hears"
+# hears CODE SIGNAL:TO…: TO is - for the group of the program, or nothing for `weft nccl-run` alone.
+hears() {
+    local want=$1 code=0 turn=0 each runner
+    shift
+    set -m # a group of its own
+    "$weft" nccl-run "$work/hears" $# >"$work/out" 2>"$work/err" &
+    runner=$!
+    set +m
+    for each; do
+        for ((i = 0; i < 600; i++)); do grep -q "ready $turn" "$work/out" && break; sleep 0.1; done
+        kill "-${each%:*}" -- "${each#*:}$runner"
+        turn=$((turn + 1))
+    done
+    wait "$runner" || code=$?
+    [ "$code" -eq "$want" ] || die "$* was heard as $code, not as $want"
+}
+hears 8 INT:- INT:- INT:- INT:- INT:- INT:- INT: INT:-
+hears 31 USR1: INT: USR1:- USR1:
+
 mkdir -p "$work/a blank/lib/weft/nccl" "$work/a blank/bin"
 cp "$weft" "$work/a blank/bin/weft"
 cp "$library" "$work/a blank/lib/weft/nccl/libnccl.so.2"

@@ -114,15 +114,13 @@ bool price_option_take(price_request_t *price, int id, const char *text)
     }
 }
 
-/* What the first device says, or what [figures] say of the transport. */
-static weft_cost_edge_t plan_price_edge(const weft_net_props_t *props, const weft_figures_t *given,
-                                        const char *net, uint32_t nhosts)
+/* What the first device says, or what [figures] say of the transport: the line, or NULL. */
+static weft_cost_edge_t plan_price_edge(const weft_net_props_t *props,
+                                        const weft_figures_edge_t *line)
 {
     weft_cost_edge_t edge = {.alpha = (double)props->latency_ns * 1e-9,
                              .beta = 1 / (double)props->bandwidth,
                              .overhead = weft_cost_overhead(props->latency_ns, props->overhead_ns)};
-    const weft_figures_edge_t *line =
-        weft_figures_find(given, net, nhosts == 1 ? WEFT_LEVEL_INSIDE : WEFT_LEVEL_BETWEEN);
     if (line != NULL) {
         edge.alpha = line->edge.alpha > 0 ? line->edge.alpha : edge.alpha;
         edge.beta = line->edge.beta > 0 ? line->edge.beta : edge.beta;
@@ -155,9 +153,12 @@ static void plan_price_ask_nets(const tool_session_t *session, const weft_figure
             props.latency_ns = 0;
         }
         const char *name = loaded->plugin->name;
-        const weft_cost_edge_t edge = plan_price_edge(&props, given, name, nhosts);
+        const weft_figures_edge_t *line =
+            weft_figures_find(given, name, nhosts == 1 ? WEFT_LEVEL_INSIDE : WEFT_LEVEL_BETWEEN);
+        const weft_cost_edge_t edge = plan_price_edge(&props, line);
         if (props.latency_ns > 0 && edge.alpha > model->edge.alpha) {
             model->edge = edge;
+            model->by_figures = line != NULL;
             snprintf(model->origin, sizeof model->origin, "%s", name);
         }
         ops->destroy(net);
@@ -207,6 +208,7 @@ static void plan_price_ask_kernel(const tool_session_t *session, const weft_figu
     if (ops->props(kernel, &props) == WEFT_OK && props.bandwidth > 0) {
         size_t at = strlen(model->origin);
         model->gamma = gamma > 0 ? gamma : 1 / (double)props.bandwidth;
+        model->by_figures = model->by_figures || gamma > 0;
         snprintf(model->origin + at, sizeof model->origin - at, "%s%s", at > 0 ? " and " : "",
                  loaded->plugin->name);
     }
@@ -252,9 +254,9 @@ static weft_status_t plan_price_ask(const tool_session_t *session, uint32_t nhos
     }
     plan_price_ask_nets(session, &given, nhosts, model, slots);
     plan_price_ask_kernel(session, &given, model);
-    const bool measured = given.nedges > 0 || given.kernel.gamma[WEFT_FP32] > 0;
     const size_t at = strlen(model->origin);
-    snprintf(model->origin + at, sizeof model->origin - at, "%s", measured ? " by [figures]" : "");
+    snprintf(model->origin + at, sizeof model->origin - at, "%s",
+             model->by_figures ? " by [figures]" : "");
     return WEFT_OK;
 }
 

@@ -23,6 +23,7 @@ typedef struct price_model {
     double gamma;
     uint64_t slot_bytes; /* largest slice */
     uint32_t slots;      /* of a port */
+    bool by_figures;     /* a line of [figures] took the place of what a plugin says */
     char origin[160];
     plan_path_t path;
 } price_model_t;

@@ -112,6 +112,10 @@ printf '[figures]\nedge = net-shm inside latency=10us overhead=1us bandwidth=1GB
 printf 'kernel = kernel-cpu float=2GB/s\n' >>"$work/figures.ini"
 expect 0 "$weft" plan all_reduce -n 2 --cost -b 8 -e 8 --conf "$work/figures.ini"
 says out '^prices +alpha 10 us, overhead 1 us, beta 1 GB/s, gamma 2 GB/s, .* by \[figures\]$'
+# … and says so of none that no price was taken from
+expect 0 "$weft" plan all_reduce -n 2 --cost -b 8 -e 8 \
+    --set 'figures.edge=net-shm between latency=10us overhead=1us bandwidth=1GB/s'
+says out '^prices +alpha .* net-shm and kernel-cpu$'
 expect 3 "$weft" plan all_reduce -n 2 --cost --set 'figures.edge=net-shm inside latency=10parsecs'
 says err '10parsecs'
 # … for sizes that exist, in slots that hold something

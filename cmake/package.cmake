@@ -36,13 +36,21 @@ foreach(folder LIBDIR INCLUDEDIR)
 endforeach()
 # Programs find the library in another folder than the system's, too.
 set(pc_rpath " -Wl,-rpath,\${libdir}")
-if(CMAKE_INSTALL_FULL_LIBDIR IN_LIST CMAKE_C_IMPLICIT_LINK_DIRECTORIES)
-  set(pc_rpath "")
-endif()
 foreach(name weft weft-sdk)
   configure_file(cmake/${name}.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
-  install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+    COMPONENT pkgconfig)
 endforeach()
+# A tree for a folder where the loader looks anyway may be installed elsewhere all the same.
+if(CMAKE_INSTALL_FULL_LIBDIR IN_LIST CMAKE_C_IMPLICIT_LINK_DIRECTORIES)
+  install(CODE "
+    if(CMAKE_INSTALL_PREFIX STREQUAL \"${CMAKE_INSTALL_PREFIX}\")
+      set(pc \"\$ENV{DESTDIR}${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig/weft.pc\")
+      file(READ \"\${pc}\" text)
+      string(REPLACE [[${pc_rpath}]] \"\" text \"\${text}\")
+      file(WRITE \"\${pc}\" \"\${text}\")
+    endif()" COMPONENT pkgconfig)
+endif()
 
 # cpack -G TGZ: a tree that can be put anywhere; cpack -G DEB: a Debian package. Both hold what
 # `cmake --install` does. The package depends on the libraries that its programs and plugins are linked to,

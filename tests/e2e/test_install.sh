@@ -70,8 +70,14 @@ grep -q "^set(weft_PLUGIN_DIR \"$work/l/weft\")" "$work/other/weft-config.cmake"
 pc_says "-I$work/p/include/weft-0" --cflags weft
 pc_says "$work/l/weft" --variable=plugindir weft-sdk
 pc_says "-L$work/l -lweft -Wl,-rpath,$work/l" --libs weft
+# The loader looks there, but not in another folder in which the same tree is installed.
 configured -DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_INSTALL_LIBDIR=lib
-pc_says '' --libs-only-other weft # the loader looks there
+expect 0 env DESTDIR="$work/staged" cmake --install "$work/other" --component pkgconfig
+expect 0 cmake --install "$work/other" --component pkgconfig --prefix "$work/elsewhere"
+pc_says '' --libs-only-other "$(find "$work/staged" -name weft.pc)"
+pc=$(find "$work/elsewhere" -name weft.pc)
+got=$(pkg-config --libs-only-other "$pc" | tr -d ' ')
+[ "$(realpath -m "${got#-Wl,-rpath,}")" = "$(dirname "$(dirname "$pc")")" ] || die "a folder for the loader: '$got'"
 
 # A folder for each configuration would part the library from its plugins.
 if command -v ninja >/dev/null; then

@@ -111,7 +111,7 @@ static int end_early(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
         if (rank == 0) {
             NEED(begin(&t, kind, copy));
             NEED((aborts ? weft_comm_abort(copy) : weft_comm_revoke(copy)) == WEFT_OK);
-            NEED(ends(&t, 1, status) && t.made == NULL && t.bits == 7);
+            NEED(ends(&t, 20, status) && t.made == NULL && t.bits == 7);
             NEED(strstr(t.error.text, aborts ? "rank 0 called weft_comm_abort"
                                              : "rank 0 called weft_comm_revoke") != NULL);
             NEED(t.error.peer == 0 && t.error.rank == 0);
@@ -159,7 +159,7 @@ static int end_among_others(weft_comm_t *comm, uint32_t rank, uint32_t n, void *
         NEED(weft_barrier(comm, NULL) == WEFT_OK);
         if (rank == 0) {
             NEED(weft_comm_abort(copy) == WEFT_OK);
-            NEED(ends(&t, 1, WEFT_ERR_ABORTED) && weft_comm_destroy(copy) == WEFT_OK);
+            NEED(ends(&t, 20, WEFT_ERR_ABORTED) && weft_comm_destroy(copy) == WEFT_OK);
         }
         NEED(weft_barrier(comm, NULL) == WEFT_OK);
         if (rank == 2) {

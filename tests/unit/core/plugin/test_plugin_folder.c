@@ -114,6 +114,8 @@ static void folder_that_others_could_change_is_passed_over(void **state)
         assert_int_equal(chmod(scratch_path("shared/lib/weft"), 0755), 0);
         assert_int_equal(weft_plugin_folder_near(base, "../lib", found), WEFT_OK);
         assert_string_equal(found, scratch_path("shared/lib/weft"));
+    } else {
+        print_message("left out: a folder of another user, which only root can make\n");
     }
 }
 

@@ -58,8 +58,9 @@ def rank_environment(
 
 
 class Guard:
-    """A process that kills the ranks, with all that they have started, when this one has been
-    killed: the pipe through which it hears of them ends then."""
+    """A process that kills the ranks that run, with all that they have started, when this one has
+    been killed: the pipe through which it hears of them ends then. What a rank that has ended left
+    behind stays, as it does without a guard."""
 
     # Reads the number of each process group that begins, and that with a minus when it has ended.
     _PROGRAM = """

@@ -137,6 +137,14 @@ WEFT_EXPORT weft_status_t weft_comm_grow(weft_comm_t *comm, const weft_ticket_t 
 WEFT_EXPORT weft_status_t weft_comm_join(weft_comm_t **comm_p, const weft_ticket_t *ticket,
                                          const struct weft_comm_options *options) WEFT_MUST_CHECK;
 
+/* Ends a group in place of weft_group_end(), for a caller that cannot go on: nothing of it is
+ * started. Its operations with request_p or queue end with the first failure inside the group, or
+ * with ERR_STATE if there was none, which the end of a group around it returns too. The calling
+ * thread, and no communicator, is concerned.
+ * Errors: ERR_ARG (no open group).
+ * Blocking: no. Thread: the one that opened the group. */
+WEFT_EXPORT weft_status_t weft_group_cancel(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -533,6 +533,21 @@ weft_status_t weft_group_end(void)
     return weft_group_close(&group) ? group_result(group_finish(&group, NULL)) : WEFT_OK;
 }
 
+weft_status_t weft_group_cancel(void)
+{
+    weft_group_t group;
+    if (!weft_group_is_open()) {
+        return group_refuse_closed("weft_group_cancel");
+    }
+    (void)weft_group_fail(
+        weft_fail(WEFT_ERR_STATE, 0, "the group was cancelled: weft_group_cancel() was called"));
+    if (weft_group_close(&group)) {
+        weft_group_raise();
+        group_give_up(&group, group.failed, NULL);
+    }
+    return WEFT_OK;
+}
+
 /* Smallest weft_call_t that can name a queue. */
 #define CALL_WITH_QUEUE (offsetof(weft_call_t, context) + sizeof(void *))
 

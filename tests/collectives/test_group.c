@@ -424,6 +424,25 @@ static int bad_call(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
     return bad + zero_counts(comm, rank, n, NULL);
 }
 
+/* A group that is cancelled starts nothing, and what is around it neither. Its requests end. */
+static int cancelled(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    int32_t out = mark(rank, 0, 9), in = 0;
+    weft_request_t *request = NULL;
+    const weft_call_t call = {.size = sizeof call, .request_p = &request};
+    int bad = 0;
+    (void)arg;
+    for (int inner = 0; inner < 2; inner++) {
+        bad += CHECK(weft_group_start() == WEFT_OK && (!inner || weft_group_start() == WEFT_OK));
+        bad += CHECK(weft_send(&out, 1, WEFT_INT32, (rank + 1) % n, comm, &call) == WEFT_OK);
+        bad += CHECK(weft_recv(&in, 1, WEFT_INT32, WEFT_ANY_RANK, comm, NULL) == WEFT_OK);
+        bad += CHECK(weft_group_cancel() == WEFT_OK);
+        bad += CHECK(!inner || weft_group_end() == WEFT_ERR_STATE);
+        bad += CHECK(weft_request_wait(&request) == WEFT_ERR_STATE && request == NULL && in == 0);
+    }
+    return bad + CHECK(weft_group_cancel() == WEFT_ERR_ARG) + zero_counts(comm, rank, n, NULL);
+}
+
 /* 100 elements are sent where 120 are expected. */
 static int mismatched(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
@@ -530,6 +549,7 @@ CASE(a_thousand_messages_arrive_in_order, many_messages, 1, 4)
 CASE(requests_of_a_group_live_on, async_requests, 1, 4)
 CASE(only_the_outermost_end_starts, nested, 1, 3)
 CASE(a_bad_call_spoils_only_its_group, bad_call, 2, 3)
+CASE(a_cancelled_group_starts_nothing, cancelled, 2, 3)
 CASE(a_mismatched_count_names_both_ranks, mismatched, 2, 2)
 CASE(a_mismatched_type_names_both_types, other_type, 2, 2)
 CASE(a_missing_receiver_is_named, no_receiver, 2, 3)
@@ -562,6 +582,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(requests_of_a_group_live_on),
         cmocka_unit_test(only_the_outermost_end_starts),
         cmocka_unit_test(a_bad_call_spoils_only_its_group),
+        cmocka_unit_test(a_cancelled_group_starts_nothing),
         cmocka_unit_test(a_mismatched_count_names_both_ranks),
         cmocka_unit_test(a_mismatched_type_names_both_types),
         cmocka_unit_test(a_missing_receiver_is_named),

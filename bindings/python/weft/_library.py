@@ -310,6 +310,7 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "weft_group_start": (_STATUS, ()),
     "weft_group_end": (_STATUS, ()),
     "weft_group_end_async": (_STATUS, (_P,)),
+    "weft_group_cancel": (_STATUS, ()),
     "weft_request_test": (_STATUS, (_P,)),
     "weft_request_wait": (_STATUS, (_P,)),
     "weft_request_wait_for": (_STATUS, (_P, c_double)),

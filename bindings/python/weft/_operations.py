@@ -278,14 +278,14 @@ class Group:
         if self._outer is not None:
             self._outer.keep(self._keep)
             self._outer._cancelled = self._outer._cancelled or self._cancelled
-            status = lib.weft_group_end()
-        else:
-            if self._cancelled:
-                # A call that fails cancels the group.
-                lib.weft_barrier(None, None)
-            status = self._end()
-        if kind is None and status < 0:
-            raise cancelled() if self._cancelled else failure(status)
+        if self._cancelled:
+            lib.weft_group_cancel()
+            if kind is None:
+                raise cancelled()
+            return
+        status = self._end() if self._outer is None else int(lib.weft_group_end())
+        if status < 0:
+            raise failure(status)
 
     def _end(self) -> int:
         slot = self._slot

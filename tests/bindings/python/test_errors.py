@@ -167,6 +167,25 @@ class Failures(unittest.TestCase):
         with self.assertRaises(KeyError):
             _waiting.call(wrong)
 
+    def test_an_exception_in_a_group_is_no_error_of_weft(self):
+        script = """
+import contextlib, weft
+with weft.Communicator() as comm:
+    for depth in (1, 2):
+        with contextlib.suppress(KeyError), contextlib.ExitStack() as groups:
+            for _ in range(depth):
+                groups.enter_context(weft.group())
+            started = comm.start.barrier()
+            raise KeyError
+        try:
+            started.wait()
+        except weft.StateError as error:
+            print(error)
+"""
+        result = job(1, script)
+        self.assertEqual(result.stderr, "")
+        self.assertEqual(result.stdout.count("the group was cancelled"), 2)
+
     def test_an_id_that_is_none(self):
         with self.assertRaisesRegex(ValueError, "id: 3 bytes"):
             weft.Communicator(2, 0, b"abc")

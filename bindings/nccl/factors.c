@@ -1,19 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The table of a communicator's operators: their numbers follow the built-in ones. */
+ * The table of a communicator's operators. Their numbers follow the built-in ones. The process gives
+ * each number once, so that another communicator's operator, and one that has ended, is found
+ * nowhere. */
 #include "bindings/nccl/factors.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bindings/nccl/functions.h"
 #include "bindings/nccl/tables.h"
 
+enum { FACTORS_NUMBERS = INT_MAX - ncclNumOps }; /* then they begin anew */
+
+static int factors_number(void)
+{
+    static _Atomic uint32_t given;
+    return ncclNumOps + (int)(atomic_fetch_add(&given, 1) % FACTORS_NUMBERS);
+}
+
 /* Under the lock: a free place, or NULL. */
 static nccl_factor_t *factors_place(ncclComm_t comm)
 {
     for (uint32_t i = 0; i < comm->nfactors; i++) {
-        if (!comm->factors[i].used) {
+        if (comm->factors[i].number == 0) {
             return &comm->factors[i];
         }
     }
@@ -35,7 +46,8 @@ static ncclResult_t factors_add(ncclComm_t comm, const nccl_factor_t *factor, nc
     nccl_factor_t *place = factors_place(comm);
     if (place != NULL) {
         *place = *factor;
-        *op = (ncclRedOp_t)(ncclNumOps + (int)(place - comm->factors));
+        place->number = factors_number();
+        *op = (ncclRedOp_t)place->number;
     }
     pthread_mutex_unlock(&comm->lock);
     return place != NULL ? ncclSuccess
@@ -60,7 +72,7 @@ NCCL_EXPORT ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar,
     if (result != ncclSuccess) {
         return result;
     }
-    nccl_factor_t factor = {.used = true, .dtype = dtype};
+    nccl_factor_t factor = {.dtype = dtype};
     if (residence == ncclScalarDevice) {
         factor.at = scalar;
     } else {
@@ -75,8 +87,12 @@ NCCL_TWIN(ncclRedOpCreatePreMulSum);
 /* Under the lock: the operator's entry, or NULL. */
 static nccl_factor_t *factors_find(ncclComm_t comm, ncclRedOp_t op)
 {
-    const uint32_t number = (uint32_t)op - (uint32_t)ncclNumOps;
-    return number < comm->nfactors && comm->factors[number].used ? &comm->factors[number] : NULL;
+    for (uint32_t i = 0; i < comm->nfactors && op != 0; i++) {
+        if (comm->factors[i].number == (int)op) {
+            return &comm->factors[i];
+        }
+    }
+    return NULL;
 }
 
 NCCL_EXPORT ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm)
@@ -88,7 +104,7 @@ NCCL_EXPORT ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm)
     pthread_mutex_lock(&comm->lock);
     nccl_factor_t *factor = factors_find(comm, op);
     if (factor != NULL) {
-        factor->used = false;
+        factor->number = 0;
     }
     pthread_mutex_unlock(&comm->lock);
     nccl_comm_release(comm);

@@ -9,7 +9,7 @@
 enum { NCCL_FACTOR_BYTES = 8 };
 
 typedef struct nccl_factor {
-    bool used;
+    int number; /* the ncclRedOp_t; 0: the place is free */
     ncclDataType_t dtype;
     const void *at; /* NULL: the bytes are here */
     uint8_t bytes[NCCL_FACTOR_BYTES];

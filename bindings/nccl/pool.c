@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { POOL_FIRST = 16, POOL_ALIGNMENT = 64 };
+enum { POOL_FIRST = 2 * NCCL_POOL_REST, POOL_ALIGNMENT = 64 };
 
 /* Beside the number of those who hold an object: the program has not closed it. */
 #define POOL_OPEN UINT32_C(0x80000000)
@@ -31,6 +31,15 @@ static size_t pool_stride(const nccl_pool_t *pool)
 }
 
 /* Under the lock. */
+static void pool_append(nccl_pool_t *pool, nccl_pool_place_t *place)
+{
+    place->next = NULL;
+    *(pool->unused != NULL ? &pool->last_unused->next : &pool->unused) = place;
+    pool->last_unused = place;
+    pool->nunused++;
+}
+
+/* Under the lock. */
 static bool pool_grow(nccl_pool_t *pool)
 {
     nccl_pool_block_t *before = atomic_load_explicit(&pool->last, memory_order_relaxed);
@@ -43,11 +52,10 @@ static bool pool_grow(nccl_pool_t *pool)
     }
     block->before = before;
     block->count = count;
-    for (size_t i = count; i > 0; i--) {
-        nccl_pool_place_t *place = (nccl_pool_place_t *)(block->places + (i - 1) * stride);
+    for (size_t i = 0; i < count; i++) {
+        nccl_pool_place_t *place = (nccl_pool_place_t *)(block->places + i * stride);
         atomic_init(&place->holders, 0);
-        place->next = pool->unused;
-        pool->unused = place;
+        pool_append(pool, place);
     }
     atomic_store_explicit(&pool->last, block, memory_order_release);
     return true;
@@ -57,9 +65,13 @@ void *nccl_pool_take(nccl_pool_t *pool)
 {
     pthread_mutex_lock(&pool->lock);
     nccl_pool_place_t *place = NULL;
-    if (pool->unused != NULL || pool_grow(pool)) {
+    if (pool->nunused <= NCCL_POOL_REST) {
+        (void)pool_grow(pool); /* without memory a place is used again sooner */
+    }
+    if (pool->unused != NULL) {
         place = pool->unused;
         pool->unused = place->next;
+        pool->nunused--;
     }
     pthread_mutex_unlock(&pool->lock);
     if (place == NULL) {
@@ -93,8 +105,7 @@ void nccl_pool_give(nccl_pool_t *pool, void *object)
 {
     nccl_pool_place_t *place = pool_place(object);
     pthread_mutex_lock(&pool->lock);
-    place->next = pool->unused;
-    pool->unused = place;
+    pool_append(pool, place);
     pthread_mutex_unlock(&pool->lock);
 }
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Objects whose addresses programs hold. Their memory is never given back, so any address that a
- * program passes can be judged: one that is no object, and one whose object has ended.
+ * program passes can be judged: one that is no object, and one whose object has ended. A place that
+ * was given back is the last of those that are used again: at least NCCL_POOL_REST objects are
+ * made before the address is an object's anew, but for want of memory.
  *
  * An object lives as long as somebody holds it. The program holds it until it closes it, which it
  * may do in one thread while others use it: these hold it meanwhile, and the last one ends it. */
@@ -13,15 +15,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+enum { NCCL_POOL_REST = 64 };
+
 typedef struct nccl_pool_block nccl_pool_block_t;
 typedef struct nccl_pool_place nccl_pool_place_t;
 
 /* Static, of one kind of object; any thread may call. */
 typedef struct nccl_pool {
     pthread_mutex_t lock;
-    size_t bytes;                      /* of an object */
-    _Atomic(nccl_pool_block_t *) last; /* of the blocks; read without the lock */
-    nccl_pool_place_t *unused;
+    size_t bytes;                            /* of an object */
+    _Atomic(nccl_pool_block_t *) last;       /* of the blocks; read without the lock */
+    nccl_pool_place_t *unused, *last_unused; /* in the order in which they are used again */
+    size_t nunused;
 } nccl_pool_t;
 
 #define NCCL_POOL(type)                                                                            \

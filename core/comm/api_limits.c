@@ -12,13 +12,14 @@ weft_status_t weft_comm_set_channels(weft_comm_t *comm, uint32_t most)
     if (status != WEFT_OK) {
         return weft_api_error("comm", status);
     }
-    if (state->queue.sequence > 0 || state->programs.prepared > 0) {
+    const bool called = state->queue.sequence > state->made_operations;
+    if (called || state->programs.prepared > state->made_programs) {
         status = weft_fail(
             WEFT_ERR_STATE, 0,
             "weft_comm_set_channels: %s before, and the plans stay; set it first, or make another "
             "communicator",
-            state->queue.sequence > 0 ? "operations were called"
-                                      : "weft_comm_explain() or weft_comm_predict() made plans");
+            called ? "operations were called"
+                   : "weft_comm_explain() or weft_comm_predict() made plans");
     } else {
         state->programs.most = most;
     }

@@ -72,6 +72,22 @@ static int limit(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
     return wrong;
 }
 
+/* Its members have met over it before they have it, which is no operation of theirs. */
+static int limit_group(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    static const uint32_t members[] = {1, 0};
+    weft_comm_t *group = NULL;
+    int wrong = 0;
+    (void)arg;
+    NEED(weft_comm_create_group(comm, members, 2, 7, &group) == WEFT_OK);
+    NEED(weft_comm_set_channels(group, 2) == WEFT_OK);
+    wrong += sum(group, 1 - rank, n) + explains(group, rank, "on 2 channels");
+    NEED(weft_comm_set_channels(group, 3) == WEFT_ERR_STATE);
+    NEED(ranks_error_says(WEFT_ERR_STATE, "operations were called before"));
+    weft_comm_destroy(group);
+    return wrong;
+}
+
 static int disagree(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     static _Thread_local int32_t large[COUNT];
@@ -100,6 +116,12 @@ static void plans_have_no_more_channels(void **state)
     run(limit);
 }
 
+static void communicators_of_some_ranks_have_limits(void **state)
+{
+    (void)state;
+    run(limit_group);
+}
+
 static void ranks_that_do_not_agree_are_told_so(void **state)
 {
     (void)state;
@@ -110,6 +132,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plans_have_no_more_channels),
+        cmocka_unit_test(communicators_of_some_ranks_have_limits),
         cmocka_unit_test(ranks_that_do_not_agree_are_told_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "bindings/nccl/config.h"
 #include "bindings/nccl/pool.h"
 
 /* Other creations of a group do not count with these. */
@@ -33,11 +34,12 @@ ncclComm_t nccl_comm_create(const char *call, int nranks, int rank, int device)
     return comm;
 }
 
-ncclComm_t nccl_comm_create_child(const char *call, ncclComm_t parent, bool blocking)
+ncclComm_t nccl_comm_create_child(const char *call, ncclComm_t parent, const ncclConfig_t *config)
 {
     ncclComm_t child = nccl_comm_create(call, 0, 0, parent->device);
     if (child != NULL) {
-        child->blocking = blocking;
+        child->blocking = config != NULL ? nccl_config_blocking(config) : parent->blocking;
+        child->channels = config != NULL ? nccl_config_channels(config) : parent->channels;
         child->streams = parent->streams;
         child->maker = parent;
     }

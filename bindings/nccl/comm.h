@@ -22,7 +22,8 @@ struct ncclComm {
     _Atomic(weft_comm_t *) weft; /* NULL until it is made */
     int nranks, rank, device;
     uint32_t channels;           /* maxCTAs of its config; 0: none */
-    bool blocking;               /* else making and splitting it do not wait */
+    bool blocking;               /* else making others of it does not wait */
+    _Atomic bool awaited;        /* a call waits until it is made */
     bool streams;                /* there is CUDA */
     int cancel;                  /* an eventfd that ends its joining, by ncclCommAbort; 0: none */
     _Atomic bool finalized;      /* by ncclCommFinalize */
@@ -38,8 +39,9 @@ struct ncclComm {
 /* A handle in progress, which the program and a job that makes it hold. NULL: no memory, which is
  * recorded. */
 ncclComm_t nccl_comm_create(const char *call, int nranks, int rank, int device);
-/* The same for a job that makes it of ranks of the parent. */
-ncclComm_t nccl_comm_create_child(const char *call, ncclComm_t parent, bool blocking);
+/* The same for a job that makes it of ranks of the parent. It has the config that was checked, or
+ * with NULL the parent's. */
+ncclComm_t nccl_comm_create_child(const char *call, ncclComm_t parent, const ncclConfig_t *config);
 /* Lets nccl_comm_abort() end its joining. */
 void nccl_comm_let_cancel(ncclComm_t comm);
 /* Notes whose operation makes it. NULL: none any longer. */

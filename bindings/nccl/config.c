@@ -90,6 +90,11 @@ ncclResult_t nccl_config_read(const char *call, const ncclConfig_t *config, bool
     return result;
 }
 
+bool nccl_config_blocking(const ncclConfig_t *config)
+{
+    return config->blocking != 0;
+}
+
 uint32_t nccl_config_channels(const ncclConfig_t *config)
 {
     int most = config != NULL ? config_int(config, offsetof(ncclConfig_t, maxCTAs))

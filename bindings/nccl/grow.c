@@ -66,8 +66,9 @@ static weft_status_t grow_run(nccl_job_t *job)
     return status == WEFT_OK ? nccl_init_run(job) : status;
 }
 
-/* Fills in the child. The caller holds the parent. */
-static ncclResult_t grow_plan(nccl_job_t *job, int nranks, int rank)
+/* Fills in the child. The caller holds the parent. Without a config there is no maxCTAs: new ranks do
+ * not know the parent's, and all must have the same. */
+static ncclResult_t grow_plan(nccl_job_t *job, int nranks, int rank, const ncclConfig_t *config)
 {
     ncclComm_t parent = job->parent;
     ncclResult_t result = nccl_comm_check_usable(job->name, parent);
@@ -83,13 +84,13 @@ static ncclResult_t grow_plan(nccl_job_t *job, int nranks, int rank)
     if (result != ncclSuccess) {
         return result;
     }
-    job->child = nccl_comm_create(job->name, nranks, parent->rank, parent->device);
+    job->child = nccl_comm_create_child(job->name, parent, config);
     if (job->child == NULL) {
         return ncclSystemError;
     }
-    job->child->blocking = job->waits;
-    job->child->streams = parent->streams;
-    job->child->maker = parent;
+    job->child->nranks = nranks;
+    job->child->rank = parent->rank;
+    job->child->channels = nccl_config_channels(config);
     if (!job->waits) {
         nccl_comm_let_cancel(job->child);
     }
@@ -105,7 +106,7 @@ static ncclResult_t grow_put(nccl_job_t *job, int nranks, int rank, const ncclCo
     }
     job->waits = job->parent->blocking;
     result = nccl_config_read(job->name, config, &job->waits);
-    result = result == ncclSuccess ? grow_plan(job, nranks, rank) : result;
+    result = result == ncclSuccess ? grow_plan(job, nranks, rank, config) : result;
     if (result != ncclSuccess) {
         nccl_comm_release(job->parent);
         return nccl_group_fail(result);

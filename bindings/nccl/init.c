@@ -235,22 +235,19 @@ NCCL_EXPORT ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, nccl
     if (result != ncclSuccess) {
         return nccl_group_fail(result);
     }
-    bool blocking = comm->blocking;
+    bool waits = comm->blocking;
     result = nccl_comm_check_open(__func__, comm);
-    result = result == ncclSuccess ? nccl_config_read(__func__, config, &blocking) : result;
+    result = result == ncclSuccess ? nccl_config_read(__func__, config, &waits) : result;
     nccl_job_t job = {.name = __func__,
                       .run = split_run,
                       .parent = comm,
                       .handle_p = child,
                       .color = color,
                       .key = key,
-                      .waits = blocking};
+                      .waits = waits};
     if (result == ncclSuccess && color != NCCL_SPLIT_NOCOLOR) {
-        job.child = nccl_comm_create_child(__func__, comm, blocking);
+        job.child = nccl_comm_create_child(__func__, comm, config);
         result = job.child != NULL ? ncclSuccess : ncclSystemError;
-    }
-    if (job.child != NULL) {
-        job.child->channels = nccl_config_channels(config);
     }
     if (result != ncclSuccess) {
         nccl_comm_release(comm);
@@ -280,7 +277,7 @@ NCCL_TWIN(ncclCommFinalize);
 static ncclResult_t end_check(const char *call, ncclComm_t comm)
 {
     ncclResult_t result = nccl_comm_check(call, comm);
-    if (result == ncclSuccess && comm->blocking && comm->weft == NULL &&
+    if (result == ncclSuccess && comm->awaited && comm->weft == NULL &&
         atomic_load_explicit(&comm->state, memory_order_acquire) == ncclInProgress) {
         result = nccl_fail(ncclInvalidUsage,
                            "%s: a call waits until the communicator is made; set blocking = 0 in "

@@ -66,6 +66,9 @@ nccl_job_t *nccl_job_new(const nccl_job_t *what)
         return NULL;
     }
     *job = *what;
+    if (job->child != NULL) {
+        job->child->awaited = job->waits;
+    }
     return job;
 }
 
@@ -212,6 +215,11 @@ ncclResult_t nccl_jobs_run(nccl_job_t *first)
     bool wait = true;
     for (nccl_job_t *job = first; job != NULL; job = job->next) {
         wait = wait && job->waits;
+    }
+    for (nccl_job_t *job = first; job != NULL; job = job->next) {
+        if (job->child != NULL) {
+            job->child->awaited = wait;
+        }
     }
     if (!wait) {
         return jobs_detach(first);

@@ -15,6 +15,7 @@ typedef struct shrink_args {
     ncclComm_t comm, *child_p;
     const int *exclude;
     int nexclude, flags;
+    const ncclConfig_t *config;
 } shrink_args_t;
 
 static ncclResult_t shrink_check(const char *call, const shrink_args_t *args)
@@ -107,7 +108,7 @@ static ncclResult_t shrink_plan(const shrink_args_t *args, nccl_job_t *job)
     job->nmembers = shrink_fill(job->name, args, job->members);
     result = job->nmembers > 0 ? shrink_prepare(job->name, args) : ncclInvalidArgument;
     if (result == ncclSuccess) {
-        job->child = nccl_comm_create_child(job->name, args->comm, job->waits);
+        job->child = nccl_comm_create_child(job->name, args->comm, args->config);
         result = job->child != NULL ? ncclSuccess : ncclSystemError;
     }
     return result;
@@ -128,7 +129,7 @@ NCCL_EXPORT ncclResult_t ncclCommShrink(ncclComm_t comm, int *exclude, int nexcl
     result = nccl_comm_check_open(__func__, comm);
     result = result == ncclSuccess ? nccl_config_read(__func__, config, &job.waits) : result;
     if (result == ncclSuccess) {
-        result = shrink_plan(&(shrink_args_t){comm, child, exclude, nexclude, flags}, &job);
+        result = shrink_plan(&(shrink_args_t){comm, child, exclude, nexclude, flags, config}, &job);
     }
     if (result != ncclSuccess) {
         nccl_comm_release(comm);

@@ -552,7 +552,8 @@ static void opposite_orders_end_in_an_error(void **state)
 
 /* Groups that mix ----------------------------------------------------------------------------------- */
 
-static ncclConfig_t config_without_waiting(void)
+/* As NCCL_CONFIG_INITIALIZER makes it. */
+static ncclConfig_t config_that_is_silent(void)
 {
     ncclConfig_t config;
     for (size_t i = 0; i < sizeof config / sizeof(int); i++) {
@@ -562,6 +563,12 @@ static ncclConfig_t config_without_waiting(void)
     config.magic = NCCL_API_MAGIC;
     config.version = 22800;
     config.netName = config.commName = NULL;
+    return config;
+}
+
+static ncclConfig_t config_without_waiting(void)
+{
+    ncclConfig_t config = config_that_is_silent();
     config.blocking = 0;
     return config;
 }
@@ -592,12 +599,37 @@ static ncclResult_t settled_soon(ncclComm_t comm)
     return result;
 }
 
+/* A child without a config does as its parent. A config that says nothing of it makes one whose children are
+ * waited for; the call that makes it returns as the parent's calls do. */
+static void a_silent_config_is_no_parents(void **state)
+{
+    ncclConfig_t silent = config_that_is_silent();
+    ncclConfig_t *const configs[] = {NULL, &silent};
+    ncclComm_t parent = make_single_without_waiting();
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        ncclComm_t child = NULL, grandchild = NULL;
+        assert_int_equal(ncclCommSplit(parent, 0, 0, &child, configs[i]), ncclInProgress);
+        assert_int_equal(settled_soon(child), ncclSuccess);
+        assert_int_equal(settled_soon(parent), ncclSuccess);
+        assert_int_equal(ncclCommSplit(child, 0, 0, &grandchild, NULL),
+                         configs[i] == NULL ? ncclInProgress : ncclSuccess);
+        assert_int_equal(settled_soon(grandchild), ncclSuccess);
+        assert_int_equal(settled_soon(child), ncclSuccess);
+        assert_int_equal(ncclCommDestroy(grandchild), ncclSuccess);
+        assert_int_equal(ncclCommDestroy(child), ncclSuccess);
+    }
+    assert_int_equal(ncclCommDestroy(parent), ncclSuccess);
+}
+
 /* Rank 0 makes another communicator, and rank 1 does not: so rank 0 gives up. */
 typedef enum { GIVES_UP_PARENT, GIVES_UP_CHILD } gives_up_t;
 
+/* The child may have a config with which its own children are waited for: it is not waited for itself. */
 static void give_up(bool grows, gives_up_t what)
 {
-    ncclConfig_t config = config_without_waiting();
+    ncclConfig_t config = config_without_waiting(), silent = config_that_is_silent();
+    ncclConfig_t *of_child = what == GIVES_UP_CHILD ? &silent : NULL;
     ncclUniqueId id;
     ncclComm_t comms[2], child = NULL;
     int number;
@@ -609,8 +641,8 @@ static void give_up(bool grows, gives_up_t what)
     for (int rank = 0; rank < 2; rank++) {
         assert_int_equal(settled_soon(comms[rank]), ncclSuccess);
     }
-    assert_int_equal(grows ? ncclCommGrow(comms[0], 3, &id, -1, &child, NULL)
-                           : ncclCommSplit(comms[0], 0, 0, &child, NULL),
+    assert_int_equal(grows ? ncclCommGrow(comms[0], 3, &id, -1, &child, of_child)
+                           : ncclCommSplit(comms[0], 0, 0, &child, of_child),
                      ncclInProgress);
     assert_int_equal(ncclCommUserRank(comms[0], &number), ncclInvalidArgument);
     assert_non_null(strstr(ncclGetLastError(NULL), "another one is still being made"));
@@ -711,6 +743,7 @@ int main(void)
         cmocka_unit_test(groups_with_other_counts_name_them),
         cmocka_unit_test(abort_ends_a_call_that_waits),
         cmocka_unit_test(an_abort_ends_what_is_made_of_a_communicator),
+        cmocka_unit_test(a_silent_config_is_no_parents),
         cmocka_unit_test(opposite_orders_end_in_an_error),
         cmocka_unit_test(a_group_that_mixes_blocking_and_nonblocking_is_refused),
         cmocka_unit_test(a_thread_that_ends_drops_its_open_group),

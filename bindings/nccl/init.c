@@ -262,10 +262,15 @@ NCCL_TWIN(ncclCommSplit);
  * wait for ranks whose calls are this thread's next. */
 NCCL_EXPORT ncclResult_t ncclCommFinalize(ncclComm_t comm)
 {
+    if (comm == NULL) {
+        return ncclSuccess;
+    }
     ncclResult_t result = nccl_comm_enter(__func__, comm);
     if (result == ncclSuccess) {
         result = nccl_comm_check_usable(__func__, comm);
-        comm->finalized = true;
+        if (atomic_exchange(&comm->finalized, true)) {
+            result = nccl_fail(ncclInvalidArgument, "%s: the communicator is finalized", __func__);
+        }
         nccl_comm_release(comm);
     }
     return nccl_group_fail(result);

@@ -303,7 +303,8 @@ static void a_destroyed_communicator_is_none(void **state)
     assert_int_equal(ncclCommWindowDeregister(comm, window), ncclInvalidArgument);
     assert_int_equal(ncclWinGetUserPtr(comm, window, &at), ncclInvalidArgument);
     assert_int_equal(ncclCommFinalize(comm), ncclSuccess);
-    assert_int_equal(ncclCommFinalize(comm), ncclInvalidUsage);
+    assert_int_equal(ncclCommFinalize(comm), ncclInvalidArgument);
+    assert_non_null(strstr(ncclGetLastError(NULL), "finalized"));
     assert_int_equal(ncclCommDestroy(comm), ncclSuccess);
     assert_int_equal(ncclCommDestroy(comm), ncclInvalidArgument);
     assert_non_null(strstr(ncclGetLastError(NULL), "destroyed"));
@@ -312,6 +313,14 @@ static void a_destroyed_communicator_is_none(void **state)
     assert_int_equal(ncclAllReduce(buffer, buffer, 1, ncclInt8, ncclSum, comm, NULL),
                      ncclInvalidArgument);
     assert_int_equal(ncclCommDestroy(other), ncclSuccess);
+}
+
+static void no_communicator_can_be_ended(void **state)
+{
+    (void)state;
+    assert_int_equal(ncclCommFinalize(NULL), ncclSuccess);
+    assert_int_equal(ncclCommDestroy(NULL), ncclSuccess);
+    assert_int_equal(ncclCommAbort(NULL), ncclSuccess);
 }
 
 /* Handles by the hundred, so that there are several blocks of them; each is its own. */
@@ -738,6 +747,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_function_with_wild_arguments),
         cmocka_unit_test(a_destroyed_communicator_is_none),
+        cmocka_unit_test(no_communicator_can_be_ended),
         cmocka_unit_test(many_handles),
         cmocka_unit_test(several_threads_give_back_one_handle),
         cmocka_unit_test(groups_with_other_counts_name_them),

@@ -371,6 +371,12 @@ weft_status_t weft_config_finish(weft_config_t *config)
     return WEFT_OK;
 }
 
+const char *weft_config_given(const weft_config_t *config, const char *section, const char *key)
+{
+    const weft_given_t *given = claims_winner(config, section, key);
+    return given != NULL ? given->value : "";
+}
+
 const char *weft_config_origin(const weft_config_t *config, const char *section, const char *key)
 {
     const weft_given_t *given = claims_winner(config, section, key);

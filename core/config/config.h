@@ -48,6 +48,8 @@ weft_status_t weft_config_finish(weft_config_t *config);
 
 /* Returns the path of the INI file that was read, or NULL if none was. */
 const char *weft_config_file(const weft_config_t *config);
+/* Returns the value that `section.key` was given, claimed or not; "" if nobody gave one. */
+const char *weft_config_given(const weft_config_t *config, const char *section, const char *key);
 /* Returns where `section.key` was given: "file.ini:12", "--set", "environment WEFT_X_Y" or
  * "default". */
 const char *weft_config_origin(const weft_config_t *config, const char *section, const char *key);

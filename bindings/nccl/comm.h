@@ -24,7 +24,7 @@ struct ncclComm {
     uint32_t channels;           /* maxCTAs of its config; 0: none */
     bool blocking;               /* else making others of it does not wait */
     _Atomic bool awaited;        /* a call waits until it is made */
-    bool streams;                /* there is CUDA */
+    bool streams;                /* calls go into them; else they return when they are complete */
     int cancel;                  /* an eventfd that ends its joining, by ncclCommAbort; 0: none */
     _Atomic bool finalized;      /* by ncclCommFinalize */
     _Atomic bool revoked;        /* by ncclCommRevoke */

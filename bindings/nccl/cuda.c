@@ -4,12 +4,9 @@
 #include "bindings/nccl/cuda.h"
 
 #include <dlfcn.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "bindings/nccl/errors.h"
-
-enum { CUDA_PAGE = 4096 };
 
 /* A function of a library that is loaded already, under one of its names, or NULL. Programs that
  * load the runtime as a module's dependency keep it out of the global scope. */
@@ -59,6 +56,13 @@ int nccl_cuda_device_count(void)
                                                                                          : 0;
 }
 
+/* The runtime has no driver or no device, so nothing is in any stream. */
+static bool cuda_has_nothing(int error)
+{
+    enum { CUDA_NOT_INITIALIZED = 3, CUDA_OLD_DRIVER = 35, CUDA_NO_DEVICE = 100 };
+    return error == CUDA_NOT_INITIALIZED || error == CUDA_OLD_DRIVER || error == CUDA_NO_DEVICE;
+}
+
 ncclResult_t nccl_cuda_settle(const char *call, cudaStream_t stream)
 {
     int (*wait)(cudaStream_t);
@@ -66,7 +70,7 @@ ncclResult_t nccl_cuda_settle(const char *call, cudaStream_t stream)
         return ncclSuccess;
     }
     int error = wait(stream);
-    return error == 0
+    return error == 0 || cuda_has_nothing(error)
                ? ncclSuccess
                : nccl_fail(ncclUnhandledCudaError, "%s: CUDA error %d of the stream", call, error);
 }
@@ -75,27 +79,23 @@ ncclResult_t nccl_cuda_alloc(void **memory_p, size_t bytes)
 {
     int (*alloc)(void **, size_t);
     bytes = bytes > 0 ? bytes : 1;
-    if (cuda_find("cudaMalloc", "cuMemAlloc_v2", &alloc)) {
-        int error = alloc(memory_p, bytes);
-        return error == 0 ? ncclSuccess
-                          : nccl_fail(ncclUnhandledCudaError,
-                                      "ncclMemAlloc: CUDA error %d for %zu bytes", error, bytes);
+    if (!cuda_find("cudaMalloc", "cuMemAlloc_v2", &alloc)) {
+        return nccl_fail(ncclUnhandledCudaError, "ncclMemAlloc: CUDA has no cudaMalloc");
     }
-    if (posix_memalign(memory_p, CUDA_PAGE, bytes) != 0) {
-        return nccl_fail(ncclSystemError, "ncclMemAlloc: no memory for %zu bytes", bytes);
-    }
-    memset(*memory_p, 0, bytes);
-    return ncclSuccess;
+    int error = alloc(memory_p, bytes);
+    return error == 0 ? ncclSuccess
+                      : nccl_fail(ncclUnhandledCudaError,
+                                  "ncclMemAlloc: CUDA error %d for %zu bytes", error, bytes);
 }
 
 ncclResult_t nccl_cuda_free(void *memory)
 {
     int (*give)(void *);
-    if (cuda_find("cudaFree", "cuMemFree_v2", &give)) {
-        int error = give(memory);
-        return error == 0 ? ncclSuccess
-                          : nccl_fail(ncclUnhandledCudaError, "ncclMemFree: CUDA error %d", error);
+    if (!cuda_find("cudaFree", "cuMemFree_v2", &give)) {
+        return nccl_fail(ncclInvalidArgument,
+                         "ncclMemFree: %p is no memory of ncclMemAlloc, or was freed", memory);
     }
-    free(memory);
-    return ncclSuccess;
+    int error = give(memory);
+    return error == 0 ? ncclSuccess
+                      : nccl_fail(ncclUnhandledCudaError, "ncclMemFree: CUDA error %d", error);
 }

@@ -4,7 +4,6 @@
 #include "bindings/nccl/environment.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 nccl_debug_t nccl_env_debug(void)
@@ -24,12 +23,6 @@ nccl_debug_t nccl_env_debug(void)
         }
     }
     return NCCL_DEBUG_NONE;
-}
-
-bool nccl_env_host_kernel(void)
-{
-    const char *kernel = secure_getenv("WEFT_CORE_KERNEL");
-    return kernel != NULL && kernel[0] != '\0' && strcmp(kernel, "kernel-cuda") != 0;
 }
 
 bool nccl_env_comm_id(void)

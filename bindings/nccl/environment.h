@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The variables that the binding reads itself. Those of NCCL are no options of weft, and the
- * options of weft (WEFT_…) are weft's to read, but for one question. */
+ * options of weft (WEFT_…) are weft's to read. */
 #ifndef BINDINGS_NCCL_ENVIRONMENT_H
 #define BINDINGS_NCCL_ENVIRONMENT_H
 
@@ -16,8 +16,6 @@ typedef enum nccl_debug {
 
 /* What NCCL_DEBUG asks for; words above INFO count as INFO. */
 nccl_debug_t nccl_env_debug(void);
-/* Whether WEFT_CORE_KERNEL names another kernel than kernel-cuda. */
-bool nccl_env_host_kernel(void);
 /* Whether NCCL_COMM_ID names the address at which NCCL's ranks would meet. */
 bool nccl_env_comm_id(void);
 /* The file for names of refused calls, which `weft nccl-run` sets; or NULL. */

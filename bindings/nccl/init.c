@@ -10,9 +10,9 @@
 #include "bindings/nccl/config.h"
 #include "bindings/nccl/cuda.h"
 #include "bindings/nccl/debug.h"
-#include "bindings/nccl/environment.h"
 #include "bindings/nccl/functions.h"
 #include "bindings/nccl/group.h"
+#include "bindings/nccl/kernel.h"
 
 /* More ranks in one process are a mistake. */
 enum { INIT_MOST_RANKS = 1024 };
@@ -90,7 +90,7 @@ static void init_label(const nccl_init_args_t *args, char *label, size_t bytes)
     }
 }
 
-static ncclResult_t init_check(const nccl_init_args_t *args, bool *blocking_p)
+static ncclResult_t init_check(const nccl_init_args_t *args, bool *blocking_p, bool *host_p)
 {
     if (args->comm_p == NULL || args->id == NULL) {
         return nccl_fail(ncclInvalidArgument, "%s: %s is NULL", args->name,
@@ -101,13 +101,15 @@ static ncclResult_t init_check(const nccl_init_args_t *args, bool *blocking_p)
                          args->nranks);
     }
     ncclResult_t result = init_check_ids(args);
-    return result == ncclSuccess ? nccl_config_read(args->name, args->config, blocking_p) : result;
+    result =
+        result == ncclSuccess ? nccl_config_read(args->name, args->config, blocking_p) : result;
+    return result == ncclSuccess ? nccl_kernel_find(args->name, host_p) : result;
 }
 
 ncclResult_t nccl_init_put(const nccl_init_args_t *args)
 {
-    bool blocking = true;
-    ncclResult_t result = init_check(args, &blocking);
+    bool blocking = true, host = false;
+    ncclResult_t result = init_check(args, &blocking, &host);
     if (result != ncclSuccess) {
         if (args->comm_p != NULL) {
             *args->comm_p = NULL;
@@ -125,7 +127,7 @@ ncclResult_t nccl_init_put(const nccl_init_args_t *args)
     if (!blocking) {
         nccl_comm_let_cancel(comm);
     }
-    comm->streams = nccl_cuda_loaded() && !nccl_env_host_kernel();
+    comm->streams = !host;
     *args->comm_p = comm;
     nccl_job_t job = {.name = args->name,
                       .run = nccl_init_run,
@@ -166,11 +168,17 @@ NCCL_EXPORT ncclResult_t ncclCommInitRankScalable(ncclComm_t *comm, int nranks, 
 }
 NCCL_TWIN(ncclCommInitRankScalable);
 
-/* Each rank is a device, or a thread's memory where there is no CUDA. */
+/* Each rank is a device, or a thread's memory where the host computes. */
 static ncclResult_t init_check_all(const char *call, const ncclComm_t *comms, int n,
                                    const int *devices)
 {
-    const int count = nccl_cuda_device_count(), most = count > 0 ? count : INIT_MOST_RANKS;
+    bool host = false;
+    ncclResult_t result = nccl_kernel_find(call, &host);
+    if (result != ncclSuccess) {
+        return result;
+    }
+    const int count = host ? 0 : nccl_cuda_device_count();
+    const int most = count > 0 ? count : INIT_MOST_RANKS;
     if (comms == NULL || n < 1) {
         return nccl_fail(ncclInvalidArgument, "%s: %s", call,
                          comms == NULL ? "comm is NULL" : "no devices");

@@ -6,6 +6,8 @@
 #include "bindings/nccl/comm.h"
 #include "bindings/nccl/cuda.h"
 #include "bindings/nccl/functions.h"
+#include "bindings/nccl/host_memory.h"
+#include "bindings/nccl/kernel.h"
 #include "bindings/nccl/pool.h"
 
 enum { MEMORY_WINDOW_FLAGS = 0x0f };
@@ -20,14 +22,21 @@ static nccl_pool_t windows = NCCL_POOL(struct ncclWindow_vidmem);
 
 NCCL_EXPORT ncclResult_t ncclMemAlloc(void **memory, size_t bytes)
 {
-    return memory != NULL ? nccl_cuda_alloc(memory, bytes)
-                          : nccl_fail(ncclInvalidArgument, "%s: ptr is NULL", __func__);
+    bool host = false;
+    if (memory == NULL) {
+        return nccl_fail(ncclInvalidArgument, "%s: ptr is NULL", __func__);
+    }
+    ncclResult_t result = nccl_kernel_find(__func__, &host);
+    if (result != ncclSuccess) {
+        return result;
+    }
+    return host ? nccl_host_memory_alloc(memory, bytes) : nccl_cuda_alloc(memory, bytes);
 }
 NCCL_TWIN(ncclMemAlloc);
 
 NCCL_EXPORT ncclResult_t ncclMemFree(void *memory)
 {
-    return memory != NULL ? nccl_cuda_free(memory) : ncclSuccess;
+    return memory == NULL || nccl_host_memory_free(memory) ? ncclSuccess : nccl_cuda_free(memory);
 }
 NCCL_TWIN(ncclMemFree);
 

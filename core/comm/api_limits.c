@@ -12,8 +12,8 @@ weft_status_t weft_comm_set_channels(weft_comm_t *comm, uint32_t most)
     if (status != WEFT_OK) {
         return weft_api_error("comm", status);
     }
-    const bool called = state->queue.sequence > state->made_operations;
-    if (called || state->programs.prepared > state->made_programs) {
+    const bool called = state->queue.sequence > state->queue.made;
+    if (called || state->programs.prepared > state->programs.made) {
         status = weft_fail(
             WEFT_ERR_STATE, 0,
             "weft_comm_set_channels: %s before, and the plans stay; set it first, or make another "

@@ -41,8 +41,6 @@ typedef struct weft_comm_state {
     weft_comm_identity_t self;
     weft_links_t *links;        /* NULL for one rank */
     weft_flight_comm_t *flight; /* what this rank did last, where others can read it */
-    /* how much of it its own making took: the last operation, the programs */
-    uint64_t made_operations, made_programs;
 
     /* owned */
     weft_waiter_t waiter;

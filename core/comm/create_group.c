@@ -155,8 +155,8 @@ static weft_status_t create_group_meet(create_group_t *c, weft_comm_state_t *chi
     weft_side_call_wait_in(&c->side, child);
     weft_status_t status = weft_comm_exchange(child, WEFT_ROOT_GROUP, &mine, sizeof mine, all);
     weft_side_call_wait_in(&c->side, NULL);
-    child->made_operations = child->queue.sequence;
-    child->made_programs = child->programs.prepared;
+    child->queue.made = child->queue.sequence;
+    child->programs.made = child->programs.prepared;
     if (status != WEFT_OK) {
         create_group_explain(c, child);
     }

@@ -47,6 +47,7 @@ typedef struct weft_programs {
     uint64_t bytes;           /* of the programs in the table */
     uint64_t limit;           /* of bytes: option exec.program_memory */
     uint64_t prepared;        /* programs inserted so far */
+    uint64_t made;            /* of these for the making of the communicator itself */
     bool whole;    /* devices may do whole runs, as there are windows; equal on all ranks */
     uint32_t most; /* channels of a program; 0: no limit but the family's */
     weft_workspace_t workspace;

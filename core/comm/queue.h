@@ -13,6 +13,7 @@ typedef struct weft_queue {
     weft_prepared_t *current;   /* program of `first`; NULL: it has not begun */
     uint64_t sequence;          /* of the last operation called */
     uint64_t completed;         /* of the last one completed */
+    uint64_t made;              /* of the last one by which the communicator itself was made */
     uint32_t steps;             /* idle steps since the clock was read */
     weft_flight_comm_t *flight; /* constant: both numbers stand there too */
 } weft_queue_t;

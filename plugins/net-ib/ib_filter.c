@@ -9,7 +9,7 @@
 
 #include <weft/sdk/choice.h>
 
-/* ":PORT" stands behind the name. */
+/* ":PORT" stands behind the name. Port 0 is any. */
 static bool ib_filter_fits(const weft_choice_word_t *word, const char *name, uint32_t port)
 {
     const char *colon = memchr(word->text, ':', word->length);
@@ -18,7 +18,7 @@ static bool ib_filter_fits(const weft_choice_word_t *word, const char *name, uin
     if (length == 0 || !weft_choice_fits(word, length, name)) {
         return false;
     }
-    return colon == NULL ||
+    return colon == NULL || port == 0 ||
            (strtoul(colon + 1, &end, 10) == port && end == word->text + word->length);
 }
 
@@ -35,6 +35,18 @@ bool ib_filter_admits(const char *text, const char *name, uint32_t port)
         left_out = left_out || (word.exclude && fits);
     }
     return !left_out && (chosen || !chooses);
+}
+
+bool ib_filter_exact(const char *text, const char *name, uint32_t port)
+{
+    weft_choice_t choice;
+    weft_choice_word_t word;
+    bool exact = false;
+    weft_choice_parse(text, &choice);
+    for (const char *at = choice.words; !exact && weft_choice_next(&choice, &at, &word);) {
+        exact = word.exact && !word.exclude && ib_filter_fits(&word, name, port);
+    }
+    return exact;
 }
 
 bool ib_filter_word(const char *text, uint32_t number, char word[IB_FILTER_WORD], bool *excludes_p)

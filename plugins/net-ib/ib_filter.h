@@ -12,6 +12,10 @@
  * that port. */
 bool ib_filter_admits(const char *text, const char *name, uint32_t port);
 
+/* Returns whether a word of `text` chooses adapter `name` by its whole name; `port` is one of its ports,
+ * or 0 for the adapter itself. */
+bool ib_filter_exact(const char *text, const char *name, uint32_t port);
+
 #define IB_FILTER_WORD 80 /* bytes of the longest word, with its zero byte; longer ones are cut */
 
 /* Copies word `number` of `text`, as a choice of its own; `*excludes_p` tells whether `text` leaves out

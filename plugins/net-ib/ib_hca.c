@@ -27,24 +27,29 @@ bool ib_port_is_ethernet(const ib_port_t *port)
     return port->attr.link_layer == IBV_LINK_LAYER_ETHERNET;
 }
 
-/* An adapter or a port that does not serve is left out, so that it does not end the job. It does if
- * the user wants exactly that one, and if this process is short of something: then all would be left
- * out. Returns ERR_UNSUPPORTED if it is left out, else ERR_RESOURCE with the error set. */
+/* An adapter, or its port if `port` is not 0, that does not serve is left out, so that it does not end
+ * the job. It does if the user wants exactly that one, and if this process is short of something: then
+ * all would be left out. Returns ERR_UNSUPPORTED if it is left out, else ERR_RESOURCE with the error
+ * set. */
 static weft_status_t WEFT_PRINTF(4, 5)
-    ib_leave_out(const weft_net_t *net, const char *name, int cause, const char *format, ...)
+    ib_leave_out(const ib_hca_t *hca, uint8_t port, int cause, const char *format, ...)
 {
-    const weft_host_t *host = net->host;
-    char why[320];
+    const weft_host_t *host = hca->net->host;
+    char why[320], number[8] = "";
     va_list args;
     va_start(args, format);
     vsnprintf(why, sizeof why, format, args);
     va_end(args);
-    bool exact = net->config.devices[0] == '=';
-    if (exact || cause == EMFILE || cause == ENFILE || cause == ENOMEM) {
-        return host->set_error(host, WEFT_ERR_RESOURCE, cause, "%s cannot be used: %s", name, why);
+    if (port != 0) {
+        snprintf(number, sizeof number, ":%u", port);
     }
-    host->log(host, WEFT_LOG_WARN, "%s is left out: %s%s%s", name, why, cause != 0 ? ": " : "",
-              cause != 0 ? strerror(cause) : "");
+    bool exact = ib_filter_exact(hca->net->config.devices, hca->name, port);
+    if (exact || cause == EMFILE || cause == ENFILE || cause == ENOMEM) {
+        return host->set_error(host, WEFT_ERR_RESOURCE, cause, "%s%s cannot be used: %s", hca->name,
+                               number, why);
+    }
+    host->log(host, WEFT_LOG_WARN, "%s%s is left out: %s%s%s", hca->name, number, why,
+              cause != 0 ? ": " : "", cause != 0 ? strerror(cause) : "");
     return WEFT_ERR_UNSUPPORTED;
 }
 
@@ -138,12 +143,12 @@ static void ib_port_log(const ib_port_t *port)
 
 /* An index that the user has set must exist; otherwise a port without a fitting GID is only left
  * out. */
-static weft_status_t ib_port_without_gid(const ib_port_t *port, const char *name, int cause)
+static weft_status_t ib_port_without_gid(const ib_port_t *port, int cause)
 {
     const weft_net_t *net = port->hca->net;
     const weft_host_t *host = net->host;
     if (cause != 0) {
-        return ib_leave_out(net, name, cause, "its GID table cannot be read");
+        return ib_leave_out(port->hca, port->number, cause, "its GID table cannot be read");
     }
     if (net->gid_index >= 0 && ib_port_is_ethernet(port)) {
         return host->set_error(host, WEFT_ERR_CONFIG, 0,
@@ -164,19 +169,18 @@ static weft_status_t ib_port_open(ib_port_t *port)
 {
     const ib_hca_t *hca = port->hca;
     weft_net_t *net = hca->net;
-    char name[IB_PORT_NAME];
-    snprintf(name, sizeof name, "%s:%u", hca->name, port->number);
     int cause = ibv_query_port(hca->context, port->number, &port->attr);
     if (cause != 0) {
-        return ib_leave_out(net, name, cause, "it cannot be queried");
+        return ib_leave_out(hca, port->number, cause, "it cannot be queried");
     }
     if (port->attr.state != IBV_PORT_ACTIVE) {
-        net->host->log(net->host, WEFT_LOG_INFO, "%s is left out: its port is %s", name,
-                       ibv_port_state_str(port->attr.state));
+        net->host->log(net->host, WEFT_LOG_INFO, "%s:%u is left out: its port is %s", hca->name,
+                       port->number, ibv_port_state_str(port->attr.state));
         return WEFT_ERR_UNSUPPORTED;
     }
     if (port->attr.max_msg_sz < WRITE_LEAST) {
-        return ib_leave_out(net, name, 0, "its messages hold %u bytes (max_msg_sz), %u are needed",
+        return ib_leave_out(hca, port->number, 0,
+                            "its messages hold %u bytes (max_msg_sz), %u are needed",
                             port->attr.max_msg_sz, WRITE_LEAST);
     }
     weft_status_t status = hca->iwarp ? ib_cm_addresses(port) : WEFT_OK;
@@ -184,7 +188,7 @@ static weft_status_t ib_port_open(ib_port_t *port)
         return status;
     }
     if (!ib_port_gid_find(port, NULL, &port->gid, &cause)) {
-        return ib_port_without_gid(port, name, cause);
+        return ib_port_without_gid(port, cause);
     }
     uint64_t most = port->attr.max_msg_sz < (1u << 30) ? port->attr.max_msg_sz : 1u << 30;
     port->write_max = most & ~(uint64_t)(IB_PART_UNIT - 1);
@@ -290,12 +294,12 @@ static weft_status_t ib_hca_limits(ib_hca_t *hca)
     depth = depth < IB_SEND_DEPTH ? depth : IB_SEND_DEPTH;
     depth = depth < attr->max_qp_wr ? depth : attr->max_qp_wr;
     if (attr->max_qp_wr < (int)IB_RECV_DEPTH) {
-        return ib_leave_out(net, hca->name, 0,
+        return ib_leave_out(hca, 0, 0,
                             "its queue pairs hold %d requests (max_qp_wr), %u are needed",
                             attr->max_qp_wr, IB_RECV_DEPTH);
     }
     if (depth < IB_WRITES_MAX) {
-        return ib_leave_out(net, hca->name, 0,
+        return ib_leave_out(hca, 0, 0,
                             "its completion queues hold %d entries (max_cqe), %u queue pairs of a "
                             "connection need %u; use fewer qps or rails",
                             attr->max_cqe, qps, qps * (IB_RECV_DEPTH + IB_WRITES_MAX));
@@ -313,17 +317,17 @@ static weft_status_t ib_hca_open(ib_hca_t *hca, struct ibv_device *device)
     hca->context = ibv_open_device(device);
     if (hca->context == NULL) {
         return ib_leave_out(
-            net, hca->name, errno,
+            hca, 0, errno,
             "it cannot be opened; is /dev/infiniband there and accessible (container,"
             " device cgroup), and the limit of open files (ulimit -n) high enough?");
     }
     int cause = ibv_query_device(hca->context, &hca->attr);
     int flags = fcntl(hca->context->async_fd, F_GETFL);
     if (cause != 0) {
-        return ib_leave_out(net, hca->name, cause, "it cannot be queried; look at dmesg");
+        return ib_leave_out(hca, 0, cause, "it cannot be queried; look at dmesg");
     }
     if (flags < 0 || fcntl(hca->context->async_fd, F_SETFL, flags | O_NONBLOCK) != 0) {
-        return ib_leave_out(net, hca->name, errno, "its events cannot be read without waiting");
+        return ib_leave_out(hca, 0, errno, "its events cannot be read without waiting");
     }
     weft_status_t status = ib_hca_limits(hca);
     if (status != WEFT_OK) {
@@ -331,7 +335,7 @@ static weft_status_t ib_hca_open(ib_hca_t *hca, struct ibv_device *device)
     }
     hca->pd = ibv_alloc_pd(hca->context);
     if (hca->pd == NULL) {
-        return ib_leave_out(net, hca->name, errno, "it gives no protection domain");
+        return ib_leave_out(hca, 0, errno, "it gives no protection domain");
     }
     hca->dmabuf = ib_dmabuf_known(hca);
     ib_pinner_t pinner = {.pin = ib_hca_pin, .unpin = ib_hca_unpin, .owner = hca};

@@ -151,6 +151,37 @@ static void ports_that_are_not_active_are_left_out(void **state)
     assert_int_equal(count_with("devices="), 3);
 }
 
+/* The sign counts for a word, wherever it stands. */
+static void what_is_wanted_exactly_is_not_left_out(void **state)
+{
+    static const char *const exact[] = {"devices==fake0,fake1", "devices= =fake0,fake1",
+                                        "devices==fake0 =fake1", "devices=fake0 =fake1",
+                                        "devices=fake, =fake1:1"};
+    static const char *const others[] = {"devices=fake, =fake0, ^fake2", "devices=^=fake2"};
+    static const fake_call_t calls[] = {FAKE_OPEN_DEVICE, FAKE_QUERY_PORT};
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof exact / sizeof exact[0]; i++) {
+        const char *const settings[] = {exact[i / 2], NULL};
+        const fake_fault_t fault = {
+            .act = FAKE_FAIL, .call = calls[i % 2], .nth = 2, .value = EACCES};
+        traffic_side_t side;
+        fake_setup(2);
+        fake_fault(&fault);
+        if (side_open(&side, settings) != WEFT_ERR_RESOURCE) {
+            fail_msg("\"%s\" goes on: %s", exact[i / 2], side.fake.log);
+        }
+        assert_non_null(strstr(side.fake.error, "fake1"));
+        side_close(&side);
+    }
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        const fake_fault_t fault = {
+            .act = FAKE_FAIL, .call = FAKE_OPEN_DEVICE, .nth = 2, .value = EACCES};
+        fake_setup(3);
+        fake_fault(&fault);
+        check_log(others[i], 1, "fake1 is left out", "fake0 is");
+    }
+}
+
 /* The n-th call fails: the adapter or port that `name` begins is left out with the cause, unless the
  * user wants exactly that one, or the process is short of something. */
 static void check_failing(fake_call_t call, int cause, const char *name)
@@ -754,6 +785,7 @@ int main(void)
         cmocka_unit_test(eight_ports_are_eight_devices_or_one),
         cmocka_unit_test(ports_that_are_not_active_are_left_out),
         cmocka_unit_test(what_fails_is_left_out_with_the_cause),
+        cmocka_unit_test(what_is_wanted_exactly_is_not_left_out),
         cmocka_unit_test(adapters_with_too_little_room_are_left_out),
         cmocka_unit_test(every_rail_can_carry_the_largest_message),
         cmocka_unit_test(iwarp_is_left_out_with_the_reason),

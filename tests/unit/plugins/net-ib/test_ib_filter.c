@@ -85,6 +85,21 @@ static void words_are_choices_of_their_own(void **state)
     assert_false(ib_filter_word("^", 0, word, &excludes));
 }
 
+static void the_sign_of_a_word_makes_it_exact(void **state)
+{
+    (void)state;
+    assert_true(ib_filter_exact("=mlx5_0,mlx5_1", "mlx5_1", 1));
+    assert_true(ib_filter_exact(" =mlx5_0,mlx5_1", "mlx5_1", 0));
+    assert_true(ib_filter_exact("mlx5_0 =mlx5_1", "mlx5_1", 1));
+    assert_true(ib_filter_exact("mlx5, =mlx5_1:2", "mlx5_1", 2));
+    assert_true(ib_filter_exact("mlx5, =mlx5_1:2", "mlx5_1", 0));
+    assert_false(ib_filter_exact("mlx5, =mlx5_1:2", "mlx5_1", 1));
+    assert_false(ib_filter_exact("mlx5_0 =mlx5_1", "mlx5_0", 1));
+    assert_false(ib_filter_exact("mlx5_0 =mlx5_1", "mlx5_10", 1));
+    assert_false(ib_filter_exact("^=mlx5_0", "mlx5_0", 1));
+    assert_false(ib_filter_exact("", "mlx5_0", 0));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -93,6 +108,7 @@ int main(void)
         cmocka_unit_test(port_after_the_name_limits_it),
         cmocka_unit_test(blanks_between_words_are_commas),
         cmocka_unit_test(words_are_choices_of_their_own),
+        cmocka_unit_test(the_sign_of_a_word_makes_it_exact),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

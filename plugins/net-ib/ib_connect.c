@@ -281,10 +281,9 @@ weft_status_t ib_connect_poll(weft_net_conn_t *conn)
         attempt->cause = ETIMEDOUT;
         status = WEFT_ERR_LINK;
     }
-    /* Once queue pairs are connected, another address cannot help. */
+    /* Once the peer's record is there, another address cannot help. */
     bool again =
         attempt->step < STEP_RECEIVE && (status == WEFT_ERR_LINK || status == WEFT_ERR_AUTH);
-    return again || (attempt->step == STEP_RECEIVE && attempt->theirs.magic == 0)
-               ? ib_attempt_next(conn, status)
-               : status;
+    bool unheard = attempt->step == STEP_RECEIVE && attempt->done < sizeof attempt->theirs;
+    return again || unheard ? ib_attempt_next(conn, status) : status;
 }

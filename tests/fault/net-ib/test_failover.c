@@ -401,6 +401,41 @@ static void without_a_rail_in_common_a_connection_does_not_begin(void **state)
     traffic_end(&traffic);
 }
 
+/* The acceptor asks for a record without the rail that it has lost, and goes away before that comes. */
+static void a_peer_that_asks_again_and_goes_is_named(void **state)
+{
+    static const char *const mine[] = {"rails=2", "devices==fake0,fake1", NULL};
+    static const char *const theirs[] = {"rails=2", "devices==fake2,fake3", NULL};
+    weft_net_conn_params_t params = {.size = sizeof params};
+    weft_net_conn_t *conn = NULL, *accepted = NULL;
+    traffic_t traffic = {.wait = false};
+    weft_status_t status = WEFT_IN_PROGRESS;
+    (void)state;
+    fake_setup(4);
+    assert_int_equal(traffic_begin_sides(&traffic, mine, theirs), WEFT_OK);
+    const weft_net_ops_t *ops = traffic.ops;
+    traffic_side_t *from = &traffic.sides[0], *to = &traffic.sides[1];
+    fake_port_state(2, 1, IBV_PORT_DOWN);
+    assert_int_equal(ops->connect_begin(from->device, &to->address, &params, &conn), WEFT_OK);
+    uint32_t made = fake_count_call(FAKE_CREATE_QP);
+    double end = traffic_now() + 30;
+    while (fake_count_call(FAKE_CREATE_QP) == made) { /* until the other record is made */
+        assert_int_equal(ops->accept(to->listener, &accepted), WEFT_AGAIN);
+        assert_int_equal(ops->connect_poll(conn), WEFT_IN_PROGRESS);
+        assert_true(traffic_now() < end);
+    }
+    ops->listener_close(to->listener);
+    to->listener = NULL;
+    from->fake.error[0] = '\0';
+    while (status == WEFT_IN_PROGRESS && traffic_now() < end) {
+        status = ops->connect_poll(conn);
+    }
+    assert_int_equal(status, WEFT_ERR_LINK);
+    assert_non_null(strstr(from->fake.error, "cannot connect; tried"));
+    ops->conn_close(conn);
+    traffic_end(&traffic);
+}
+
 /* Without the option every rail is needed; the text says which one fails and why. */
 static void without_the_option_a_connection_needs_every_rail(void **state)
 {
@@ -595,6 +630,7 @@ int main(void)
         cmocka_unit_test(connections_begin_without_lost_rails),
         cmocka_unit_test(rails_are_lost_one_before_and_one_after),
         cmocka_unit_test(without_a_rail_in_common_a_connection_does_not_begin),
+        cmocka_unit_test(a_peer_that_asks_again_and_goes_is_named),
         cmocka_unit_test(without_the_option_a_connection_needs_every_rail),
         cmocka_unit_test(memory_is_registered_without_a_failed_adapter),
         cmocka_unit_test(streams_survive_one_rail_after_the_other),

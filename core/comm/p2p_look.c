@@ -90,9 +90,11 @@ static bool p2p_look_has_left(weft_comm_state_t *state, const weft_p2p_wait_t *w
         !weft_watchdog_is_left_behind(state, peer, wait->port, wait->idle_since, now)) {
         return false;
     }
+    char link[240];
     weft_fail(WEFT_ERR_PEER_LEFT, 0,
-              "rank %u left the communicator; rank %u waits for it %s (message %" PRIu64 ")", peer,
-              state->self.rank, p2p_look_what_for(state, wait), wait->request->sequence);
+              "rank %u left the communicator; rank %u waits for it %s (message %" PRIu64 ")%s",
+              peer, state->self.rank, p2p_look_what_for(state, wait), wait->request->sequence,
+              weft_watchdog_link_text(wait->port, link, sizeof link));
     weft_comm_fail(state, (int32_t)peer);
     return true;
 }

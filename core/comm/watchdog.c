@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/exec/message_port.h"
 #include "core/exec/traffic.h"
 
 /* A broken link is a symptom: the health channel names the cause within this time. */
@@ -141,10 +142,21 @@ static bool watchdog_check_last(weft_comm_state_t *state, const weft_pending_t *
     return true;
 }
 
+const char *weft_watchdog_link_text(const weft_port_t *port, char *text, size_t bytes)
+{
+    const weft_error_t *why = port != NULL ? weft_message_port_why(port) : NULL;
+    text[0] = '\0';
+    if (why != NULL) {
+        snprintf(text, bytes, " (its link ended: %.200s)", why->text);
+    }
+    return text;
+}
+
 static void watchdog_fail_left(weft_comm_state_t *state, const weft_pending_t *p, uint64_t at)
 {
     const weft_signature_run_t *run = state->peers[p->peer].left_run;
-    char last[96] = "", here[96];
+    bool called = at >= p->sequence;
+    char last[96] = "", here[96], link[240] = "";
     weft_signature_text(&p->signature, here, sizeof here);
     if (run != NULL) {
         weft_signature_text(&run->last, last, sizeof last);
@@ -152,12 +164,13 @@ static void watchdog_fail_left(weft_comm_state_t *state, const weft_pending_t *p
     weft_fail(
         WEFT_ERR_PEER_LEFT, 0,
         "rank %d left the communicator after operation %" PRIu64 "%s%s%s; rank %u waits for it in "
-        "operation %" PRIu64 " (%s)%s",
+        "operation %" PRIu64 " (%s)%s%s%s",
         (int)p->peer, at, run != NULL ? " (" : "", last, run != NULL ? ")" : "", state->self.rank,
-        p->sequence, here,
-        at < p->sequence ? ", which it did not call"
-                         : " and nothing comes: check that all ranks call the same operations "
-                           "in the same order, with the same roots and counts");
+        p->sequence, here, called ? " and nothing comes" : ", which it did not call",
+        called ? weft_watchdog_link_text(p->port, link, sizeof link) : "",
+        called ? ": check that all ranks call the same operations in the same order, with the same "
+                 "roots and counts"
+               : "");
     weft_error_record()->sequence = p->sequence;
     weft_comm_fail(state, p->peer);
 }

@@ -275,11 +275,18 @@ const weft_signature_t *weft_message_port_signature(const weft_port_t *port)
     return &weft_message_header(port->payloads + weft_port_slot(port) * port->stride)->signature;
 }
 
+const weft_error_t *weft_message_port_why(const weft_port_t *port)
+{
+    return port->kind != WEFT_PORT_MAPPED && port->broken != WEFT_OK
+               ? weft_message_port_const(port)->why
+               : NULL;
+}
+
 void weft_message_port_recall(const weft_port_t *port)
 {
-    if (port->kind != WEFT_PORT_MAPPED && port->broken != WEFT_OK &&
-        weft_message_port_const(port)->why != NULL) {
-        *weft_error_record() = *weft_message_port_const(port)->why;
+    const weft_error_t *why = weft_message_port_why(port);
+    if (why != NULL) {
+        *weft_error_record() = *why;
     }
 }
 

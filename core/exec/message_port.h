@@ -102,7 +102,10 @@ weft_status_t weft_message_port_send_apart(weft_port_t *port, const weft_signatu
  * `to`, if it is `bytes` bytes long. weft_port_payload() tells where it is when it is here. */
 void weft_message_port_place(weft_port_t *port, uint64_t ahead, void *to, uint64_t bytes);
 
-/* Puts the record of what broke the port, if there is one, in place of the thread's. Any port. */
+/* The record of what broke the port; NULL: it is not broken, or there is none. Any port. It is the
+ * port's. */
+const weft_error_t *weft_message_port_why(const weft_port_t *port);
+/* Puts that record, if there is one, in place of the thread's. */
 void weft_message_port_recall(const weft_port_t *port);
 
 /* Takes a completion whose context is a weft_message_slot_t. */

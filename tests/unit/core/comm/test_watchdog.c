@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/comm/watchdog.h"
+#include "core/exec/message_port.h"
 
 #define LEFT (50 * WEFT_NS_PER_S) /* when that was heard */
 #define SOON (LEFT + WEFT_LEFT_BEHIND_NS - 1)
@@ -104,6 +105,23 @@ static void a_broken_link_is_no_cause_when_its_peer_has_left(void **state)
     assert_int_equal(state_of_0.stall.grace_until, until);
 }
 
+/* Who has left called the operation, and its link broke before what it sent came. */
+static void a_link_that_ended_says_why_nothing_comes(void **state)
+{
+    weft_error_t why = {.status = WEFT_ERR_LINK, .text = "no route to 10.0.0.7"};
+    weft_message_port_t receives = {
+        .port = {.kind = WEFT_PORT_MESSAGE, .ops = &ops, .broken = WEFT_ERR_LINK}, .why = &why};
+    char text[160];
+    (void)state;
+    assert_string_equal(weft_watchdog_link_text(&receives.port, text, sizeof text),
+                        " (its link ended: no route to 10.0.0.7)");
+    receives.why = NULL;
+    assert_string_equal(weft_watchdog_link_text(&receives.port, text, sizeof text), "");
+    receives = (weft_message_port_t){.port = {.kind = WEFT_PORT_MESSAGE}, .why = &why};
+    assert_string_equal(weft_watchdog_link_text(&receives.port, text, sizeof text), "");
+    assert_string_equal(weft_watchdog_link_text(NULL, text, sizeof text), "");
+}
+
 static void the_own_stop_is_no_waiting_for_others(void **state)
 {
     (void)state;
@@ -154,6 +172,7 @@ int main(void)
         cmocka_unit_test(a_broken_link_is_no_cause_when_its_peer_has_left),
         cmocka_unit_test(the_time_for_connecting_runs_once_the_peer_is_in_the_operation),
         cmocka_unit_test(the_own_stop_is_no_waiting_for_others),
+        cmocka_unit_test(a_link_that_ended_says_why_nothing_comes),
         cmocka_unit_test_setup(without_a_link_a_second_is_enough, peer_1_left),
         cmocka_unit_test_setup(the_second_begins_when_something_moved_last, peer_1_left),
         cmocka_unit_test_setup(what_is_on_the_wire_has_more_time, peer_1_left),

@@ -158,14 +158,20 @@ static void ncclnet_control_read(weft_net_conn_t *conn)
     }
 }
 
-weft_status_t ncclnet_control_look(weft_net_conn_t *conn)
+bool ncclnet_control_has_bye(weft_net_conn_t *conn)
 {
     ncclnet_control_read(conn);
+    return conn->bye_bytes == sizeof conn->bye &&
+           memcmp(conn->bye.magic, bye_magic, sizeof bye_magic) == 0;
+}
+
+weft_status_t ncclnet_control_look(weft_net_conn_t *conn)
+{
+    bool has_bye = ncclnet_control_has_bye(conn);
     if (!conn->ended) {
         return WEFT_OK;
     }
-    if (conn->bye_bytes < sizeof conn->bye ||
-        memcmp(conn->bye.magic, bye_magic, sizeof bye_magic) != 0) {
+    if (!has_bye) {
         return ncclnet_conn_error(conn, WEFT_ERR_PEER_DEAD, "peer %s is gone", conn->info.peer);
     }
     uint64_t sent = le64toh(conn->bye.sent);

@@ -4,7 +4,8 @@
  * foreign.c moves the bytes, foreign_table.c makes the table of a version. It holds its user to the
  * rules: memory is registered with the comm that uses it, and given back before the comm is closed. With
  * FOREIGN_WRONG=MISTAKE in the environment it makes one mistake; the first process that can make the
- * folder FOREIGN_ONCE is the one that hangs. */
+ * folder FOREIGN_ONCE is the one that hangs. With FOREIGN_EAGER test() tells the end of the stream at once, also
+ * of a request that is done. */
 #ifndef WEFT_TESTS_NCCL_NET_FOREIGN_H
 #define WEFT_TESTS_NCCL_NET_FOREIGN_H
 

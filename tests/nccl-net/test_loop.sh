@@ -18,6 +18,11 @@ done
 LD_LIBRARY_PATH=$build/lib/weft-test perf all_gather foreign9 -P 3
 perf alltoall "$build/lib/weft-test/libnccl-net-foreign7.so" -t 3
 
+# Receives are under way when a rank leaves: no message that it sent is lost.
+for i in 1 2 3; do
+    FOREIGN_EAGER=1 perf all_reduce "$build/lib/weft-test/libnccl-net-foreign8.so" -P 3
+done
+
 expect 0 "$weft" info --set core.net=net-nccl \
     --set net-nccl.library="$build/lib/weft-test/libnccl-net-foreign12.so"
 says out 'libnccl-net-foreign12.so \(foreign\), ncclNetPlugin_v12'

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Registered memory of net-nccl, over the tests' network plugin: memory of the host, of a GPU, which is
- * flushed before it is handed out, and dma-bufs; what is registered when, and given back. */
+ * flushed before it is handed out, and dma-bufs; what is registered when, and given back. And the end of a
+ * connection with receives under way. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <setjmp.h>
@@ -233,6 +234,38 @@ static void an_old_version_takes_no_size_that_it_cannot_tell(void **state)
     f->ops->dereg(region);
 }
 
+/* The library tells the end of the stream of a request that is done. */
+static void what_was_sent_before_the_end_arrives(void **state)
+{
+    enum { SENT = 2, POSTED = 4 };
+    fixture_t *f = *state;
+    weft_net_op_t send = {.kind = WEFT_NET_SEND, .buffer = f->out, .bytes = 100, .context = f};
+    weft_net_completion_t list[POSTED];
+    uint32_t posted = 0, done = 0, count;
+    time_t end = time(NULL) + 60;
+    for (int i = 0; i < POSTED; i++) {
+        weft_net_op_t receive = {
+            .kind = WEFT_NET_RECV, .buffer = f->in + i * 1000, .bytes = 1000, .context = f};
+        assert_int_equal(f->ops->post(f->to, &receive, 1, &posted), WEFT_OK);
+    }
+    setenv("FOREIGN_EAGER", "1", 1);
+    for (int i = 0; i < SENT; i++) {
+        assert_int_equal(f->ops->post(f->from, &send, 1, &posted), WEFT_OK);
+    }
+    f->ops->conn_close(f->from);
+    f->from = NULL;
+    while (done < POSTED && time(NULL) < end) {
+        assert_int_equal(f->ops->poll(f->device, &list[done], POSTED - done, &count), WEFT_OK);
+        done += count;
+    }
+    unsetenv("FOREIGN_EAGER");
+    assert_int_equal(done, POSTED);
+    for (int i = 0; i < POSTED; i++) {
+        assert_int_equal(list[i].status, i < SENT ? WEFT_OK : WEFT_ERR_LINK);
+    }
+    assert_non_null(strstr(f->fake.error, "test on device 0 failed with ncclRemoteError (6)"));
+}
+
 /* Before v11 init() is for the process. */
 static void a_library_spelled_in_two_ways_is_one(void **state)
 {
@@ -263,6 +296,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_dma_buf_outlives_its_descriptor, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_old_version_takes_no_size_that_it_cannot_tell,
                                         set_up_old, tear_down),
+        cmocka_unit_test_setup_teardown(what_was_sent_before_the_end_arrives, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_library_spelled_in_two_ways_is_one, set_up_old,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_kind_that_the_library_lacks_is_refused, set_up,

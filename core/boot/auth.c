@@ -75,10 +75,17 @@ _Static_assert(sizeof(reply_t) == WEFT_AUTH_REPLY, "wire size");
 _Static_assert(sizeof(state_t) <= sizeof(weft_auth_state_t), "fits the caller's memory");
 _Static_assert(WEFT_AUTH_PROOF == MAC, "wire size");
 
-static weft_status_t auth_ready(void)
+/* sodium_init() takes a lock each time, which stays locked in a child of fork() where a thread was in it. */
+weft_status_t weft_auth_start(void)
 {
-    /* Safe from several threads; 1 means done before. */
-    return sodium_init() < 0 ? weft_fail(WEFT_ERR_SYSTEM, 0, "libsodium cannot start") : WEFT_OK;
+    static _Atomic bool started;
+    if (!atomic_load(&started)) {
+        if (sodium_init() < 0) {
+            return weft_fail(WEFT_ERR_SYSTEM, 0, "libsodium cannot start");
+        }
+        atomic_store(&started, true);
+    }
+    return WEFT_OK;
 }
 
 /* mac = BLAKE2b(key; role, hello, nonce); nonce may be NULL. */
@@ -148,7 +155,7 @@ weft_status_t weft_auth_client_begin(const uint8_t key[32], weft_auth_state_t *s
     hello_t h;
     memset(&h, 0, sizeof h);
     auth_put_versions(h.versions);
-    weft_status_t status = auth_ready();
+    weft_status_t status = weft_auth_start();
     if (status == WEFT_OK) {
         status = weft_os_random(h.nonce, sizeof h.nonce);
     }
@@ -198,7 +205,7 @@ weft_status_t weft_auth_server_reply(const uint8_t key[32], weft_auth_state_t *s
     memcpy(&h, hello, sizeof h);
     memset(&r, 0, sizeof r);
     sodium_memzero(state, sizeof *state);
-    weft_status_t status = auth_ready();
+    weft_status_t status = weft_auth_start();
     if (status == WEFT_OK) {
         status = auth_check_hello(key, &h);
     }
@@ -315,7 +322,7 @@ void weft_auth_derive(const uint8_t key[32], const char *purpose, uint8_t derive
 {
     /* The hash works without libsodium's start too, only slower; it fails only for bad sizes, and
      * these are constants. */
-    (void)auth_ready();
+    (void)weft_auth_start();
     (void)crypto_generichash(derived, 32, (const uint8_t *)purpose, strlen(purpose), key, 32);
 }
 

@@ -16,6 +16,7 @@
 
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/boot/auth.h"
 #include "core/boot/claim.h"
 #include "core/boot/rendezvous_folder.h"
 #include "core/boot/unique_id.h"
@@ -583,10 +584,8 @@ static weft_status_t rendezvous_fetch(meeting_t *meeting, weft_unique_id_t *id)
 weft_status_t weft_rendezvous_exchange(const weft_rendezvous_t *rendezvous, weft_unique_id_t *id)
 {
     meeting_t meeting;
-    if (sodium_init() < 0) {
-        return weft_fail(WEFT_ERR_SYSTEM, 0, "libsodium cannot start");
-    }
-    weft_status_t status = rendezvous_open(rendezvous, &meeting);
+    weft_status_t status = weft_auth_start();
+    status = status == WEFT_OK ? rendezvous_open(rendezvous, &meeting) : status;
     if (status != WEFT_OK) {
         return status;
     }

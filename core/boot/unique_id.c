@@ -26,9 +26,7 @@ _Static_assert(2 + WEFT_ID_HOST == WEFT_ID_ADDRS * WEFT_OS_ADDR_BYTES, "in place
 static void unique_id_checksum(const uint8_t *bytes, uint8_t sum[8])
 {
     uint8_t hash[16];
-    /* Ids are handled before any handshake; starting twice is harmless. */
-    int started = sodium_init();
-    (void)started;
+    (void)weft_auth_start(); /* ids are handled before any handshake */
     (void)crypto_generichash(hash, sizeof hash, bytes, SUM_AT, NULL, 0);
     memcpy(sum, hash, 8);
 }

@@ -34,43 +34,42 @@ static struct sigaction before[SIGNALS];
 
 /* Objects ----------------------------------------------------------------------------------------- */
 
-typedef struct crash_search {
-    uintptr_t inside, begin, end;
-} crash_search_t;
-
-static int crash_look(struct dl_phdr_info *info, size_t size, void *arg)
+/* Finds the object's segments by its own headers: the lock of dl_iterate_phdr() stays locked in a child of
+ * fork() where a thread was in it. That of dladdr() does not. */
+static bool crash_range_find(const void *inside, uintptr_t *begin_p, uintptr_t *end_p)
 {
-    crash_search_t *search = arg;
-    (void)size;
-    uintptr_t begin = UINTPTR_MAX, end = 0;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        uintptr_t from = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
-        uintptr_t to = from + info->dlpi_phdr[i].p_memsz;
-        if (info->dlpi_phdr[i].p_type == PT_LOAD) {
-            begin = from < begin ? from : begin;
+    Dl_info info;
+    if (dladdr(inside, &info) == 0 || memcmp(info.dli_fbase, ELFMAG, SELFMAG) != 0) {
+        return false;
+    }
+    const uint8_t *base = info.dli_fbase;
+    const ElfW(Ehdr) *header = info.dli_fbase;
+    const ElfW(Phdr) *segments = (const void *)(base + header->e_phoff);
+    uintptr_t first = UINTPTR_MAX, end = 0;
+    for (int i = 0; i < header->e_phnum; i++) {
+        uintptr_t from = segments[i].p_vaddr, to = from + segments[i].p_memsz;
+        if (segments[i].p_type == PT_LOAD) {
+            first = from < first ? from : first;
             end = to > end ? to : end;
         }
     }
-    bool found = search->inside >= begin && search->inside < end;
-    if (found) {
-        search->begin = begin;
-        search->end = end;
-    }
-    return found ? 1 : 0;
+    *begin_p = (uintptr_t)base;
+    *end_p = (uintptr_t)base + (end - first);
+    return end > first;
 }
 
 void weft_crash_add_object(const char *name, const void *inside)
 {
-    crash_search_t search = {.inside = (uintptr_t)inside};
-    if (dl_iterate_phdr(crash_look, &search) == 0) {
+    uintptr_t begin, end;
+    if (!crash_range_find(inside, &begin, &end)) {
         return;
     }
     for (uint32_t i = 0; i < OBJECTS; i++) {
         uintptr_t free_place = 0;
         /* Several families load one object: each adds and removes it. */
-        if (atomic_compare_exchange_strong(&objects[i].begin, &free_place, search.begin)) {
+        if (atomic_compare_exchange_strong(&objects[i].begin, &free_place, begin)) {
             snprintf(objects[i].name, sizeof objects[i].name, "%s", name);
-            atomic_store(&objects[i].end, search.end);
+            atomic_store(&objects[i].end, end);
             return;
         }
     }

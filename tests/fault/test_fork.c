@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "core/boot/auth.h"
+#include "core/os/crash.h"
 #include "core/os/os.h"
 #include "tests/support/ranks.h"
 
@@ -121,6 +123,25 @@ static void use_queues(void *arg)
     }
 }
 
+/* What every plugin that is loaded asks the linker, and every handshake libsodium. */
+static void ask_the_linker(void *arg)
+{
+    (void)arg;
+    while (!atomic_load(&stop)) {
+        weft_crash_add_object("test", &parents);
+        weft_crash_remove_object(&parents);
+    }
+}
+
+static void derive_keys(void *arg)
+{
+    uint8_t key[32] = {0};
+    (void)arg;
+    while (!atomic_load(&stop)) {
+        weft_auth_derive(key, "test", key);
+    }
+}
+
 /* ASan's allocator does not see to forks: a child waits for its locks where a thread allocated. */
 #ifndef __SANITIZE_ADDRESS__
 static void allocate(void *arg)
@@ -165,11 +186,9 @@ static void fork_beside(void (*busy)(void *arg))
 static void a_child_finds_nothing_locked(void **state)
 {
     static void (*const busy[])(void *) = {
-        ask,
-        use_queues,
+        ask,      use_queues, ask_the_linker, derive_keys,
 #ifndef __SANITIZE_ADDRESS__
-        allocate,
-        make_calls,
+        allocate, make_calls,
 #endif
     };
     (void)state;

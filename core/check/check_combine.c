@@ -11,7 +11,7 @@
 
 #include "core/base/dtype.h"
 #include "core/base/log.h"
-#include "core/os/os.h"
+#include "core/os/os_fork.h"
 
 #define FUNCTIONS 256u
 #define SAMPLES 32u
@@ -23,7 +23,8 @@ static struct {
     weft_dtype_t dtype;
     weft_op_t op;
 } functions[FUNCTIONS];
-static weft_os_mutex_t functions_lock;
+/* A place that was half filled at a fork() has a layer of the parent's, if any. */
+static weft_os_process_mutex_t functions_lock;
 
 /* Arithmetic ------------------------------------------------------------------------------------- */
 
@@ -248,7 +249,7 @@ static const weft_combine_fn_t entries[FUNCTIONS] = {EACH_256(ENTRY)};
 weft_combine_fn_t weft_check_combine(weft_check_t *check, weft_dtype_t dtype, weft_op_t op,
                                      weft_combine_fn_t own)
 {
-    weft_os_lock(&functions_lock);
+    weft_os_process_lock(&functions_lock);
     uint32_t i = 0;
     while (i < FUNCTIONS && functions[i].check != NULL &&
            !(functions[i].check == check && functions[i].own == own &&
@@ -261,17 +262,17 @@ weft_combine_fn_t weft_check_combine(weft_check_t *check, weft_dtype_t dtype, we
         functions[i].op = op;
         functions[i].check = check;
     }
-    weft_os_unlock(&functions_lock);
+    weft_os_process_unlock(&functions_lock);
     return i < FUNCTIONS ? entries[i] : own;
 }
 
 void weft_check_combine_forget(const weft_check_t *check)
 {
-    weft_os_lock(&functions_lock);
+    weft_os_process_lock(&functions_lock);
     for (uint32_t i = 0; i < FUNCTIONS; i++) {
         if (functions[i].check == check) {
             functions[i].check = NULL;
         }
     }
-    weft_os_unlock(&functions_lock);
+    weft_os_process_unlock(&functions_lock);
 }

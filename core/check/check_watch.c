@@ -7,7 +7,7 @@
 
 #include "core/base/log.h"
 #include "core/os/call_note.h"
-#include "core/os/os.h"
+#include "core/os/os_fork.h"
 
 #define LOOK_NS (50 * WEFT_NS_PER_MS)
 
@@ -19,11 +19,24 @@ typedef struct watch_life {
     _Atomic bool stop;
 } watch_life_t;
 
+static void watch_forked(bool held);
 static struct {
-    weft_os_mutex_t lock;
+    weft_os_process_mutex_t lock;
     uint32_t users;
     watch_life_t *life; /* NULL: nobody watches */
-} watch;
+} watch = {.lock = {.forked = watch_forked}};
+
+/* The thread and its users are the parent's: the child starts its own. */
+static void watch_forked(bool held)
+{
+    (void)held;
+    watch.users = 0;
+    if (watch.life != NULL) {
+        weft_os_thread_forget(watch.life->thread);
+        weft_os_free(watch.life);
+        watch.life = NULL;
+    }
+}
 
 static void watch_look(watch_life_t *life)
 {
@@ -66,25 +79,25 @@ static watch_life_t *watch_begin(double patience)
 
 void weft_check_watch_start(double patience)
 {
-    weft_os_lock(&watch.lock);
+    weft_os_process_lock(&watch.lock);
     if (watch.users++ == 0 && patience > 0) {
         watch.life = watch_begin(patience);
         if (watch.life == NULL) {
             weft_log(WEFT_LOG_WARN, "check", "no thread to watch the calls of plugins");
         }
     }
-    weft_os_unlock(&watch.lock);
+    weft_os_process_unlock(&watch.lock);
 }
 
 void weft_check_watch_stop(void)
 {
     watch_life_t *ended = NULL;
-    weft_os_lock(&watch.lock);
+    weft_os_process_lock(&watch.lock);
     if (--watch.users == 0) {
         ended = watch.life;
         watch.life = NULL;
     }
-    weft_os_unlock(&watch.lock);
+    weft_os_process_unlock(&watch.lock);
     if (ended != NULL) {
         atomic_store(&ended->stop, true);
         weft_os_thread_join(ended->thread);

@@ -177,14 +177,27 @@ static uint32_t ib_join_lost(const ib_joiner_t *joiner)
 static weft_status_t ib_join_again(ib_joiner_t *joiner, uint32_t lost)
 {
     joiner->again = true;
+    joiner->conn->reason[0] = '\0';
     joiner->hello = (ib_hello_t){.magic = htole32(IB_HELLO_AGAIN), .lost = htole32(lost)};
     return ib_rails_leave(joiner->conn, lost);
+}
+
+/* Makes the queue pairs, all but those of lost rails, and connects them. */
+static weft_status_t ib_join_make(ib_joiner_t *joiner, uint32_t lost)
+{
+    weft_net_conn_t *conn = joiner->conn;
+    ib_gid_t gids[IB_RAILS_MAX];
+    for (uint32_t i = 0; i < IB_RAILS_MAX; i++) {
+        ib_hello_gid(&joiner->hello, i, &gids[i]);
+    }
+    weft_status_t status = ib_qps_create(conn, gids, lost);
+    status = status == WEFT_OK ? ib_qps_connect(conn, &joiner->hello) : status;
+    return status == WEFT_OK ? ib_failover_init(conn, &joiner->hello) : status;
 }
 
 static weft_status_t ib_join_receive(ib_joiner_t *joiner)
 {
     weft_net_conn_t *conn = joiner->conn;
-    ib_gid_t gids[IB_RAILS_MAX];
     weft_status_t status =
         weft_record_receive(conn->side.fd, &joiner->hello, sizeof joiner->hello, &joiner->done);
     if (status != WEFT_OK) {
@@ -194,16 +207,14 @@ static weft_status_t ib_join_receive(ib_joiner_t *joiner)
     if (status != WEFT_OK) {
         return status;
     }
-    uint32_t lost = ib_join_lost(joiner);
-    if (lost != le32toh(joiner->hello.lost)) {
+    uint32_t theirs = le32toh(joiner->hello.lost), lost = ib_join_lost(joiner);
+    if (lost == theirs) {
+        status = ib_join_make(joiner, lost);
+        lost = status == WEFT_OK ? lost : ib_join_lost(joiner);
+    }
+    if (lost != theirs) { /* before, or just now */
         return ib_join_again(joiner, lost);
     }
-    for (uint32_t i = 0; i < IB_RAILS_MAX; i++) {
-        ib_hello_gid(&joiner->hello, i, &gids[i]);
-    }
-    status = ib_qps_create(conn, gids, lost);
-    status = status == WEFT_OK ? ib_qps_connect(conn, &joiner->hello) : status;
-    status = status == WEFT_OK ? ib_failover_init(conn, &joiner->hello) : status;
     if (status == WEFT_OK) {
         ib_hello_fill(conn, &joiner->hello);
         status = ib_cm_listen(conn, &joiner->hello);

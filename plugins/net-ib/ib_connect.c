@@ -63,7 +63,7 @@ static void ib_attempt_restart(weft_net_conn_t *conn)
 
 /* Makes the queue pairs, all but those of lost rails, and the record of them. The address has the GID
  * of one rail. Where another one has none of its kind, so will the peer's. */
-static weft_status_t ib_attempt_make(weft_net_conn_t *conn, uint32_t lost)
+static weft_status_t ib_attempt_make_over(weft_net_conn_t *conn, uint32_t lost)
 {
     ib_attempt_t *attempt = conn->attempt;
     ib_gid_t peers[IB_RAILS_MAX], gid;
@@ -75,6 +75,24 @@ static weft_status_t ib_attempt_make(weft_net_conn_t *conn, uint32_t lost)
     weft_status_t status = ib_qps_create(conn, peers, lost);
     if (status == WEFT_OK) {
         ib_hello_fill(conn, &attempt->mine);
+    }
+    return status;
+}
+
+/* Returns the rails that are lost here now and are not left out. */
+static uint32_t ib_attempt_lost(const weft_net_conn_t *conn)
+{
+    ib_device_events_take(conn->device);
+    return ib_rails_lost(conn) & ib_rails_up(conn);
+}
+
+/* Makes them without the rails that fail meanwhile, too. */
+static weft_status_t ib_attempt_make(weft_net_conn_t *conn, uint32_t lost)
+{
+    weft_status_t status = ib_attempt_make_over(conn, lost);
+    for (uint32_t more; status != WEFT_OK && (more = ib_attempt_lost(conn)) != 0;) {
+        lost |= more;
+        status = ib_attempt_make_over(conn, lost);
     }
     return status;
 }
@@ -171,8 +189,6 @@ static weft_status_t ib_connect_again(weft_net_conn_t *conn)
                                      "peer %s leaves no rail (mask %#x after %#x of %u)",
                                      conn->info.peer, lost, before, conn->nrails);
     }
-    ib_qps_destroy(conn);
-    ib_rails_close(conn);
     attempt->again = true;
     return ib_attempt_make(conn, lost);
 }
@@ -235,6 +251,18 @@ static weft_status_t ib_attempt_advance(weft_net_conn_t *conn)
     return WEFT_OK;
 }
 
+/* Rails that failed on the way are left out, and everything begins anew: the peer has not been told that
+ * this end is ready. */
+static weft_status_t ib_attempt_leave(weft_net_conn_t *conn, uint32_t lost)
+{
+    weft_status_t status = ib_attempt_make(conn, le32toh(conn->attempt->mine.lost) | lost);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    ib_attempt_restart(conn);
+    return WEFT_IN_PROGRESS;
+}
+
 /* Continues with the next address. After the last one it returns the failure, with an error text
  * that names all addresses that were tried. */
 static weft_status_t ib_attempt_next(weft_net_conn_t *conn, weft_status_t status)
@@ -270,6 +298,10 @@ weft_status_t ib_connect_poll(weft_net_conn_t *conn)
         conn->attempt = NULL;
         ib_conn_ready(conn);
         return WEFT_OK;
+    }
+    uint32_t lost = status != WEFT_IN_PROGRESS ? ib_attempt_lost(conn) : 0;
+    if (lost != 0) {
+        return ib_attempt_leave(conn, lost);
     }
     uint64_t patience = (uint64_t)(conn->device->net->config.connect_timeout * 1e9);
     uint64_t waited = conn->host->clock_ns(conn->host) - attempt->started_ns;

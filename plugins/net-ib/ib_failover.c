@@ -48,10 +48,20 @@ struct ib_failover {
     char cause[160];
 };
 
+void ib_failover_fini(weft_net_conn_t *conn)
+{
+    for (uint32_t i = 0; conn->failover != NULL && i < conn->failover->nretired; i++) {
+        ibv_destroy_qp(conn->failover->retired[i]);
+    }
+    conn->host->free(conn->host, conn->failover);
+    conn->failover = NULL;
+}
+
 weft_status_t ib_failover_init(weft_net_conn_t *conn, const ib_hello_t *peer)
 {
     bool agreed = conn->device->net->config.failover && conn->nrails > 1 && conn->with_immediate &&
                   (le32toh(peer->flags) & IB_HELLO_FAILOVER) != 0;
+    ib_failover_fini(conn); /* of the set-up before */
     if (!agreed) {
         return WEFT_OK;
     }
@@ -61,15 +71,6 @@ weft_status_t ib_failover_init(weft_net_conn_t *conn, const ib_hello_t *peer)
     }
     conn->failover->peer = *peer;
     return WEFT_OK;
-}
-
-void ib_failover_fini(weft_net_conn_t *conn)
-{
-    for (uint32_t i = 0; conn->failover != NULL && i < conn->failover->nretired; i++) {
-        ibv_destroy_qp(conn->failover->retired[i]);
-    }
-    conn->host->free(conn->host, conn->failover);
-    conn->failover = NULL;
 }
 
 /* Detection ----------------------------------------------------------------------------------- */

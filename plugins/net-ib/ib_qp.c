@@ -83,9 +83,22 @@ static void ib_qps_level(weft_net_conn_t *conn)
     }
 }
 
+void ib_qps_destroy(weft_net_conn_t *conn)
+{
+    for (uint32_t i = 0; i < conn->nqps; i++) {
+        ib_cm_qp_close(conn, i);
+        if (conn->qps[i].handle != NULL) {
+            ibv_destroy_qp(conn->qps[i].handle);
+            conn->qps[i].handle = NULL;
+        }
+    }
+}
+
 weft_status_t ib_qps_create(weft_net_conn_t *conn, const ib_gid_t peers[IB_RAILS_MAX],
                             uint32_t lost)
 {
+    ib_qps_destroy(conn);
+    ib_rails_close(conn);
     weft_status_t status = ib_rails_leave(conn, lost);
     uint32_t up = ib_rails_up(conn);
     for (uint32_t i = 0; i < conn->nrails && status == WEFT_OK; i++) {
@@ -264,15 +277,4 @@ weft_status_t ib_qps_connect(weft_net_conn_t *conn, const ib_hello_t *peer)
         status = iwarp ? WEFT_OK : ib_qp_connect(conn, i, peer);
     }
     return status;
-}
-
-void ib_qps_destroy(weft_net_conn_t *conn)
-{
-    for (uint32_t i = 0; i < conn->nqps; i++) {
-        ib_cm_qp_close(conn, i);
-        if (conn->qps[i].handle != NULL) {
-            ibv_destroy_qp(conn->qps[i].handle);
-            conn->qps[i].handle = NULL;
-        }
-    }
 }

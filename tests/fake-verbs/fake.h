@@ -6,6 +6,7 @@
  *
  *   devices=2 ports=8 link=ib|roce transport=ib|iwarp inline=64 reorder=SEED
  *   call:reg_mr:3=12          the third ibv_reg_mr fails with errno 12
+ *   die:modify_qp:4=1         adapter fake1 fails as the fourth ibv_modify_qp begins
  *   status:write_imm:2=13     the second write with immediate fails with status 13, nothing moved
  *   after:write_imm:2=13      the same, but the data and the immediate arrived
  *   twice:recv:4              the fourth receive completes twice
@@ -78,16 +79,18 @@ typedef enum fake_act {
     FAKE_AFTER,
     FAKE_TWICE,
     FAKE_HOLD,
-    FAKE_STALL
+    FAKE_STALL,
+    FAKE_DIE
 } fake_act_t;
 
 /* One fault, which happens once. */
 typedef struct fake_fault {
     fake_act_t act;
-    fake_call_t call; /* of FAKE_FAIL */
+    fake_call_t call; /* of FAKE_FAIL and FAKE_DIE */
     fake_kind_t kind; /* of the others */
     uint32_t nth;     /* from 1 */
-    int value;        /* errno of FAKE_FAIL, enum ibv_wc_status of FAKE_STATUS and FAKE_AFTER */
+    /* errno of FAKE_FAIL, index of the adapter of FAKE_DIE, enum ibv_wc_status of FAKE_STATUS and FAKE_AFTER */
+    int value;
 } fake_fault_t;
 
 /* Numbers of living objects. */

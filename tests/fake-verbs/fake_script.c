@@ -24,8 +24,13 @@ static const char *const kind_names[FAKE_KINDS] = {
     [FAKE_READ] = "read", [FAKE_RECV] = "recv",   [FAKE_ANY] = "any"};
 
 static const char *const act_names[] = {
-    [FAKE_FAIL] = "call",   [FAKE_STATUS] = "status", [FAKE_AFTER] = "after",
-    [FAKE_TWICE] = "twice", [FAKE_HOLD] = "hold",     [FAKE_STALL] = "stall"};
+    [FAKE_FAIL] = "call", [FAKE_STATUS] = "status", [FAKE_AFTER] = "after", [FAKE_TWICE] = "twice",
+    [FAKE_HOLD] = "hold", [FAKE_STALL] = "stall",   [FAKE_DIE] = "die"};
+
+static bool is_of_call(fake_act_t act)
+{
+    return act == FAKE_FAIL || act == FAKE_DIE;
+}
 
 const char *fake_call_name(fake_call_t call)
 {
@@ -42,10 +47,14 @@ int script_call(fake_call_t call)
     uint32_t nth = ++world.calls[call];
     for (uint32_t i = 0; i < world.nfaults; i++) {
         fault_t *fault = &world.faults[i];
-        if (fault->what.act == FAKE_FAIL && fault->what.call == call && fault->what.nth == nth) {
-            fault->happened = true;
+        if (!is_of_call(fault->what.act) || fault->what.call != call || fault->what.nth != nth) {
+            continue;
+        }
+        fault->happened = true;
+        if (fault->what.act == FAKE_FAIL) {
             return fault->what.value;
         }
+        world_device_fatal((uint32_t)fault->what.value);
     }
     return 0;
 }
@@ -64,7 +73,7 @@ fault_t *script_meet(fake_kind_t kind)
         fault_t *fault = &world.faults[i];
         bool fits = (fault->what.kind == kind && fault->what.nth == nth) ||
                     (fault->what.kind == FAKE_ANY && fault->what.nth == any);
-        if (fault->what.act != FAKE_FAIL && fits) {
+        if (!is_of_call(fault->what.act) && fits) {
             fault->happened = true;
             return fault;
         }
@@ -149,7 +158,7 @@ static bool fault_parse(const char *word)
         return false;
     }
     fault.act = (fake_act_t)number;
-    bool call = fault.act == FAKE_FAIL;
+    bool call = is_of_call(fault.act);
     uint32_t most = call ? (uint32_t)FAKE_CALLS : (uint32_t)FAKE_KINDS;
     uint32_t which = name_find(call ? call_names : kind_names, most, name);
     fault.call = call ? (fake_call_t)which : FAKE_CALLS;

@@ -202,12 +202,17 @@ void fake_port_state(uint32_t index, uint32_t number, enum ibv_port_state state)
     world_leave();
 }
 
+void world_device_fatal(uint32_t index)
+{
+    struct ibv_async_event event = {.event_type = IBV_EVENT_DEVICE_FATAL};
+    world.devices[index].fatal = true;
+    tell(index, &event);
+}
+
 void fake_device_fatal(uint32_t index)
 {
     world_enter();
-    world.devices[index].fatal = true;
-    struct ibv_async_event event = {.event_type = IBV_EVENT_DEVICE_FATAL};
-    tell(index, &event);
+    world_device_fatal(index);
     world_leave();
 }
 

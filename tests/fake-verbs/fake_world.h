@@ -187,6 +187,7 @@ void engine_fail(vqp_t *qp);
 /* fake_request.c: lock held. Runs one request. Returns its status, or REQUEST_WAITS. */
 #define REQUEST_WAITS (-1)
 int request_run(vqp_t *qp, vsend_t *send);
+void world_device_fatal(uint32_t index); /* lock held; see fake_device_fatal() */
 
 /* fake_script.c: lock held. */
 /* Returns the errno with which this call fails, or 0. */

@@ -4,10 +4,12 @@
 #include "core/boot/launcher.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/base/log.h"
 #include "core/boot/join_request.h"
 #include "core/config/env.h"
 #include "core/os/os.h"
@@ -63,6 +65,9 @@ static const launcher_t launchers[] = {
      .advice = "Start it with srun --mpi=pmi2 or srun --mpi=pmix"},
 };
 #define LAUNCHERS (sizeof launchers / sizeof *launchers)
+
+/* Once in a process: it may ask often. */
+static atomic_bool launcher_warned;
 
 /* Reads a variable: weft_env() or weft_env_hidden(). */
 typedef const char *launcher_look_t(const char *name);
@@ -265,18 +270,32 @@ static const launcher_t *launcher_choose(void)
     return NULL;
 }
 
-/* prterun says a rank and no number of ranks, unless it is told to speak as Open MPI: every process
- * would be rank 0 of 1. */
-static weft_status_t launcher_check_prterun(void)
+/* Signs of a job of which no variable says the number of ranks: every process would be rank 0 of 1,
+ * and its results its own. prterun says a rank alone, unless it is told to speak as Open MPI. Pods
+ * of an indexed Job may each be a job of their own, but whoever has an id shall meet others. */
+static weft_status_t launcher_check_alone(void)
 {
-    const char *rank = weft_env("PMIX_RANK");
-    if (rank == NULL || weft_env("PRTE_LAUNCHED") == NULL) {
-        return WEFT_OK;
+    const char *rank = weft_env("PMIX_RANK"), *pod = weft_env("JOB_COMPLETION_INDEX");
+    if (rank != NULL && weft_env("PRTE_LAUNCHED") != NULL) {
+        return weft_fail(WEFT_ERR_CONFIG, 0,
+                         "environment: PMIX_RANK = %s, and no variable says the number of ranks: "
+                         "start with prterun --personality ompi or mpirun, or set WEFT_RANK and "
+                         "WEFT_NRANKS",
+                         rank);
     }
-    return weft_fail(WEFT_ERR_CONFIG, 0,
-                     "environment: PMIX_RANK = %s, and no variable says the number of ranks: start "
-                     "with prterun --personality ompi or mpirun, or set WEFT_RANK and WEFT_NRANKS",
-                     rank);
+    if (weft_env("WEFT_UNIQUE_ID") != NULL) {
+        return weft_fail(WEFT_ERR_CONFIG, 0,
+                         "environment: WEFT_UNIQUE_ID is set, and no variable says the number of "
+                         "ranks: set %sWEFT_NRANKS",
+                         pod != NULL ? "" : "WEFT_RANK and ");
+    }
+    if (pod != NULL && !atomic_exchange(&launcher_warned, true)) {
+        weft_log(WEFT_LOG_WARN, "boot",
+                 "JOB_COMPLETION_INDEX = %s, and WEFT_NRANKS is not set: this pod is a job of one "
+                 "rank; a job of all pods needs WEFT_NRANKS and WEFT_UNIQUE_ID",
+                 pod);
+    }
+    return WEFT_OK;
 }
 
 /* One of the two variables alone is a mistake that would make every process rank 0 of 1. */
@@ -324,7 +343,7 @@ weft_status_t weft_launcher_detect(weft_launcher_t *launcher)
     weft_status_t status = launcher_check_pair();
     status = status == WEFT_OK ? launcher_check_hidden() : status;
     if (status == WEFT_OK && chosen == NULL) {
-        status = launcher_check_prterun();
+        status = launcher_check_alone();
     } else if (status == WEFT_OK) {
         status = launcher_read(chosen, &found);
     }

@@ -12,6 +12,7 @@
 #include "core/base/error.h"
 #include "core/boot/boot.h"
 #include "core/boot/launcher.h"
+#include "tests/support/heard.h"
 #include "tests/support/launcher_environment.h"
 #include "tests/support/secure.h"
 
@@ -126,11 +127,28 @@ static void pods_of_an_indexed_job_have_their_number(void **unused)
     assert_found("environment", 1, 3, 0, 0);
     /* Jobs of one pod each, or of another launcher. */
     launcher_environment("JOB_COMPLETION_INDEX=2", NULL);
+    heard_begin();
     assert_found("none", 0, 1, 0, 1);
+    assert_found("none", 0, 1, 0, 1);
+    assert_int_equal(heard_count(heard_end(), "WEFT_NRANKS is not set"), 1);
     launcher_environment("JOB_COMPLETION_INDEX=2", "RANK=5", "WORLD_SIZE=8", NULL);
     assert_found("torchrun", 5, 8, 0, 0);
     launcher_environment("JOB_COMPLETION_INDEX=3", "WEFT_NRANKS=3", NULL);
     assert_contradiction("JOB_COMPLETION_INDEX = 3");
+}
+
+/* Every process would be rank 0 of 1, and exit with 0. */
+static void whoever_has_an_id_is_not_alone(void **unused)
+{
+    (void)unused;
+    launcher_environment("WEFT_UNIQUE_ID=00", NULL);
+    assert_contradiction("set WEFT_RANK and WEFT_NRANKS");
+    launcher_environment("JOB_COMPLETION_INDEX=2", "WEFT_UNIQUE_ID=00", NULL);
+    assert_contradiction("set WEFT_NRANKS");
+    launcher_environment("RANK=2", "WEFT_UNIQUE_ID=00", NULL);
+    assert_contradiction("WEFT_UNIQUE_ID is set");
+    launcher_environment("RANK=2", "WORLD_SIZE=3", "WEFT_UNIQUE_ID=00", NULL);
+    assert_found("torchrun", 2, 3, 0, 0);
 }
 
 static void prterun_alone_says_too_little(void **unused)
@@ -244,6 +262,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(pmi_of_slurm_is_not_taken_for_hydra),
         cmocka_unit_test(launchers_inside_launchers_are_told_apart),
         cmocka_unit_test(pods_of_an_indexed_job_have_their_number),
+        cmocka_unit_test(whoever_has_an_id_is_not_alone),
         cmocka_unit_test(prterun_alone_says_too_little),
         cmocka_unit_test(a_job_by_hand_needs_a_name),
         cmocka_unit_test(variables_that_contradict_each_other_are_named),

@@ -53,7 +53,8 @@ struct weft_boot {
     weft_tree_link_t links[WEFT_TREE_LINKS]; /* until the health thread owns the connections */
     weft_tree_record_t *records;             /* oldest first */
     weft_root_client_t *root;                /* during the first exchange; else NULL */
-    weft_health_t *health;
+    weft_health_t *prepared;                 /* the health channel, until it starts */
+    weft_health_t *health;                   /* once it has */
 };
 
 /* The root knows who is missing, so its answer is awaited a little beyond our own deadline. */

@@ -220,10 +220,8 @@ static void health_publish_held(weft_health_t *health)
                           memory_order_relaxed);
 }
 
-static void health_run(void *arg)
+static void health_run(weft_health_t *health)
 {
-    weft_health_t *health = arg;
-    weft_health_own(health);
     weft_tree_repair(health); /* a connection may have broken at the end of the join */
     for (;;) {
         weft_neighbours_flush(&health->neighbours);
@@ -251,6 +249,25 @@ static void health_run(void *arg)
     }
 }
 
+/* The thread is made early, and the connections belong to the exchanges until then. */
+static void health_main(void *arg)
+{
+    weft_health_t *health = arg;
+    while (atomic_load_explicit(&health->order, memory_order_acquire) == WEFT_HEALTH_WAIT) {
+        weft_os_futex_wait(&health->order, WEFT_HEALTH_WAIT, WEFT_NS_PER_S);
+    }
+    if (atomic_load_explicit(&health->order, memory_order_relaxed) == WEFT_HEALTH_BEGIN) {
+        weft_health_own(health);
+        health_run(health);
+    }
+}
+
+static void health_order(weft_health_t *health, weft_health_order_t order)
+{
+    atomic_store_explicit(&health->order, order, memory_order_release);
+    weft_os_futex_wake(&health->order);
+}
+
 static void health_destroy(weft_health_t *health)
 {
     weft_reconnect_end(health);
@@ -274,6 +291,16 @@ static weft_status_t health_init(weft_health_t *health, weft_boot_t *boot)
     if (status == WEFT_OK) {
         status = weft_neighbours_init(&health->neighbours, boot);
     }
+    if (status == WEFT_OK) {
+        status = weft_os_thread_start("weft-health", health_main, health, &health->thread);
+    }
+    return status;
+}
+
+static weft_status_t health_take_links(weft_health_t *health)
+{
+    weft_boot_t *boot = health->boot;
+    weft_status_t status = WEFT_OK;
     for (uint32_t i = 0; status == WEFT_OK && i < WEFT_TREE_LINKS; i++) {
         weft_tree_link_t *link = &boot->links[i];
         weft_link_renewal_end(link);
@@ -292,13 +319,13 @@ static weft_status_t health_init(weft_health_t *health, weft_boot_t *boot)
     return status;
 }
 
-weft_status_t weft_health_start(weft_boot_t *boot, const weft_health_callbacks_t *callbacks,
-                                void *arg)
+weft_status_t weft_health_prepare(weft_boot_t *boot, const weft_health_callbacks_t *callbacks,
+                                  void *arg)
 {
     if (boot->nranks == 1) {
         return WEFT_OK;
     }
-    if (boot->health != NULL || boot->failed) {
+    if (boot->health != NULL || boot->prepared != NULL || boot->failed) {
         return weft_fail(WEFT_ERR_STATE, 0, "the health channel cannot start %s",
                          boot->failed ? "after a failure" : "twice");
     }
@@ -309,24 +336,47 @@ weft_status_t weft_health_start(weft_boot_t *boot, const weft_health_callbacks_t
     health->callbacks = *callbacks;
     health->arg = arg;
     weft_status_t status = health_init(health, boot);
-    if (status == WEFT_OK) {
-        boot->health = health; /* callbacks may post events */
-        status = weft_os_thread_start("weft-health", health_run, health, &health->thread);
-    }
     if (status != WEFT_OK) {
-        boot->health = NULL;
         health_destroy(health);
+        return status;
+    }
+    boot->prepared = health;
+    return WEFT_OK;
+}
+
+weft_status_t weft_health_start(weft_boot_t *boot)
+{
+    weft_health_t *health = boot->prepared;
+    if (boot->nranks == 1) {
+        return WEFT_OK;
+    }
+    if (health == NULL || boot->failed) {
+        return weft_fail(WEFT_ERR_STATE, 0, "the health channel cannot start %s",
+                         boot->failed ? "after a failure" : "unprepared");
+    }
+    weft_status_t status = health_take_links(health);
+    if (status == WEFT_OK) {
+        boot->prepared = NULL;
+        boot->health = health; /* callbacks may post events */
+        health_order(health, WEFT_HEALTH_BEGIN);
     }
     return status;
 }
 
 void weft_health_stop(weft_boot_t *boot)
 {
-    weft_health_t *health = boot->health;
-    weft_health_queue_stop(&health->queue);
+    weft_health_t *health = boot->health != NULL ? boot->health : boot->prepared;
+    if (health == NULL) {
+        return;
+    }
+    if (boot->health != NULL) {
+        weft_health_queue_stop(&health->queue);
+    } else {
+        health_order(health, WEFT_HEALTH_END);
+    }
     weft_os_thread_join(health->thread);
     health_destroy(health);
-    boot->health = NULL;
+    boot->health = boot->prepared = NULL;
 }
 
 static void health_post(weft_boot_t *boot, const weft_health_event_t *event)

@@ -11,13 +11,17 @@
 #include "core/boot/boot.h"
 #include "core/boot/health_callbacks.h"
 
-/* Hands the control connections to the health thread. Callbacks may be made before this returns.
- * Nothing happens with one rank. ERR_STATE (a second time, or after a failure), ERR_RESOURCE,
- * ERR_SYSTEM. */
-weft_status_t weft_health_start(weft_boot_t *boot, const weft_health_callbacks_t *callbacks,
-                                void *arg);
-/* Ends the thread, after the neighbours have heard that we leave, or 100 ms. Blocks until then.
- * Only after a successful start. */
+/* Makes the health thread, which waits, and what it needs. Comes before the last exchange of the
+ * join: if this process cannot have one more thread, all ranks hear of it there. Nothing happens
+ * with one rank. ERR_STATE (a second time, or after a failure), ERR_RESOURCE, ERR_SYSTEM. */
+weft_status_t weft_health_prepare(weft_boot_t *boot, const weft_health_callbacks_t *callbacks,
+                                  void *arg);
+/* Hands the control connections to the health thread: no exchange follows. Callbacks may be made
+ * before this returns. Nothing happens with one rank. ERR_STATE (not prepared, or after a failure),
+ * ERR_RESOURCE, ERR_SYSTEM. */
+weft_status_t weft_health_start(weft_boot_t *boot);
+/* Ends the thread; if it was started, after the neighbours have heard that we leave, or 100 ms.
+ * Blocks until then. Does nothing if there is none. */
 void weft_health_stop(weft_boot_t *boot);
 
 /* The calls below may come from any thread, callbacks included, and never wait for a peer. Without

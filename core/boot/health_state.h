@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The state of the health thread, made of the structs of the modules that own its parts. Everything
- * but the queue belongs to the thread. */
+ * but the queue belongs to the thread, from its start on. */
 #ifndef WEFT_BOOT_HEALTH_STATE_H
 #define WEFT_BOOT_HEALTH_STATE_H
 
@@ -38,11 +38,19 @@ typedef struct weft_health_held {
     _Atomic uint64_t events;      /* bytes of the event log */
 } weft_health_held_t;
 
+/* What the thread shall do that was made before it is needed. */
+typedef enum weft_health_order {
+    WEFT_HEALTH_WAIT,
+    WEFT_HEALTH_BEGIN,
+    WEFT_HEALTH_END, /* it is not needed */
+} weft_health_order_t;
+
 struct weft_health {
     weft_boot_t *boot;
     weft_health_callbacks_t callbacks;
     void *arg; /* of the callbacks */
     weft_os_thread_t *thread;
+    _Atomic uint32_t order; /* weft_health_order_t, and a futex */
     weft_health_queue_t queue;
 
     weft_neighbours_t neighbours;

@@ -309,11 +309,10 @@ void weft_boot_leave(weft_boot_t *boot)
     if (boot == NULL) {
         return;
     }
-    if (boot->health != NULL) {
-        weft_health_stop(boot);
-    } else {
+    if (boot->health == NULL) {
         join_leave_tell_neighbours(boot);
     }
+    weft_health_stop(boot);
     join_boot_free(boot);
 }
 

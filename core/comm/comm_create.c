@@ -6,9 +6,9 @@
 #include <errno.h>
 
 #include "core/base/error.h"
+#include "core/boot/join.h"
 #include "core/comm/consensus_records.h"
 #include "core/comm/family_setup.h"
-#include "core/comm/health_events.h"
 #include "core/comm/holdings.h"
 #include "core/comm/registration.h"
 #include "core/comm/streams.h"
@@ -126,7 +126,7 @@ static weft_status_t create_first(weft_family_t *family, weft_comm_state_t **sta
     weft_status_t status = create_comm(&setup, true, state_p);
     weft_os_free(same);
     if (status == WEFT_OK && family->nranks > 1) {
-        status = weft_health_start(family->boot, &weft_comm_health_events, family);
+        status = weft_health_start(family->boot);
         if (status != WEFT_OK) {
             weft_comm_free(*state_p);
         }
@@ -152,6 +152,9 @@ weft_status_t weft_comm_create(uint32_t nranks, const weft_unique_id_t *id, uint
     }
     status = create_first(family, &state);
     weft_error_t kept = *weft_error_record();
+    if (status != WEFT_OK) {
+        weft_boot_give_up(family->boot); /* the others, who may be in their first call, hear why */
+    }
     weft_family_release(family);
     if (status != WEFT_OK) {
         *weft_error_record() = kept;

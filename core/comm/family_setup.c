@@ -17,6 +17,7 @@
 #include "core/comm/family_figures.h"
 #include "core/comm/family_job.h"
 #include "core/comm/family_plugins.h"
+#include "core/comm/health_events.h"
 #include "core/topo/job_orders.h"
 
 /* Addresses ------------------------------------------------------------------------------------ */
@@ -225,6 +226,9 @@ weft_status_t weft_family_create(uint32_t nranks, const weft_unique_id_t *id, ui
     }
     if (status == WEFT_OK && nranks > 1) {
         status = weft_family_share_device(family);
+    }
+    if (status == WEFT_OK && nranks > 1) {
+        status = weft_health_prepare(family->boot, &weft_comm_health_events, family);
     }
     if (status == WEFT_OK && nranks > 1) {
         status = family_connect_peers(family);

@@ -7,7 +7,7 @@
 
 #include "core/boot/health.h"
 
-/* For weft_health_start(), with the family as argument. Thread: the health thread. */
+/* For weft_health_prepare(), with the family as argument. Thread: the health thread. */
 extern const weft_health_callbacks_t weft_comm_health_events;
 
 #endif

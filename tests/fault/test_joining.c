@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Ranks that fail while they join: the others are told who, and why, long before init_timeout. */
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -28,6 +34,7 @@ typedef struct joiner {
     const weft_unique_id_t *id;
     uint32_t rank;
     const char *extra; /* a setting of the rank that fails */
+    bool no_threads;   /* the system lets it start none */
     weft_status_t status;
     weft_error_t error;
     double took;
@@ -41,6 +48,20 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+/* As a full cgroup does with pids.max, but for the calling thread alone. */
+static bool deny_threads(void)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 1, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EAGAIN),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    const struct sock_fprog program = {.len = 5, .filter = code};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
 static void *joiner_main(void *arg)
 {
     joiner_t *joiner = arg;
@@ -51,6 +72,9 @@ static void *joiner_main(void *arg)
                                    .settings = settings,
                                    .settings_count = joiner->extra != NULL ? 3 : 2};
     double start = now();
+    if (joiner->no_threads && !deny_threads()) {
+        joiner->no_threads = false;
+    }
     joiner->status = weft_comm_init_rank(&comm, RANKS, joiner->id, joiner->rank, &options);
     joiner->took = now() - start;
     joiner->error.size = sizeof joiner->error;
@@ -61,9 +85,9 @@ static void *joiner_main(void *arg)
     return NULL;
 }
 
-/* One rank has another setting, with which it cannot join. All fail with `status`, those others
- * with a text that names it and has `words`, which are in its own error, too. */
-static void one_fails_and_all_are_told(const char *extra, weft_status_t status, const char *words)
+/* One rank cannot join. All fail with `status`, those others with a text that names it and has `words`,
+ * which are in its own error, too. */
+static void one_fails_and_all_are_told(joiner_t bad, weft_status_t status, const char *words)
 {
     weft_unique_id_t id;
     joiner_t joiners[RANKS];
@@ -74,11 +98,16 @@ static void one_fails_and_all_are_told(const char *extra, weft_status_t status, 
     snprintf(who, sizeof who, "rank %u of host", BAD);
     assert_int_equal(weft_unique_id_create(&id, &options), WEFT_OK);
     for (uint32_t r = 0; r < RANKS; r++) {
-        joiners[r] = (joiner_t){.id = &id, .rank = r, .extra = r == BAD ? extra : NULL};
+        joiners[r] = r == BAD ? bad : (joiner_t){.extra = NULL};
+        joiners[r].id = &id;
+        joiners[r].rank = r;
         assert_int_equal(pthread_create(&joiners[r].thread, NULL, joiner_main, &joiners[r]), 0);
     }
     for (uint32_t r = 0; r < RANKS; r++) {
         pthread_join(joiners[r].thread, NULL);
+    }
+    if (bad.no_threads && !joiners[BAD].no_threads) {
+        skip(); /* this system has no filters of calls */
     }
     for (uint32_t r = 0; r < RANKS; r++) {
         const joiner_t *joiner = &joiners[r];
@@ -96,25 +125,36 @@ static void one_fails_and_all_are_told(const char *extra, weft_status_t status, 
 static void a_plugin_that_one_rank_does_not_find_is_named_on_all(void **unused)
 {
     (void)unused;
-    one_fails_and_all_are_told("core.algo=algo-nowhere", WEFT_ERR_PLUGIN, "algo-nowhere");
+    one_fails_and_all_are_told((joiner_t){.extra = "core.algo=algo-nowhere"}, WEFT_ERR_PLUGIN,
+                               "algo-nowhere");
 }
 
 static void a_key_that_one_rank_does_not_know_is_named_on_all(void **unused)
 {
     (void)unused;
-    one_fails_and_all_are_told("core.nett=net-shm", WEFT_ERR_CONFIG, "nett");
+    one_fails_and_all_are_told((joiner_t){.extra = "core.nett=net-shm"}, WEFT_ERR_CONFIG, "nett");
 }
 
 static void an_interface_that_one_rank_does_not_have_is_named_on_all(void **unused)
 {
     (void)unused;
-    one_fails_and_all_are_told("boot.interface==nowhere9", WEFT_ERR_CONFIG, "nowhere9");
+    one_fails_and_all_are_told((joiner_t){.extra = "boot.interface==nowhere9"}, WEFT_ERR_CONFIG,
+                               "nowhere9");
 }
 
 static void a_plugin_of_another_kind_on_one_rank_is_named_on_all(void **unused)
 {
     (void)unused;
-    one_fails_and_all_are_told("core.tuner=algo-tree", WEFT_ERR_PLUGIN, "algo-tree");
+    one_fails_and_all_are_told((joiner_t){.extra = "core.tuner=algo-tree"}, WEFT_ERR_PLUGIN,
+                               "algo-tree");
+}
+
+/* After the join the others would hear of a death, in a call, and not why. */
+static void a_thread_that_one_rank_may_not_start_is_named_on_all(void **unused)
+{
+    (void)unused;
+    one_fails_and_all_are_told((joiner_t){.no_threads = true}, WEFT_ERR_RESOURCE,
+                               "cannot start thread weft-health");
 }
 
 /* A program without standard descriptors, in a process of its own: what it prints must not go to a
@@ -160,6 +200,7 @@ int main(void)
         cmocka_unit_test(a_key_that_one_rank_does_not_know_is_named_on_all),
         cmocka_unit_test(an_interface_that_one_rank_does_not_have_is_named_on_all),
         cmocka_unit_test(a_plugin_of_another_kind_on_one_rank_is_named_on_all),
+        cmocka_unit_test(a_thread_that_one_rank_may_not_start_is_named_on_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -336,7 +336,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     turns_begin(turn, NULL);
     open_listeners();
     join(how);
-    FUZZ_NEED(weft_health_start(&world.boot, &callbacks, NULL) == WEFT_OK);
+    FUZZ_NEED(weft_health_prepare(&world.boot, &callbacks, NULL) == WEFT_OK);
+    FUZZ_NEED(weft_health_start(&world.boot) == WEFT_OK);
     FUZZ_NEED(turns_run_thread() && world.stops);
     FUZZ_NEED(turns_since(0) <= 2 * WEFT_NS_PER_S);
     weft_health_stop(&world.boot);

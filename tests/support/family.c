@@ -227,7 +227,8 @@ static int child_main(child_t *child)
     }
     child->boot = boot;
     if (status == WEFT_OK && child->rank != family->quitter) {
-        status = weft_health_start(boot, &events, child);
+        status = weft_health_prepare(boot, &events, child);
+        status = status == WEFT_OK ? weft_health_start(boot) : status;
     }
     if (status != WEFT_OK) {
         child->record->error = *weft_error_record();

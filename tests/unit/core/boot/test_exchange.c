@@ -532,7 +532,8 @@ static weft_status_t lose_the_last_frame(member_t *m)
     if (m->rank == 0) {
         weft_status_t status =
             weft_boot_all_reduce(m->boot, "a test", &all, sizeof all, combine_extremes);
-        return status == WEFT_OK ? weft_health_start(m->boot, &none, NULL) : status;
+        status = status == WEFT_OK ? weft_health_prepare(m->boot, &none, NULL) : status;
+        return status == WEFT_OK ? weft_health_start(m->boot) : status;
     }
     uint64_t until = weft_os_deadline(10);
     weft_status_t status =

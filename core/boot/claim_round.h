@@ -4,7 +4,7 @@
 #ifndef WEFT_BOOT_CLAIM_ROUND_H
 #define WEFT_BOOT_CLAIM_ROUND_H
 
-#include <weft/weft.h>
+#include "core/boot/claim.h"
 
 /* Connects to the root and returns when all ranks have claimed the id. From the connection until
  * then the death of a rank is named to all. Blocks until `until` at most. ERR_LINK: nobody
@@ -12,5 +12,12 @@
  * failure that the root tells, ERR_PEER_DEAD if rank 0 has ended, ERR_TIMEOUT. */
 weft_status_t weft_claim_round(const weft_unique_id_t *id, uint32_t rank, uint32_t nranks,
                                uint64_t until);
+
+/* Its two halves, for who tries again. The first one connects, and fails as weft_claim_open() does, with
+ * ERR_TIMEOUT also at `until`; the claim is open only if it returns OK. The second one waits, and closes the
+ * claim. */
+weft_status_t weft_claim_round_begin(const weft_unique_id_t *id, uint32_t rank, uint32_t nranks,
+                                     uint64_t until, weft_claim_t *claim);
+weft_status_t weft_claim_round_end(weft_claim_t *claim, uint64_t until);
 
 #endif

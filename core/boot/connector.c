@@ -64,10 +64,21 @@ void weft_connector_prepare(const weft_connector_t *connector, struct pollfd *en
     }
 }
 
+/* Whoever is at the other end shall not take us for dead. */
+static void connector_tell_alive(const weft_connector_t *connector)
+{
+    static const uint8_t alive = WEFT_CONNECTOR_ALIVE;
+    int error;
+    (void)weft_os_send(connector->fd, &alive, sizeof alive, &error);
+}
+
 static weft_status_t connector_give_up(weft_connector_t *connector, weft_status_t status)
 {
     char text[3 * WEFT_OS_ADDR_TEXT + 8];
     weft_os_addrs_text(connector->addrs, connector->count, text, sizeof text);
+    if (connector->stage == STAGE_HANDSHAKE) {
+        connector_tell_alive(connector); /* whoever asked may try anew */
+    }
     weft_connector_end(connector);
     switch (status) {
     case WEFT_ERR_AUTH:
@@ -77,7 +88,11 @@ static weft_status_t connector_give_up(weft_connector_t *connector, weft_status_
             "an older build of weft",
             text);
     case WEFT_ERR_TIMEOUT:
-        return weft_fail(status, connector->last_errno, "no connection to %s", text);
+        return weft_fail(status, connector->last_errno,
+                         connector->last_errno == ETIMEDOUT
+                             ? "nothing comes back from %s (does a firewall let it through?)"
+                             : "no connection to %s",
+                         text);
     default:
         return weft_fail(status, connector->last_errno, "nobody listens at %s", text);
     }
@@ -124,14 +139,6 @@ static weft_status_t connector_start(weft_connector_t *connector)
     connector->stage_until =
         weft_os_clock_ns() + (brief ? CONNECTOR_SHORT_ATTEMPT_NS : CONNECTOR_ATTEMPT_NS);
     return WEFT_IN_PROGRESS;
-}
-
-/* Whoever is at the other end shall not take us for dead. */
-static void connector_tell_alive(const weft_connector_t *connector)
-{
-    static const uint8_t alive = WEFT_CONNECTOR_ALIVE;
-    int error;
-    (void)weft_os_send(connector->fd, &alive, sizeof alive, &error);
 }
 
 /* The hello fits the socket's buffer, so the handshake waits for input only. */

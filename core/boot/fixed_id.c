@@ -12,6 +12,7 @@
 #include "core/base/log.h"
 #include "core/boot/claim_round.h"
 #include "core/boot/join_root.h"
+#include "core/boot/root_word.h"
 #include "core/boot/wire.h"
 #include "core/os/os.h"
 #include "core/os/os_address.h"
@@ -23,6 +24,8 @@
 #define FORMER_NS (5 * WEFT_NS_PER_S)
 /* When a rank that waits for rank 0 says so. */
 #define SAY_NS (5 * WEFT_NS_PER_S)
+/* The root's deadline is a little later than that of rank 0. */
+#define GRACE_NS WEFT_NS_PER_S
 
 /* How often each rank of this process has used an id. Entries stay: a process has few fixed ids. */
 typedef struct fixed_id_use {
@@ -153,47 +156,125 @@ static weft_status_t fixed_id_serve(const weft_boot_settings_t *settings, weft_i
     return status;
 }
 
-/* Tries once to find rank 0 and to claim the id there. ERR_LINK: nobody listens. */
-static weft_status_t fixed_id_attempt(weft_id_t *id, uint32_t nranks, uint32_t rank, uint64_t until,
+/* How a rank seeks rank 0. */
+typedef struct fixed_id_search {
+    uint32_t nranks, rank;
+    uint64_t until;
+    uint64_t former; /* until then the root of the use before may be there */
+    uint64_t say;    /* when to log that it waits; WEFT_NEVER: it has */
+    uint64_t span;   /* of the next attempt */
+    bool silence;    /* the last one got no answer at all */
+} fixed_id_search_t;
+
+/* Nothing comes back from a host that is not there, and from a firewall. The first attempt ends early, so
+ * that it is said soon. Each one looks the host up anew; later ones have time for the connector's long
+ * waits. */
+static fixed_id_search_t fixed_id_search_begin(uint32_t nranks, uint32_t rank, uint64_t until)
+{
+    uint64_t now = weft_os_clock_ns(), half = until > now ? (until - now) / 2 : 0;
+    return (fixed_id_search_t){.nranks = nranks,
+                               .rank = rank,
+                               .until = until,
+                               .former = now + FORMER_NS,
+                               .say = now + SAY_NS,
+                               .span = half < SAY_NS ? half : SAY_NS};
+}
+
+/* Tries once to find rank 0 and to claim the id there. ERR_LINK: nobody listens, or answers. */
+static weft_status_t fixed_id_attempt(fixed_id_search_t *search, weft_id_t *id,
                                       weft_unique_id_t *bytes)
 {
-    if (rank > 0) {
+    weft_claim_t claim;
+    search->silence = false;
+    if (search->rank > 0) {
         id->count = weft_os_addr_find(id->host, id->port, id->addrs, WEFT_ID_ADDRS);
         if (id->count == 0) {
             return WEFT_ERR_LINK;
         }
     }
+    uint64_t now = weft_os_clock_ns(), left = search->until > now ? search->until - now : 0;
+    uint64_t until = search->span < left ? now + search->span : search->until;
+    search->span *= 2;
     weft_id_encode(id, bytes);
-    return weft_claim_round(bytes, rank, nranks, until);
+    weft_status_t status =
+        weft_claim_round_begin(bytes, search->rank, search->nranks, until, &claim);
+    if (status == WEFT_OK && search->rank == 0) {
+        weft_root_word_say(claim.comm_id, NULL);
+    }
+    if (status == WEFT_OK) {
+        return weft_claim_round_end(&claim, search->until);
+    }
+    search->silence = status == WEFT_ERR_TIMEOUT;
+    return search->silence ? WEFT_ERR_LINK : status;
+}
+
+/* Rank 0 connects to its own host, which can fail too. */
+static weft_status_t fixed_id_unreached(const fixed_id_search_t *search, const weft_id_t *id,
+                                        weft_status_t status, const char *why)
+{
+    if (search->rank > 0) {
+        return weft_fail(status, 0,
+                         "rank 0 was not reached at %s:%u, as the unique id says, before "
+                         "init_timeout: %s",
+                         id->host, id->port, why);
+    }
+    weft_error_t *error = weft_error_record();
+    weft_fail(status, 0,
+              "rank 0 could not connect to its own port before init_timeout (is its loopback "
+              "interface up?): %s",
+              why);
+    error->peer = 0;
+    error->peer_pid = weft_os_pid();
+    weft_os_host_name(error->peer_host, sizeof error->peer_host);
+    weft_root_word_say(weft_id_comm(id), error);
+    return status;
+}
+
+/* After an attempt in vain, for the reason of the error record: says in time what is the matter. */
+static void fixed_id_say(fixed_id_search_t *search, const weft_id_t *id, const char *why)
+{
+    if (search->say == WEFT_NEVER || (weft_os_clock_ns() < search->say && !search->silence)) {
+        return;
+    }
+    search->say = WEFT_NEVER;
+    if (search->rank > 0) {
+        weft_log(WEFT_LOG_WARN, "boot",
+                 "rank %u waits until init_timeout for rank 0, which was not reached at %s:%u, as "
+                 "the unique id says: %s",
+                 search->rank, id->host, id->port, why);
+    } else {
+        weft_log(WEFT_LOG_WARN, "boot",
+                 "rank 0 cannot connect to its own port; is the loopback interface up? %s", why);
+    }
+}
+
+/* Rank 0 stays until its root has told the others, at their deadline, why it could not come. */
+static weft_status_t fixed_id_stay(const weft_id_t *id, weft_status_t status)
+{
+    const weft_error_t kept = *weft_error_record();
+    weft_root_word_wait(weft_id_comm(id), weft_os_clock_ns() + GRACE_NS);
+    *weft_error_record() = kept;
+    return status;
 }
 
 /* Ranks may come before rank 0 listens, and before the root of the use before has gone. */
 static weft_status_t fixed_id_claim(weft_id_t *id, uint32_t nranks, uint32_t rank, uint64_t until,
                                     weft_unique_id_t *bytes)
 {
-    uint64_t former = weft_os_clock_ns() + FORMER_NS, say = weft_os_clock_ns() + SAY_NS;
+    fixed_id_search_t search = fixed_id_search_begin(nranks, rank, until);
     for (;;) {
-        weft_status_t status = fixed_id_attempt(id, nranks, rank, until, bytes);
+        weft_status_t status = fixed_id_attempt(&search, id, bytes);
         uint64_t now = weft_os_clock_ns();
         bool absent = status == WEFT_ERR_LINK;
-        if (!absent && !(status == WEFT_ERR_AUTH && now < former)) {
+        if (!absent && !(status == WEFT_ERR_AUTH && now < search.former)) {
             return status;
         }
         char why[300];
         snprintf(why, sizeof why, "%.290s", weft_error_record()->text);
-        if (now >= say) {
-            say = WEFT_NEVER;
-            weft_log(
-                WEFT_LOG_WARN, "boot",
-                "rank %u waits until init_timeout for rank 0, which does not listen at %s:%u, as "
-                "the unique id says: %s",
-                rank, id->host, id->port, why);
-        }
+        fixed_id_say(&search, id, why);
+        status = fixed_id_unreached(&search, id, absent ? WEFT_ERR_TIMEOUT : status, why);
         if (now + PAUSE_NS >= until) {
-            return weft_fail(absent ? WEFT_ERR_TIMEOUT : status, 0,
-                             "rank 0 did not listen at %s:%u, as the unique id says, before "
-                             "init_timeout: %s",
-                             id->host, id->port, why);
+            return rank == 0 ? fixed_id_stay(id, status) : status;
         }
         if ((status = weft_os_cancelled()) != WEFT_OK) {
             return status;

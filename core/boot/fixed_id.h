@@ -17,7 +17,7 @@ weft_status_t weft_fixed_id_make(const char *at, weft_unique_id_t *id);
 /* Turns a fixed id into one that weft_boot_join() takes; leaves any other as it is. Rank 0 starts
  * to listen, the others wait until it does; returns when all ranks have the id. Every rank must
  * use its fixed id as often as the others. ERR_RESOURCE: another program listens on the port;
- * ERR_TIMEOUT names the host that did not listen, or the ranks that did not come; ERR_AUTH,
+ * ERR_TIMEOUT names the host that did not answer, or the ranks that did not come; ERR_AUTH,
  * ERR_PEER_DEAD. */
 weft_status_t weft_fixed_id_open(const weft_boot_settings_t *settings, uint32_t nranks,
                                  uint32_t rank, const weft_unique_id_t *id,

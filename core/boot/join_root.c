@@ -18,6 +18,7 @@
 #include "core/boot/join_notice.h"
 #include "core/boot/root_knock.h"
 #include "core/boot/root_table.h"
+#include "core/boot/root_word.h"
 #include "core/os/os.h"
 
 #define JOINERS_FIRST 16
@@ -48,12 +49,14 @@ typedef struct root {
     uint32_t early[EARLY_MOST]; /* ranks that were lost when there were no seats yet */
     uint32_t early_count;
     uint64_t until;
+    weft_root_word_t word; /* of rank 0, if that does not get here */
     weft_join_notice_t notice;
 } root_t;
 
 static void root_destroy(root_t *root)
 {
     weft_control_listener_close(&root->listener);
+    weft_root_word_close(&root->word);
     for (uint32_t i = 0; i < root->joiners_room; i++) {
         weft_os_close(root->joiners[i].fd);
     }
@@ -451,6 +454,10 @@ static void root_time_out(root_t *root)
 {
     char ranks[256], text[sizeof((weft_error_t *)0)->text];
     weft_root_table_t *table = &root->table;
+    weft_error_t word;
+    if (weft_root_word_heard(&root->word, &word)) {
+        weft_root_fail_as(table, &word);
+    }
     if (table->nranks != 0 && table->failure.status == WEFT_OK) {
         uint32_t first,
             count = weft_root_missing(table, root->welcomed, ranks, sizeof ranks, &first);
@@ -578,6 +585,7 @@ weft_status_t weft_boot_root_start(const weft_boot_settings_t *settings, weft_id
         status = weft_os_watch_open(&root->watch);
     }
     weft_root_table_init(&root->table, root->watch, weft_id_comm(id));
+    weft_root_word_open(&root->word, root->table.comm_id);
     weft_id_key(id, WEFT_PURPOSE_TREE, root->table.tree_key);
     for (uint32_t i = 0; i < id->count; i++) {
         id->addrs[i].port = root->listener.port;

@@ -2,8 +2,6 @@
  *
  * Ranks that fail while they join: the others are told who, and why, long before init_timeout. */
 #include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -22,6 +19,8 @@
 #include <cmocka.h>
 
 #include <weft/weft.h>
+
+#include "tests/support/denied.h"
 
 #define RANKS 4u
 #define BAD 2u
@@ -48,20 +47,6 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* As a full cgroup does with pids.max, but for the calling thread alone. */
-static bool deny_threads(void)
-{
-    struct sock_filter code[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 1, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EAGAIN),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
-    const struct sock_fprog program = {.len = 5, .filter = code};
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
-}
-
 static void *joiner_main(void *arg)
 {
     joiner_t *joiner = arg;
@@ -72,8 +57,9 @@ static void *joiner_main(void *arg)
                                    .settings = settings,
                                    .settings_count = joiner->extra != NULL ? 3 : 2};
     double start = now();
-    if (joiner->no_threads && !deny_threads()) {
-        joiner->no_threads = false;
+    /* As a full cgroup does with pids.max, but for this thread alone. */
+    if (joiner->no_threads) {
+        joiner->no_threads = denied_call(SYS_clone, EAGAIN) && denied_call(SYS_clone3, EAGAIN);
     }
     joiner->status = weft_comm_init_rank(&comm, RANKS, joiner->id, joiner->rank, &options);
     joiner->took = now() - start;

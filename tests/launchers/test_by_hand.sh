@@ -45,7 +45,7 @@ says err 'weft id --at HOST:PORT'
 expect 3 env WEFT_UNIQUE_ID=12 WEFT_RANK=1 "$weft" "${perf[@]}"
 says err 'WEFT_UNIQUE_ID is not 256 hexadecimal digits'
 expect 4 env WEFT_RANK=1 WEFT_BOOT_INIT_TIMEOUT=300ms "$weft" "${perf[@]}"
-says err "rank 0 did not listen at localhost:$port"
+says err "rank 0 was not reached at localhost:$port"
 expect 6 "$weft" id
 expect 6 "$weft" id --at localhost
 says err 'HOST:PORT'

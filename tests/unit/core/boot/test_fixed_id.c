@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Ids with a fixed address: their text, and joins of threads that use one. */
+#include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,6 +9,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #include <cmocka.h>
 
@@ -17,6 +19,8 @@
 #include "core/boot/join.h"
 #include "core/os/os.h"
 #include "core/os/os_socket.h"
+#include "tests/support/denied.h"
+#include "tests/support/heard.h"
 
 #define RANKS 3
 #define USES 3
@@ -102,6 +106,7 @@ typedef struct job {
     char text[RANKS][512];
     uint64_t comm_ids[RANKS][USES];
     double late[RANKS]; /* seconds after which a rank comes */
+    bool no_loopback;   /* rank 0 can connect to nobody */
     uint32_t come;      /* ranks below it come */
     _Atomic uint32_t joined;
 } job_t;
@@ -138,6 +143,9 @@ static void *rank_run(void *arg)
     job_t *job = thread->job;
     uint32_t rank = thread->rank;
     weft_os_sleep_ns((uint64_t)(job->late[rank] * 1e9));
+    if (rank == 0 && job->no_loopback) {
+        job->no_loopback = denied_call(SYS_connect, ENETUNREACH);
+    }
     for (uint32_t use = 0; use < USES && job->status[rank] == WEFT_OK; use++) {
         job->status[rank] = join_once(job, rank, &job->comm_ids[rank][use]);
     }
@@ -207,6 +215,64 @@ static void a_rank_0_that_does_not_listen_is_named_with_its_address(void **unuse
     assert_non_null(strstr(weft_error_record()->text, "no-such-host.invalid"));
 }
 
+/* A listener whose queue is full drops who asks, as a firewall does. */
+static void a_firewall_is_guessed_in_time(void **unused)
+{
+    int fd = -1, waiting[4];
+    char at[40];
+    uint16_t port = 0;
+    weft_os_addr_t addr = {.family = 4, .bytes = {127, 0, 0, 1}};
+    weft_boot_settings_t settings = defaults;
+    weft_unique_id_t opened;
+    (void)unused;
+    settings.init_timeout = 2;
+    assert_int_equal(weft_os_listen(0, &fd, &port), WEFT_OK);
+    addr.port = port;
+    for (size_t i = 0; i < sizeof waiting / sizeof *waiting; i++) {
+        assert_int_equal(weft_os_connect(&addr, &waiting[i]), WEFT_OK);
+    }
+    weft_unique_id_t id = make_at("127.0.0.1", port);
+    snprintf(at, sizeof at, "127.0.0.1:%u", port);
+    heard_begin();
+    weft_status_t status = weft_fixed_id_open(&settings, 2, 1, &id, &opened);
+    const char *heard = heard_end();
+    assert_int_equal(status, WEFT_ERR_TIMEOUT);
+    assert_non_null(strstr(weft_error_record()->text, "rank 0 was not reached at 127.0.0.1"));
+    assert_non_null(strstr(weft_error_record()->text, "firewall"));
+    assert_int_equal(heard_count(heard, "rank 1 waits until init_timeout for rank 0"), 1);
+    assert_true(heard_count(heard, at) > 0 && heard_count(heard, "firewall") == 1);
+    for (size_t i = 0; i < sizeof waiting / sizeof *waiting; i++) {
+        weft_os_close(waiting[i]);
+    }
+    weft_os_close(fd);
+}
+
+/* As without a loopback interface. The others hear it from the root. */
+static void a_rank_0_that_does_not_reach_itself_says_why(void **unused)
+{
+    (void)unused;
+    job_t job = {.settings = defaults,
+                 .come = RANKS,
+                 .no_loopback = true,
+                 .late = {0, 0.5, 0.5}, /* so their deadlines are not before the root's */
+                 .id = make_at("127.0.0.1", free_port())};
+    job.settings.init_timeout = 4;
+    heard_begin();
+    job_run(&job);
+    const char *heard = heard_end();
+    if (!job.no_loopback) {
+        skip(); /* this system has no filters of calls */
+    }
+    assert_int_equal(heard_count(heard, "rank 0 cannot connect to its own port"), 1);
+    for (uint32_t r = 0; r < RANKS; r++) {
+        if (job.status[r] != WEFT_ERR_TIMEOUT ||
+            strstr(job.text[r], "rank 0 could not connect to its own port") == NULL ||
+            strstr(job.text[r], "loopback") == NULL) {
+            fail_msg("rank %u: %s: %s", r, weft_status_name(job.status[r]), job.text[r]);
+        }
+    }
+}
+
 static void a_port_that_is_taken_is_named(void **unused)
 {
     int fd = -1;
@@ -243,6 +309,8 @@ int main(void)
         cmocka_unit_test(ranks_join_in_any_order_and_again),
         cmocka_unit_test(ranks_that_do_not_come_are_named),
         cmocka_unit_test(a_rank_0_that_does_not_listen_is_named_with_its_address),
+        cmocka_unit_test(a_firewall_is_guessed_in_time),
+        cmocka_unit_test(a_rank_0_that_does_not_reach_itself_says_why),
         cmocka_unit_test(a_port_that_is_taken_is_named),
         cmocka_unit_test(one_rank_needs_no_port),
     };

@@ -8,26 +8,47 @@
 
 #include "core/base/error.h"
 #include "core/config/env.h"
+#include "core/os/os.h"
 #include "core/os/os_folder.h"
 
+/* As much as a note needs. */
+#define ROOM_BYTES 1024
+
+/* Makes the folder. One without room is found here: later would be too late to take another. */
+static weft_status_t rendezvous_folder_use(const char *folder)
+{
+    static const char nothing[ROOM_BYTES];
+    char path[512];
+    weft_status_t status = weft_os_folder_make(folder);
+    if (status == WEFT_OK) {
+        /* Whoever visits the folder takes it for rubbish, if this process is killed. */
+        snprintf(path, sizeof path, "%.400s/%032d.room%d", folder, 0, (int)weft_os_pid());
+        status = weft_os_private_write(path, nothing, sizeof nothing);
+        weft_os_file_remove(path);
+    }
+    return status;
+}
+
 /* The folder where nobody named one. Anybody may make one of this name in a folder for all, on
- * purpose or as another user of the same number; then there is a second. */
+ * purpose or as another user of the same number, and fill the disk; then there is a second. */
 static weft_status_t rendezvous_folder_default(char *folder, size_t bytes)
 {
     static const char *const bases[] = {"/tmp", "/dev/shm"};
     weft_status_t status = WEFT_ERR_CONFIG;
     for (size_t i = 0; i < sizeof bases / sizeof *bases && status != WEFT_OK; i++) {
         snprintf(folder, bytes, "%s/weft-%u", bases[i], weft_os_user_id());
-        status = weft_os_folder_make(folder);
+        status = rendezvous_folder_use(folder);
     }
     if (status == WEFT_OK) {
         return WEFT_OK;
     }
     const weft_error_t last = *weft_error_record();
-    return weft_fail(status, last.os_errno,
-                     "no folder for the unique id, neither in /tmp nor in /dev/shm: %.200s; set "
-                     "boot.rendezvous to a folder of your own",
-                     last.text);
+    weft_fail(status, 0,
+              "no folder for the unique id, neither in /tmp nor in /dev/shm: %.200s; set "
+              "boot.rendezvous to a folder of your own",
+              last.text);
+    weft_error_record()->os_errno = last.os_errno;
+    return status;
 }
 
 weft_status_t weft_rendezvous_folder(const char *shared, char *folder, size_t bytes)
@@ -39,13 +60,16 @@ weft_status_t weft_rendezvous_folder(const char *shared, char *folder, size_t by
                              shared);
         }
         snprintf(folder, bytes, "%.256s/weft-%u", shared, weft_os_user_id());
-    } else if (runtime != NULL && *runtime == '/' && strlen(runtime) < 256 &&
-               weft_os_folder_is_private(runtime)) {
-        snprintf(folder, bytes, "%s/weft", runtime);
-    } else {
-        return rendezvous_folder_default(folder, bytes);
+        return weft_os_folder_make(folder);
     }
-    return weft_os_folder_make(folder);
+    if (runtime != NULL && *runtime == '/' && strlen(runtime) < 256 &&
+        weft_os_folder_is_private(runtime)) {
+        snprintf(folder, bytes, "%s/weft", runtime);
+        if (rendezvous_folder_use(folder) == WEFT_OK) {
+            return WEFT_OK;
+        }
+    }
+    return rendezvous_folder_default(folder, bytes);
 }
 
 void weft_rendezvous_folder_tell(const char *folder, uint32_t rank)

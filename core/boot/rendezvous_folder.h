@@ -8,8 +8,9 @@
 
 #include <weft/types.h>
 
-/* Finds the folder, a private one below `shared` (boot.rendezvous; NULL or "": not set), else in
- * XDG_RUNTIME_DIR, /tmp or /dev/shm, and makes it. ERR_CONFIG, ERR_SYSTEM. */
+/* Finds the folder, a private one below `shared` (boot.rendezvous; NULL or "": not set), else the
+ * first in XDG_RUNTIME_DIR, /tmp and /dev/shm that can be made and has room, and makes it.
+ * ERR_CONFIG, ERR_SYSTEM. */
 weft_status_t weft_rendezvous_folder(const char *shared, char *folder, size_t bytes);
 
 /* Adds the folder in which `rank` meets the others to the error record, if it is not named there:

@@ -9,6 +9,7 @@
 #include <weft/plugin/net.h>
 #include <weft/plugin/tuner.h>
 
+#include "core/base/build.h"
 #include "core/config/nearest.h"
 #include "core/plugin/net_props.h"
 #include "core/plugin/plugin_status.h"
@@ -357,9 +358,10 @@ static int info_print_parts(json_t *json, const tool_session_t *session,
     }
     if (json != NULL) {
         json_string(json, "weft_version", weft_version());
+        json_string(json, "build", weft_build());
         json_string(json, "file", file != NULL ? file : "");
     } else {
-        printf("weft %s\nconfiguration: %s\n", weft_version(),
+        printf("weft %s\nconfiguration: %s\n", weft_build(),
                file != NULL ? file : "no file was read");
     }
     for (uint32_t kind = TOOL_KIND_FIRST; kind <= TOOL_KIND_LAST; kind++) {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What all ranks must have alike: version, plugins, options. */
+ * What all ranks must have alike: the build of the library, plugins, options. */
 #include "core/comm/family_agreement.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/build.h"
 #include "core/base/error.h"
 #include "core/boot/agreement.h"
 
@@ -112,7 +113,7 @@ weft_status_t weft_family_agree(const weft_family_t *family)
     if (a.text == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot compare configurations");
     }
-    family_agreement_add(&a, "weft", weft_version());
+    family_agreement_add(&a, "the build of libweft", weft_build());
     family_agreement_plugins(&a);
     family_agreement_kernel(&a);
     weft_config_each(family->config, family_agreement_option, &a);

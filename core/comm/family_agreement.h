@@ -6,7 +6,7 @@
 
 #include "core/comm/family.h"
 
-/* Compares version, plugins and options with those of all ranks. Blocks as the join does. Errors:
+/* Compares the build, plugins and options with those of all ranks. Blocks as the join does. Errors:
  * ERR_CONFIG with the first difference and the ranks that have it; those of the control tree. */
 weft_status_t weft_family_agree(const weft_family_t *family);
 

@@ -45,6 +45,17 @@ bool weft_port_range_parse(const char *text, weft_port_range_t *ports)
     return *end == '\0' && ports->first <= ports->last;
 }
 
+uint32_t weft_port_range_span(const weft_port_range_t *ports)
+{
+    return ports->first == 0 ? 1 : (uint32_t)(ports->last - ports->first) + 1;
+}
+
+uint16_t weft_port_range_at(const weft_port_range_t *ports, uint32_t start, uint32_t i)
+{
+    uint32_t span = weft_port_range_span(ports);
+    return ports->first == 0 ? 0 : (uint16_t)(ports->first + (start % span + i) % span);
+}
+
 socklen_t weft_endpoint_bytes(const weft_endpoint_t *point)
 {
     return point->any.sa_family == AF_INET ? sizeof point->v4 : sizeof point->v6;

@@ -13,9 +13,9 @@
 weft_status_t weft_claim_round(const weft_unique_id_t *id, uint32_t rank, uint32_t nranks,
                                uint64_t until);
 
-/* Its two halves, for who tries again. The first one connects, and fails as weft_claim_open() does, with
- * ERR_TIMEOUT also at `until`; the claim is open only if it returns OK. The second one waits, and closes the
- * claim. */
+/* Its two halves, for who tries again. The first one connects, and fails as weft_claim_open() does,
+ * with ERR_TIMEOUT also at `until`; the claim is open only if it returns OK. The second one waits,
+ * and closes the claim. */
 weft_status_t weft_claim_round_begin(const weft_unique_id_t *id, uint32_t rank, uint32_t nranks,
                                      uint64_t until, weft_claim_t *claim);
 weft_status_t weft_claim_round_end(weft_claim_t *claim, uint64_t until);

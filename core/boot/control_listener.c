@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "core/base/error.h"
 #include "core/os/os_fork.h"
 
 #define LISTENER_BACKLOG 4096
@@ -14,13 +15,36 @@
  * to load plugins with. */
 #define LISTENER_SHARE 4
 
+static weft_status_t control_listener_listen(weft_control_listener_t *listener, int *fd_p)
+{
+    const weft_port_range_t *ports = &listener->ports;
+    uint32_t start = 0;
+    weft_status_t status = WEFT_AGAIN;
+    if (listener->port != 0 || ports->first == 0) {
+        return weft_os_listen(LISTENER_BACKLOG, fd_p, &listener->port);
+    }
+    (void)weft_os_random(&start, sizeof start);
+    for (uint32_t i = 0; status == WEFT_AGAIN && i < weft_port_range_span(ports); i++) {
+        listener->port = weft_port_range_at(ports, start, i);
+        status = weft_os_listen(LISTENER_BACKLOG, fd_p, &listener->port);
+    }
+    return status != WEFT_AGAIN
+               ? status
+               : weft_fail(WEFT_ERR_CONFIG, 0,
+                           "all ports of boot.port_range = %u-%u are in use here; each rank of a "
+                           "host needs one, and one more who makes the unique id",
+                           ports->first, ports->last);
+}
+
 weft_status_t weft_control_listener_open(weft_control_listener_t *listener, const char *name,
                                          const uint8_t key[32])
 {
     int fd = -1;
-    uint16_t port = listener->port;
+    const uint16_t port = listener->port;
+    const weft_port_range_t ports = listener->ports;
     memset(listener, 0, sizeof *listener);
     listener->port = port;
+    listener->ports = ports;
     weft_auth_host_init(&listener->host, name, key);
     weft_acceptor_init(&listener->acceptor, &listener->host.host, -1);
     listener->acceptor.log_level = WEFT_LOG_WARN;
@@ -31,7 +55,7 @@ weft_status_t weft_control_listener_open(weft_control_listener_t *listener, cons
     listener->open = true;
     weft_status_t status = weft_acceptor_wait_fd(&listener->acceptor, &listener->wait_fd);
     if (status == WEFT_OK) {
-        status = weft_os_listen(LISTENER_BACKLOG, &fd, &listener->port);
+        status = control_listener_listen(listener, &fd);
     }
     if (status == WEFT_OK) {
         weft_acceptor_add(&listener->acceptor, fd);

@@ -6,6 +6,7 @@
 #define WEFT_BOOT_CONTROL_LISTENER_H
 
 #include <weft/sdk/acceptor.h>
+#include <weft/sdk/endpoint.h>
 
 #include "core/boot/auth_host.h"
 #include "core/os/os_socket.h"
@@ -13,15 +14,17 @@
 typedef struct weft_control_listener {
     bool open;
     uint16_t port;
+    weft_port_range_t ports;
     int wait_fd;           /* readable when there is something to do */
     uint64_t paused_until; /* out of descriptors: does not accept before this time */
     weft_auth_host_t host;
     weft_acceptor_t acceptor;
 } weft_control_listener_t;
 
-/* Starts to listen on listener->port, or if that is 0 on a port that the kernel chooses. `name` is
- * for the log and must outlive the listener, of which all else is zeros before. AGAIN: the port is
- * in use. ERR_RESOURCE, ERR_SYSTEM. */
+/* Starts to listen on listener->port, or if that is 0 on one of listener->ports, or if there are
+ * none on a port that the kernel chooses. `name` is for the log and must outlive the listener, of
+ * which all else is zeros before. AGAIN: the port is in use. ERR_CONFIG: all of the range are;
+ * ERR_RESOURCE, ERR_SYSTEM. */
 weft_status_t weft_control_listener_open(weft_control_listener_t *listener, const char *name,
                                          const uint8_t key[32]);
 /* Closes the socket and all pending peers, and wipes the key. A listener of zeros is allowed. */

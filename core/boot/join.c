@@ -326,6 +326,8 @@ static weft_boot_t *join_boot_create(const weft_boot_settings_t *settings, uint3
     boot->settings = *settings;
     boot->settings.interface = NULL;
     boot->settings.rendezvous = NULL;
+    boot->settings.port_range = NULL;
+    boot->listener.ports = settings->ports;
     boot->rank = rank;
     boot->nranks = nranks;
     boot->until = weft_os_deadline(settings->init_timeout);

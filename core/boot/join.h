@@ -14,7 +14,8 @@ typedef struct weft_join weft_join_t;
  * From the first message on, which goes out before anything else is made, the root knows of this
  * rank, and names it to all if it dies. Opens no socket if nranks is 1. Blocks until the root has
  * answered, at most until init_timeout. ERR_ARG, ERR_STATE: the id is stale; ERR_AUTH,
- * ERR_PEER_DEAD, ERR_TIMEOUT, ERR_CONFIG: no interface is left; ERR_RESOURCE, ERR_SYSTEM. */
+ * ERR_PEER_DEAD, ERR_TIMEOUT, ERR_CONFIG: no interface or no port is left; ERR_RESOURCE,
+ * ERR_SYSTEM. */
 weft_status_t weft_join_begin(const weft_boot_settings_t *settings, uint32_t nranks,
                               const weft_unique_id_t *id, uint32_t rank, weft_join_t **join_p);
 /* Waits for the other ranks and connects to the neighbours in the tree. Frees the join, whatever it

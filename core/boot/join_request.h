@@ -11,7 +11,9 @@
 
 /* Follows the text of an error: ranks do not reach each other, and may have the wrong addresses. */
 #define WEFT_BOOT_CHOOSE_INTERFACE                                                                 \
-    "; if they run, boot.interface = NAME chooses the interface that leads from host to host"
+    "; if they run, boot.interface = NAME chooses the interface that leads from host to host, "    \
+    "and "                                                                                         \
+    "boot.port_range the ports that a firewall lets through"
 
 typedef struct weft_join_request {
     uint32_t rank, nranks;

@@ -575,7 +575,7 @@ weft_status_t weft_boot_root_start(const weft_boot_settings_t *settings, weft_id
     }
     root->watch = -1;
     root->until = weft_os_deadline(settings->init_timeout);
-    root->listener.port = port;
+    root->listener = (weft_control_listener_t){.port = port, .ports = settings->ports};
     weft_id_key(id, WEFT_PURPOSE_ROOT, key);
     weft_status_t status = weft_control_listener_open(&root->listener, WEFT_PURPOSE_ROOT, key);
     sodium_memzero(key, sizeof key);

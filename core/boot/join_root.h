@@ -11,8 +11,8 @@
 #include "core/config/settings.h"
 
 /* Starts the root's thread for an id whose secret and nonce are there, listening on `port`, or if
- * that is 0 on one that the kernel chooses; the addresses of the id get it. AGAIN: the port is in
- * use; ERR_RESOURCE, ERR_SYSTEM. */
+ * that is 0 on one of boot.port_range; the addresses of the id get it. AGAIN: the port is in use;
+ * ERR_CONFIG: all of the range are; ERR_RESOURCE, ERR_SYSTEM. */
 weft_status_t weft_boot_root_start(const weft_boot_settings_t *settings, weft_id_t *id,
                                    uint16_t port);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A word to a root in this process that no connection carries. Rank 0 reaches its own root as all ranks
- * do, and where it cannot, the root would know only that rank 0 has not come. */
+ * A word to a root in this process that no connection carries. Rank 0 reaches its own root as all
+ * ranks do, and where it cannot, the root would know only that rank 0 has not come. */
 #ifndef WEFT_BOOT_ROOT_WORD_H
 #define WEFT_BOOT_ROOT_WORD_H
 
@@ -22,8 +22,8 @@ void weft_root_word_close(weft_root_word_t *word);
 bool weft_root_word_heard(const weft_root_word_t *word, weft_error_t *error);
 
 /* Says to the root of comm_id in this process why rank 0 does not come, in place of what was said
- * before; NULL takes it back. At init_timeout all others are told. Any thread. Does nothing if there
- * is no such root. */
+ * before; NULL takes it back. At init_timeout all others are told. Any thread. Does nothing if
+ * there is no such root. */
 void weft_root_word_say(uint64_t comm_id, const weft_error_t *error);
 /* Waits until that root has ended, and so told all, at most until `until`. Any thread. */
 void weft_root_word_wait(uint64_t comm_id, uint64_t until);

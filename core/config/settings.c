@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "core/base/error.h"
 #include "core/config/defaults.h"
 
 #define DAY 86400.0
@@ -85,6 +86,10 @@ const weft_option_t weft_boot_options[] = {
      DAY, 0, 0},
     {"interface", WEFT_OPT_STRING, BOOT(interface), "",
      "interfaces for control traffic: eth,ib (prefixes), ^docker (not), =eth0 (exact); empty: any",
+     NULL, 0, 0, WEFT_OPTION_LOCAL, 0},
+    {"port_range", WEFT_OPT_STRING, BOOT(port_range), "",
+     "ports to listen on for control traffic, e.g. 5000-5100, one for each rank of a host; empty: "
+     "any port",
      NULL, 0, 0, WEFT_OPTION_LOCAL, 0},
     {"rendezvous", WEFT_OPT_STRING, BOOT(rendezvous), "",
      "folder where ranks of a launcher find each other; empty: a private one on this host", NULL, 0,
@@ -218,5 +223,10 @@ weft_status_t weft_settings_read(weft_config_t *config, weft_settings_t *setting
             return status;
         }
     }
-    return WEFT_OK;
+    const char *ports = settings->boot.port_range;
+    return weft_port_range_parse(ports, &settings->boot.ports)
+               ? WEFT_OK
+               : weft_fail(WEFT_ERR_CONFIG, 0,
+                           "[boot] port_range is \"%s\", expected FIRST-LAST, e.g. 5000-5100",
+                           ports);
 }

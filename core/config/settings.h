@@ -7,6 +7,8 @@
 
 #include <stdbool.h>
 
+#include <weft/sdk/endpoint.h>
+
 #include "core/config/config.h"
 
 typedef struct weft_core_settings {
@@ -31,12 +33,14 @@ typedef struct weft_core_settings {
 typedef enum weft_quorum { WEFT_QUORUM_NONE = 0, WEFT_QUORUM_MAJORITY = 1 } weft_quorum_t;
 
 typedef struct weft_boot_settings {
-    double init_timeout;    /* until all ranks have joined */
-    double connect_timeout; /* for one data connection */
-    double heartbeat;       /* between two looks at who was asked for a sign of life */
-    double late;            /* waiting before a late rank is reported */
-    double unresponsive;    /* without an answer before a rank counts as lost; 0: never */
-    const char *interface;  /* interfaces for control traffic: "eth,ib", "^docker", "=eth0" */
+    double init_timeout;     /* until all ranks have joined */
+    double connect_timeout;  /* for one data connection */
+    double heartbeat;        /* between two looks at who was asked for a sign of life */
+    double late;             /* waiting before a late rank is reported */
+    double unresponsive;     /* without an answer before a rank counts as lost; 0: never */
+    const char *interface;   /* interfaces for control traffic: "eth,ib", "^docker", "=eth0" */
+    const char *port_range;  /* of listeners for control traffic; "": any port */
+    weft_port_range_t ports; /* the same as numbers */
     /* Folder in which the ranks of a launcher exchange the unique id; "": a private folder of this
      * user on this host. */
     const char *rendezvous;

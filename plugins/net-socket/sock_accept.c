@@ -38,13 +38,11 @@ struct weft_net_listener {
 static weft_status_t sock_listener_bind(const weft_host_t *host, const weft_port_range_t *ports,
                                         int fd, weft_endpoint_t *point)
 {
-    uint32_t span = ports->first == 0 ? 1 : (uint32_t)(ports->last - ports->first) + 1;
-    uint32_t start = 0;
+    uint32_t span = weft_port_range_span(ports), start = 0;
     weft_status_t status = host->random(host, &start, sizeof start);
     int cause = 0;
     for (uint32_t i = 0; status == WEFT_OK && i < span; i++) {
-        uint32_t port = ports->first == 0 ? 0 : ports->first + (start + i) % span;
-        weft_endpoint_set_port(point, (uint16_t)port);
+        weft_endpoint_set_port(point, weft_port_range_at(ports, start, i));
         /* listen() too can find the port taken. */
         if (bind(fd, &point->any, weft_endpoint_bytes(point)) == 0 && listen(fd, SOMAXCONN) == 0) {
             return WEFT_OK;

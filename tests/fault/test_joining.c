@@ -2,6 +2,7 @@
  *
  * Ranks that fail while they join: the others are told who, and why, long before init_timeout. */
 #include <errno.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -135,6 +137,22 @@ static void a_plugin_of_another_kind_on_one_rank_is_named_on_all(void **unused)
                                "algo-tree");
 }
 
+static void a_range_of_ports_that_is_used_up_on_one_rank_is_named_on_all(void **unused)
+{
+    (void)unused;
+    int listener = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_in6 at = {.sin6_family = AF_INET6};
+    socklen_t bytes = sizeof at;
+    char range[48];
+    if (listener < 0 || bind(listener, (struct sockaddr *)&at, sizeof at) != 0 ||
+        listen(listener, 1) != 0 || getsockname(listener, (struct sockaddr *)&at, &bytes) != 0) {
+        skip(); /* no IPv6 */
+    }
+    snprintf(range, sizeof range, "boot.port_range=%u", ntohs(at.sin6_port));
+    one_fails_and_all_are_told((joiner_t){.extra = range}, WEFT_ERR_CONFIG, "all ports of boot.");
+    close(listener);
+}
+
 /* After the join the others would hear of a death, in a call, and not why. */
 static void a_thread_that_one_rank_may_not_start_is_named_on_all(void **unused)
 {
@@ -186,6 +204,7 @@ int main(void)
         cmocka_unit_test(a_key_that_one_rank_does_not_know_is_named_on_all),
         cmocka_unit_test(an_interface_that_one_rank_does_not_have_is_named_on_all),
         cmocka_unit_test(a_plugin_of_another_kind_on_one_rank_is_named_on_all),
+        cmocka_unit_test(a_range_of_ports_that_is_used_up_on_one_rank_is_named_on_all),
         cmocka_unit_test(a_thread_that_one_rank_may_not_start_is_named_on_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,6 +50,11 @@ typedef struct weft_port_range {
 
 /* Parses "5000-5100", "5000" or "". Returns false for anything else. */
 bool weft_port_range_parse(const char *text, weft_port_range_t *ports);
+/* Returns how many ports there are to try, at least 1. */
+uint32_t weft_port_range_span(const weft_port_range_t *ports);
+/* Returns the one to try at turn `i` below the span, 0: any. Processes of a host that begin at a
+ * random `start` seldom meet. */
+uint16_t weft_port_range_at(const weft_port_range_t *ports, uint32_t start, uint32_t i);
 
 /* Converts a list to its wire form and back. Decoding checks every field and returns OK, or
  * ERR_PROTO without an error text. */

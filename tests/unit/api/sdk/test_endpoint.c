@@ -97,6 +97,22 @@ static void filter_knows_networks(void **state)
     }
 }
 
+static void every_port_of_a_range_is_tried_once(void **state)
+{
+    const weft_port_range_t any = {0, 0}, range = {65530, 65535};
+    uint32_t seen = 0;
+    (void)state;
+    assert_int_equal(weft_port_range_span(&any), 1);
+    assert_int_equal(weft_port_range_at(&any, UINT32_MAX, 0), 0);
+    assert_int_equal(weft_port_range_span(&range), 6);
+    for (uint32_t i = 0; i < 6; i++) {
+        const uint16_t port = weft_port_range_at(&range, UINT32_MAX, i);
+        assert_in_range(port, range.first, range.last);
+        seen |= 1u << (port - range.first);
+    }
+    assert_int_equal(seen, 63);
+}
+
 static void port_range_is_strict(void **state)
 {
     (void)state;
@@ -281,6 +297,7 @@ int main(void)
         cmocka_unit_test(filter_takes_blanks_for_commas),
         cmocka_unit_test(filter_knows_networks),
         cmocka_unit_test(port_range_is_strict),
+        cmocka_unit_test(every_port_of_a_range_is_tried_once),
         cmocka_unit_test(wire_form_round_trips),
         cmocka_unit_test(an_address_is_shortened_to_its_best_entries),
         cmocka_unit_test(decoding_refuses_every_wrong_field),

@@ -367,10 +367,63 @@ static void a_child_does_not_listen_for_its_parent(void **unused)
     assert_int_equal(status, 0);
 }
 
+/* Finds two ports that are free one after the other, takes the first, and gives out the range. */
+static weft_port_range_t take_half_a_range(int *taken)
+{
+    for (;;) {
+        uint16_t first = 0, next;
+        int fd = -1;
+        assert_int_equal(weft_os_listen(1, taken, &first), WEFT_OK);
+        next = first == UINT16_MAX ? first : (uint16_t)(first + 1);
+        if (weft_os_listen(1, &fd, &next) == WEFT_OK) {
+            weft_os_close(fd);
+            return (weft_port_range_t){first, next};
+        }
+        weft_os_close(*taken);
+    }
+}
+
+static void a_listener_keeps_to_its_range(void **unused)
+{
+    static const uint8_t key[32] = {1};
+    int taken = -1;
+    weft_port_range_t ports = take_half_a_range(&taken);
+    weft_control_listener_t listener = {.ports = ports}, second = {.ports = ports};
+    (void)unused;
+    assert_int_equal(weft_control_listener_open(&listener, "test", key), WEFT_OK);
+    assert_int_equal(listener.port, ports.last);
+    assert_int_equal(weft_control_listener_open(&second, "test", key), WEFT_ERR_CONFIG);
+    assert_non_null(strstr(weft_error_record()->text, "boot.port_range"));
+    weft_control_listener_close(&second);
+    weft_control_listener_close(&listener);
+    weft_os_close(taken);
+}
+
+/* The maker of an id and each rank. */
+static void ranks_that_join_keep_to_the_range(void **unused)
+{
+    static const weft_boot_settings_t any = {.init_timeout = 20, .interface = "=lo"};
+    int taken = -1;
+    weft_boot_settings_t settings = any;
+    weft_unique_id_t unique;
+    weft_id_t id;
+    weft_boot_t *boot = NULL;
+    (void)unused;
+    settings.ports = take_half_a_range(&taken);
+    assert_int_equal(weft_boot_id_create(&settings, &unique), WEFT_OK);
+    assert_int_equal(weft_id_decode(&unique, &id), WEFT_OK);
+    assert_int_equal(id.addrs[0].port, settings.ports.last);
+    assert_int_equal(weft_boot_join(&settings, 2, &unique, 0, &boot), WEFT_ERR_CONFIG);
+    assert_non_null(strstr(weft_error_record()->text, "boot.port_range"));
+    weft_os_close(taken);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_child_does_not_listen_for_its_parent),
+        cmocka_unit_test(a_listener_keeps_to_its_range),
+        cmocka_unit_test(ranks_that_join_keep_to_the_range),
         cmocka_unit_test(a_join_under_a_storm_of_strangers_succeeds),
         cmocka_unit_test(five_hundred_slow_strangers_do_not_delay_a_join),
         cmocka_unit_test(strangers_hear_nothing_and_are_closed),

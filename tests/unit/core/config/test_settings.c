@@ -44,6 +44,24 @@ static weft_config_t *load(const char *path, const char *const *settings, uint32
     return config;
 }
 
+static void a_range_of_ports_is_two_numbers(void **state)
+{
+    weft_settings_t s;
+    weft_config_t *config = NULL;
+    const char *good = "boot.port_range=5000-5100", *bad = "boot.port_range=5000-";
+    const weft_comm_options_t options = {
+        .size = sizeof options, .config = "/dev/null", .settings = &bad, .settings_count = 1};
+    (void)state;
+    config = load("/dev/null", &good, 1, &s);
+    assert_int_equal(s.boot.ports.first, 5000);
+    assert_int_equal(s.boot.ports.last, 5100);
+    weft_config_destroy(config);
+    assert_int_equal(weft_config_load(&options, &config), WEFT_OK);
+    assert_int_equal(weft_settings_read(config, &s), WEFT_ERR_CONFIG);
+    assert_non_null(strstr(weft_error_record()->text, "[boot] port_range is \"5000-\""));
+    weft_config_destroy(config);
+}
+
 static void defaults_are_those_of_the_documentation(void **state)
 {
     weft_settings_t s;
@@ -247,6 +265,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tables_are_sound),
         cmocka_unit_test(defaults_are_those_of_the_documentation),
+        cmocka_unit_test(a_range_of_ports_is_two_numbers),
         cmocka_unit_test(sections_of_the_core_are_reserved),
         cmocka_unit_test(shipped_file_has_the_defaults_of_the_core),
         cmocka_unit_test(shipped_file_says_what_the_tables_say),

@@ -52,8 +52,11 @@ uint32_t weft_port_range_span(const weft_port_range_t *ports)
 
 uint16_t weft_port_range_at(const weft_port_range_t *ports, uint32_t start, uint32_t i)
 {
+    if (ports->first == 0) {
+        return 0;
+    }
     uint32_t span = weft_port_range_span(ports);
-    return ports->first == 0 ? 0 : (uint16_t)(ports->first + (start % span + i) % span);
+    return (uint16_t)(ports->first + (start % span + i) % span);
 }
 
 socklen_t weft_endpoint_bytes(const weft_endpoint_t *point)

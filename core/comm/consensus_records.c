@@ -106,6 +106,25 @@ void weft_consensus_add(weft_consensus_record_t *record)
     survival->records = record;
 }
 
+weft_consensus_record_t *weft_consensus_find(const weft_family_t *family, uint64_t key)
+{
+    weft_os_mutex_assert_held(&family->lock);
+    weft_consensus_record_t *record = family->survival.records;
+    while (record != NULL && record->key != key) {
+        record = record->next;
+    }
+    return record;
+}
+
+void weft_consensus_resume(weft_consensus_record_t *record)
+{
+    const weft_family_t *family = record->family;
+    bool dead = family->survival.gone != NULL && family->survival.gone[family->rank] != 0;
+    weft_os_mutex_assert_held(&family->lock);
+    record->awaited = true;
+    atomic_store_explicit(&record->ended, record->machine.decided || dead, memory_order_release);
+}
+
 /* News ----------------------------------------------------------------------------------------- */
 
 /* Returns the voter with that rank of the family, or `count`. */
@@ -140,11 +159,7 @@ void weft_consensus_note_end(weft_family_t *family, uint64_t comm_id, uint32_t r
 void weft_consensus_note_word(weft_family_t *family, uint64_t key, uint32_t from,
                               const weft_word_t *word)
 {
-    weft_os_mutex_assert_held(&family->lock);
-    weft_consensus_record_t *record = family->survival.records;
-    while (record != NULL && record->key != key) {
-        record = record->next;
-    }
+    weft_consensus_record_t *record = weft_consensus_find(family, key);
     if (record != NULL) {
         weft_consensus_serve(&record->machine, records_find(record, from), word);
         weft_consensus_look(record);

@@ -9,6 +9,9 @@
  * since all that lived had taken it. So whoever drops its records must have told the others that it
  * leaves, and a communicator that has failed is no exception (weft_comm_tell_leave).
  *
+ * One that this rank has given up, before it was decided, stays like the others, and goes on with
+ * what the rank contributed. The rank hears the decision when it makes the call again.
+ *
  * Everything here is guarded by the family's lock, but `ended`. */
 #ifndef WEFT_COMM_CONSENSUS_RECORDS_H
 #define WEFT_COMM_CONSENSUS_RECORDS_H
@@ -22,6 +25,7 @@ typedef struct weft_consensus_record {
     uint64_t key;          /* of this consensus, equal on all voters */
     uint64_t base, call;   /* kind and voters, and how many calls of that kind were before */
     uint64_t comm_id;
+    uint64_t bits;         /* that this rank contributed */
     uint32_t *family_rank; /* per voter */
     weft_consensus_t machine;
     bool awaited;           /* a thread waits for it */
@@ -34,6 +38,10 @@ void weft_consensus_forget(weft_family_survival_t *survival);
 
 /* Gives the record to the family, and leaves out who is gone. The caller starts the machine. */
 void weft_consensus_add(weft_consensus_record_t *record);
+/* Returns the record with that key, or NULL. */
+weft_consensus_record_t *weft_consensus_find(const weft_family_t *family, uint64_t key);
+/* A thread waits again for one that this rank had given up. */
+void weft_consensus_resume(weft_consensus_record_t *record);
 /* Frees one that was not given to the family. */
 void weft_consensus_free_record(weft_consensus_record_t *record);
 /* Wakes the waiting thread if the machine has decided. */

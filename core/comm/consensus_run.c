@@ -3,6 +3,7 @@
  * Threads that wait for a consensus. */
 #include "core/comm/consensus_run.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,6 +22,11 @@ static void run_send(void *arg, uint32_t to, const weft_word_t *word)
     weft_health_tell(record->family->boot, record->key, record->family_rank[to], word);
 }
 
+static uint64_t run_key(const weft_voters_t *p, uint32_t round)
+{
+    return weft_split_mix(weft_split_mix(p->base, p->call), round);
+}
+
 /* NULL: ERR_RESOURCE. */
 static weft_consensus_record_t *run_create(weft_voters_t *p, uint32_t round)
 {
@@ -30,7 +36,7 @@ static weft_consensus_record_t *run_create(weft_voters_t *p, uint32_t round)
         record->base = p->base;
         record->call = p->call;
         record->comm_id = p->comm_id;
-        record->key = weft_split_mix(weft_split_mix(p->base, p->call), round);
+        record->key = run_key(p, round);
         record->machine.out = (weft_consensus_outlet_t){.send = run_send, .arg = record};
     }
     return record;
@@ -59,14 +65,9 @@ static bool run_has_left(const weft_voters_t *p, const weft_comm_state_t *state,
     return state != NULL && i != p->me && weft_peer_has_left(&state->peers[p->ranks[i]]);
 }
 
-/* False: this rank has ended its call, and contributes nothing any more. */
-static bool run_start(const weft_voters_t *p, weft_consensus_record_t *record, uint64_t bits)
+/* The family's lock is held. */
+static void run_start(const weft_voters_t *p, weft_consensus_record_t *record, uint64_t bits)
 {
-    weft_os_lock(&p->family->lock);
-    if (weft_side_call_has_ended(&p->side)) {
-        weft_os_unlock(&p->family->lock);
-        return false;
-    }
     const weft_comm_state_t *state = weft_family_find(p->family, p->comm_id);
     for (uint32_t i = 0; i < p->count; i++) {
         if (p->settled[i] || run_has_left(p, state, i)) {
@@ -74,11 +75,60 @@ static bool run_start(const weft_voters_t *p, weft_consensus_record_t *record, u
         }
     }
     record->awaited = true;
+    record->bits = bits;
     weft_consensus_add(record);
     weft_consensus_start(&record->machine, bits);
     weft_consensus_look(record);
+}
+
+/* Takes up what this rank gave up. It goes on with what it said then, which others may have counted. The
+ * family's lock is held. ERR_STATE: the caller says something else, so this is another decision. */
+static weft_status_t run_resume(weft_voters_t *p, const char *what, uint32_t round, uint64_t bits,
+                                weft_consensus_record_t **record_p)
+{
+    weft_consensus_record_t *record = weft_consensus_find(p->family, run_key(p, round));
+    p->resumed = record != NULL;
+    if (p->resumed && round == 0 && record->bits != bits) {
+        return weft_fail(WEFT_ERR_STATE, 0,
+                         "%s: rank %u gave up a call with bits %#" PRIx64
+                         ", which is not decided here; call it anew with those, before one with "
+                         "bits %#" PRIx64,
+                         what, p->rank, record->bits, bits);
+    }
+    if (p->resumed) {
+        weft_consensus_resume(record);
+        *record_p = record;
+    }
+    return WEFT_OK;
+}
+
+/* Contributes `bits`, once. ERR_RESOURCE; or the call has been ended, and contributes nothing. */
+static weft_status_t run_join(weft_voters_t *p, const char *what, uint32_t round, uint64_t bits,
+                              weft_consensus_record_t **record_p)
+{
+    weft_consensus_record_t *fresh = run_create(p, round);
+    weft_error_t lack = *weft_error_record();
+    *record_p = NULL;
+    weft_os_lock(&p->family->lock);
+    weft_status_t status = weft_side_call_has_ended(&p->side)
+                               ? weft_side_call_raise(&p->side)
+                               : run_resume(p, what, round, bits, record_p);
+    if (status == WEFT_OK && *record_p == NULL && fresh != NULL) {
+        *record_p = fresh;
+        run_start(p, fresh, bits);
+        fresh = NULL;
+    }
+    p->voted = *record_p != NULL;
+    p->open = true;
     weft_os_unlock(&p->family->lock);
-    return true;
+    if (fresh != NULL) {
+        weft_consensus_free_record(fresh);
+    }
+    if (status == WEFT_OK && !p->voted) {
+        *weft_error_record() = lack;
+        status = WEFT_ERR_RESOURCE;
+    }
+    return status;
 }
 
 static void run_wait(weft_consensus_record_t *record, uint64_t deadline)
@@ -128,15 +178,12 @@ weft_status_t weft_consensus_run(weft_voters_t *p, const char *what, uint32_t ro
                                  weft_consensus_value_t *value_p)
 {
     weft_family_t *family = p->family;
-    weft_consensus_record_t *record = run_create(p, round);
+    weft_consensus_record_t *record;
     uint64_t deadline = weft_os_deadline(family->settings.boot.init_timeout);
     weft_missing_t awaited;
-    if (record == NULL) {
-        return WEFT_ERR_RESOURCE;
-    }
-    if (!run_start(p, record, bits)) {
-        weft_consensus_free_record(record);
-        return weft_side_call_raise(&p->side);
+    weft_status_t status = run_join(p, what, round, bits, &record);
+    if (status != WEFT_OK) {
+        return status;
     }
     run_wait(record, deadline);
     weft_os_lock(&family->lock);
@@ -148,6 +195,7 @@ weft_status_t weft_consensus_run(weft_voters_t *p, const char *what, uint32_t ro
     *value_p = record->machine.value;
     weft_consensus_awaited(&record->machine, &awaited);
     record->awaited = false;
+    p->open = !decided;
     weft_os_unlock(&family->lock);
     if (decided || gave_up) {
         return decided ? WEFT_OK : weft_side_call_raise(&p->side);

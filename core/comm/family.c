@@ -39,14 +39,20 @@ void weft_family_remove(weft_family_t *family, weft_family_member_t *member)
     weft_os_unlock(&family->lock);
 }
 
-weft_status_t weft_family_count_attempt(weft_family_t *family, weft_family_member_t *member,
-                                        uint64_t key, uint64_t *attempt_p)
+static weft_family_attempt_t *family_find_attempt(const weft_family_member_t *member, uint64_t key)
 {
-    weft_os_lock(&family->lock);
     weft_family_attempt_t *found = member->attempts;
     while (found != NULL && found->key != key) {
         found = found->next;
     }
+    return found;
+}
+
+weft_status_t weft_family_count_attempt(weft_family_t *family, weft_family_member_t *member,
+                                        uint64_t key, uint64_t *attempt_p)
+{
+    weft_os_lock(&family->lock);
+    weft_family_attempt_t *found = family_find_attempt(member, key);
     if (found == NULL) {
         found = weft_os_alloc(sizeof *found, 0);
         if (found != NULL) {
@@ -62,12 +68,29 @@ weft_status_t weft_family_count_attempt(weft_family_t *family, weft_family_membe
     return status;
 }
 
-struct weft_comm_state *weft_family_find(const weft_family_t *family, uint64_t comm_id)
+static const weft_family_member_t *family_find_member(const weft_family_t *family, uint64_t comm_id)
 {
     weft_os_mutex_assert_held(&family->lock);
     const weft_family_member_t *member = family->members;
     while (member != NULL && member->comm_id != comm_id) {
         member = member->next;
     }
+    return member;
+}
+
+void weft_family_discount_attempt(weft_family_t *family, uint64_t comm_id, uint64_t key)
+{
+    weft_os_lock(&family->lock);
+    const weft_family_member_t *member = family_find_member(family, comm_id);
+    weft_family_attempt_t *found = member != NULL ? family_find_attempt(member, key) : NULL;
+    if (found != NULL && found->attempts > 0) {
+        found->attempts--;
+    }
+    weft_os_unlock(&family->lock);
+}
+
+struct weft_comm_state *weft_family_find(const weft_family_t *family, uint64_t comm_id)
+{
+    const weft_family_member_t *member = family_find_member(family, comm_id);
     return member != NULL ? member->state : NULL;
 }

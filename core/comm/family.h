@@ -152,6 +152,9 @@ void weft_family_remove(weft_family_t *family, weft_family_member_t *member);
  * ERR_RESOURCE. */
 weft_status_t weft_family_count_attempt(weft_family_t *family, weft_family_member_t *member,
                                         uint64_t key, uint64_t *attempt_p);
+/* Takes the last count of `key` on communicator comm_id back, if that is still there: the next call
+ * has the same number. */
+void weft_family_discount_attempt(weft_family_t *family, uint64_t comm_id, uint64_t key);
 
 /* Returns the member with that id, or NULL. The caller holds family->lock. */
 struct weft_comm_state *weft_family_find(const weft_family_t *family, uint64_t comm_id);

@@ -153,6 +153,19 @@ static weft_status_t shrink_refuse(const weft_voters_t *p, const weft_error_t *h
     return WEFT_ERR_RESOURCE;
 }
 
+/* This rank had given the call up, and the others have heard that their end of the new communicator
+ * will never be complete. Its own is no better. */
+static void shrink_fail_child(weft_comm_state_t *child)
+{
+    weft_error_t error;
+    weft_error_clear(&error);
+    error.status = WEFT_ERR_ABORTED;
+    error.peer = (int32_t)child->self.rank;
+    snprintf(error.text, sizeof error.text,
+             "rank %u had given up " SHRINK " when this communicator was made", child->self.rank);
+    weft_failure_set(&child->failure, &child->self, &error, NULL, true);
+}
+
 /* One attempt. AGAIN: somebody else is gone. */
 static weft_status_t shrink_try(weft_voters_t *p, uint32_t round, weft_comm_t **child_p)
 {
@@ -174,11 +187,15 @@ static weft_status_t shrink_try(weft_voters_t *p, uint32_t round, weft_comm_t **
         weft_split_report_absence(&setup);
     }
     weft_status_t status = weft_consensus_run(p, SHRINK, round, made == WEFT_OK, &value);
-    if (made == WEFT_OK && status == WEFT_ERR_ABORTED) {
+    if (made == WEFT_OK && status != WEFT_OK && p->voted) {
         weft_split_report_absence(&setup); /* the others may go on with this rank */
     }
     uint32_t settled = status == WEFT_OK ? shrink_settle(p, &value.gone) : 0;
-    if (status == WEFT_OK && settled == 0 && (value.bits & 1) != 0) {
+    bool all_have = status == WEFT_OK && settled == 0 && (value.bits & 1) != 0;
+    if (all_have && made == WEFT_OK) {
+        if (p->resumed) {
+            shrink_fail_child(child);
+        }
         *child_p = handle;
         return WEFT_OK;
     }

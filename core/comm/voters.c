@@ -142,6 +142,7 @@ static void voters_look(weft_comm_state_t *state, void *arg)
         p->family = self->family;
         weft_family_retain(p->family);
         look->status = weft_family_count_attempt(self->family, &state->member, p->base, &p->call);
+        p->open = look->status == WEFT_OK;
     }
     weft_os_free(out);
 }
@@ -161,6 +162,9 @@ weft_status_t weft_voters_take(weft_comm_t *comm, const weft_voters_wish_t *wish
 void weft_voters_fini(weft_voters_t *p)
 {
     weft_error_t kept = *weft_error_record();
+    if (p->open) {
+        weft_family_discount_attempt(p->family, p->comm_id, p->base);
+    }
     weft_side_call_end(&p->side);
     for (int i = 0; i < WEFT_VOTERS_SPARES; i++) {
         if (p->spares[i] != NULL) {

@@ -17,7 +17,10 @@ typedef struct weft_voters {
     weft_family_t *family; /* a reference */
     uint64_t comm_id;
     uint64_t base; /* equal for all calls of this kind by these voters, on all of them */
-    uint64_t call; /* how often this rank has made this call before */
+    uint64_t call; /* how many such calls of this rank were decided before */
+    bool open;     /* it is not decided yet: whoever makes it again takes it up */
+    bool voted;    /* this rank has contributed to the latest consensus of the call … */
+    bool resumed;  /* … in an earlier attempt, which it gave up */
     uint32_t of;   /* ranks of the communicator */
     uint32_t rank; /* of the caller, in it */
     uint32_t count, me;
@@ -36,8 +39,10 @@ typedef struct weft_voters_wish {
 
 /* Fills *p from the communicator; weft_voters_fini() is due after OK. ERR_ARG: a rank out of
  * range, or the caller excludes itself. ERR_STATE: also, another thread has taken them.
- * ERR_RESOURCE: the call does not count, so this
- * rank may make it again and meets the others there. Thread: any. */
+ * ERR_RESOURCE. Thread: any.
+ *
+ * A call that ends before it is decided, here or later, does not count: this rank may make it again
+ * and meets the others there. */
 weft_status_t weft_voters_take(weft_comm_t *comm, const weft_voters_wish_t *wish, weft_voters_t *p);
 void weft_voters_fini(weft_voters_t *p);
 

@@ -142,6 +142,30 @@ static void who_has_left_is_gone_in_the_records_of_that_communicator(void **stat
     weft_os_unlock(&family.lock);
 }
 
+/* Nobody waits for it until then, and its state is what it has come to meanwhile. */
+static void one_that_was_given_up_is_taken_up_again(void **state)
+{
+    (void)state;
+    weft_consensus_record_t *record = add(7, 70, 0);
+    record->awaited = true;
+    weft_os_lock(&family.lock);
+    weft_consensus_stop_waiting(&family, 7);
+    assert_int_equal(record->ended, 1);
+    record->awaited = false;
+    assert_null(weft_consensus_find(&family, record->key + 1));
+    assert_ptr_equal(weft_consensus_find(&family, record->key), record);
+    weft_consensus_resume(record);
+    assert_true(record->awaited && record->ended == 0);
+    record->machine.decided = true;
+    weft_consensus_resume(record);
+    assert_int_equal(record->ended, 1);
+    record->machine.decided = false;
+    weft_consensus_note_end(&family, 0, HERE);
+    weft_consensus_resume(record);
+    assert_int_equal(record->ended, 1);
+    weft_os_unlock(&family.lock);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -151,6 +175,7 @@ int main(void)
                                         unmake),
         cmocka_unit_test_setup_teardown(who_has_left_is_gone_in_the_records_of_that_communicator,
                                         make, unmake),
+        cmocka_unit_test_setup_teardown(one_that_was_given_up_is_taken_up_again, make, unmake),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,10 +37,29 @@ static void a_communicator_counts_its_calls_until_it_goes(void **state)
     assert_null(two.attempts);
 }
 
+/* A call that came to nothing has its number again, where the communicator is still there. */
+static void a_count_is_taken_back(void **state)
+{
+    weft_family_member_t one = {.comm_id = 1};
+    (void)state;
+    family.members = &one;
+    assert_int_equal(attempt(&one, 70), 0);
+    assert_int_equal(attempt(&one, 70), 1);
+    assert_int_equal(attempt(&one, 71), 0);
+    weft_family_discount_attempt(&family, 1, 70);
+    weft_family_discount_attempt(&family, 2, 70);
+    weft_family_discount_attempt(&family, 1, 72);
+    assert_int_equal(attempt(&one, 70), 1);
+    assert_int_equal(attempt(&one, 71), 1);
+    weft_family_remove(&family, &one);
+    weft_family_discount_attempt(&family, 1, 70);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_communicator_counts_its_calls_until_it_goes),
+        cmocka_unit_test(a_count_is_taken_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

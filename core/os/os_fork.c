@@ -11,6 +11,7 @@ _Atomic uint32_t weft_os_forks;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
 static _Atomic(weft_os_process_mutex_t *) fork_mutexes;
+static weft_os_mutex_t fork_list_lock; /* of who adds to them */
 
 /* Descriptors that a child closes, a bit each. Larger ones stay open in it. */
 #define FORK_WORD_BITS 32u
@@ -35,8 +36,11 @@ static void fork_in_child(void)
 {
     atomic_fetch_add_explicit(&weft_os_forks, 1, memory_order_relaxed);
     fork_close_fds();
+    (void)weft_os_mutex_renew(&fork_list_lock);
     for (weft_os_process_mutex_t *mutex = atomic_load_explicit(&fork_mutexes, memory_order_acquire);
          mutex != NULL; mutex = mutex->next) {
+        /* The thread that listed it may not have come to that. */
+        atomic_store_explicit(&mutex->known, true, memory_order_relaxed);
         bool held = weft_os_mutex_renew(&mutex->mutex);
         if (mutex->forked != NULL) {
             mutex->forked(held);
@@ -80,15 +84,17 @@ void weft_os_leave_to_children(int fd)
     }
 }
 
+/* Lists it before it is known: one that is known and not listed would stay as it is in a child. */
 static void fork_note(weft_os_process_mutex_t *mutex)
 {
     (void)pthread_once(&fork_once, fork_watch);
-    if (!atomic_exchange_explicit(&mutex->known, true, memory_order_relaxed)) {
+    weft_os_lock(&fork_list_lock);
+    if (!atomic_load_explicit(&mutex->known, memory_order_relaxed)) {
         mutex->next = atomic_load_explicit(&fork_mutexes, memory_order_relaxed);
-        while (!atomic_compare_exchange_weak_explicit(&fork_mutexes, &mutex->next, mutex,
-                                                      memory_order_release, memory_order_relaxed)) {
-        }
+        atomic_store_explicit(&fork_mutexes, mutex, memory_order_release);
+        atomic_store_explicit(&mutex->known, true, memory_order_release);
     }
+    weft_os_unlock(&fork_list_lock);
 }
 
 void weft_os_process_lock(weft_os_process_mutex_t *mutex)

@@ -34,7 +34,7 @@ typedef struct weft_os_process_mutex {
      * inside when the process forked, and may have left what the mutex guards half changed. */
     void (*forked)(bool held);
     struct weft_os_process_mutex *next; /* of those that were locked before */
-    _Atomic bool known;
+    _Atomic bool known;                 /* it is one of them */
 } weft_os_process_mutex_t;
 
 void weft_os_process_lock(weft_os_process_mutex_t *mutex);

@@ -31,7 +31,7 @@ static void run_in_child(bool (*child)(void))
         if (weft_os_clock_ns() > until) {
             (void)kill(pid, SIGKILL);
         }
-        (void)usleep(1000);
+        (void)usleep(100);
     }
     assert_int_equal(status, 0);
 }
@@ -113,6 +113,53 @@ static void a_mutex_of_the_process_is_free_in_a_child(void **state)
     assert_int_equal(told, NOT_TOLD);
 }
 
+/* Mutexes that a thread locks for the first time, one after the other. */
+enum { MUTEXES = 300000 };
+static weft_os_process_mutex_t fresh[MUTEXES];
+static uint32_t fresh_told;
+static _Atomic bool all_fresh_are_used;
+
+static void tell_fresh(bool held)
+{
+    (void)held;
+    fresh_told++;
+}
+
+static void use_fresh(void *arg)
+{
+    (void)arg;
+    for (uint32_t i = 0; i < MUTEXES; i++) {
+        weft_os_process_lock(&fresh[i]);
+        weft_os_process_unlock(&fresh[i]);
+    }
+    atomic_store(&all_fresh_are_used, true);
+}
+
+static bool all_that_are_known_are_told(void)
+{
+    uint32_t known = 0;
+    for (uint32_t i = 0; i < MUTEXES; i++) {
+        known += atomic_load(&fresh[i].known);
+    }
+    return known == fresh_told;
+}
+
+/* Whenever the fork comes, the child has forgotten none that it takes for one that it knows. */
+static void a_mutex_is_known_when_it_is_listed(void **state)
+{
+    weft_os_thread_t *thread;
+    (void)state;
+    for (uint32_t i = 0; i < MUTEXES; i++) {
+        fresh[i].forked = tell_fresh;
+    }
+    assert_int_equal(weft_os_thread_start("user", use_fresh, NULL, &thread), WEFT_OK);
+    while (!atomic_load(&all_fresh_are_used)) {
+        run_in_child(all_that_are_known_are_told);
+    }
+    weft_os_thread_join(thread);
+    run_in_child(all_that_are_known_are_told);
+}
+
 /* Numbers of several words of bits, the first and the last of each among them. */
 enum { FDS_FIRST = 64, FDS_END = 160, FDS_LEFT = 100 };
 
@@ -145,6 +192,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_fork_changes_the_generation_of_the_child_only),
         cmocka_unit_test(a_mutex_of_the_process_is_free_in_a_child),
+        cmocka_unit_test(a_mutex_is_known_when_it_is_listed),
         cmocka_unit_test(a_child_closes_what_it_was_told_to),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

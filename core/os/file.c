@@ -13,6 +13,7 @@
 
 #include "core/base/error.h"
 #include "core/os/os.h"
+#include "core/os/os_fork.h"
 
 /* Reads up to max + 1 bytes: one too many tells that the file is larger than allowed. Files of /proc
  * and /sys state no size, so the size is found by reading. */
@@ -160,11 +161,13 @@ void *weft_os_dl_open(const char *path, char *why, size_t bytes)
         snprintf(why, bytes, "a file that is cut off: it is shorter than what is loaded of it");
         return NULL;
     }
+    weft_os_hold_forks();
     dlerror();
     void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (object == NULL) {
         file_keep_dlerror(why, bytes);
     }
+    weft_os_release_forks();
     return object;
 }
 
@@ -180,11 +183,13 @@ void *weft_os_dl_symbol(void *object, const char *name, char *why, size_t bytes)
 
 void *weft_os_dl_loaded(const char *library, const char *name)
 {
+    weft_os_hold_forks();
     void *object = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
     void *symbol = object != NULL ? dlsym(object, name) : NULL;
     if (object != NULL) {
         dlclose(object); /* the count that dlopen() raised: the object stays */
     }
+    weft_os_release_forks();
     return symbol;
 }
 
@@ -194,7 +199,9 @@ void weft_os_dl_close(void *object)
     (void)object;
 #else
     if (object != NULL) {
+        weft_os_hold_forks();
         dlclose(object);
+        weft_os_release_forks();
     }
 #endif
 }

@@ -81,6 +81,8 @@ typedef struct weft_os_mutex {
 #endif
 } weft_os_mutex_t;
 void weft_os_lock(weft_os_mutex_t *mutex);
+/* False: it was not free until then. */
+bool weft_os_lock_until(weft_os_mutex_t *mutex, uint64_t until);
 void weft_os_unlock(weft_os_mutex_t *mutex);
 /* For a child of fork(), in its only thread: makes the mutex a free one. True: it was held. */
 bool weft_os_mutex_renew(weft_os_mutex_t *mutex);

@@ -32,8 +32,31 @@ static void fork_close_fds(void)
     }
 }
 
+/* Held by who holds forks, and by a thread that forks: no one is inside then. */
+static weft_os_mutex_t fork_hold;
+static _Thread_local uint32_t fork_depth; /* pairs that this thread is inside */
+static _Thread_local bool fork_waited;    /* and has the mutex */
+
+static void fork_before(void)
+{
+    fork_waited =
+        fork_depth == 0 && weft_os_lock_until(&fork_hold, weft_os_deadline(WEFT_FORK_PATIENCE_S));
+}
+
+static void fork_in_parent(void)
+{
+    if (fork_waited) {
+        fork_waited = false;
+        weft_os_unlock(&fork_hold);
+    }
+}
+
 static void fork_in_child(void)
 {
+    if (fork_depth == 0) {
+        fork_waited = false;
+        (void)weft_os_mutex_renew(&fork_hold);
+    }
     atomic_fetch_add_explicit(&weft_os_forks, 1, memory_order_relaxed);
     fork_close_fds();
     (void)weft_os_mutex_renew(&fork_list_lock);
@@ -50,13 +73,28 @@ static void fork_in_child(void)
 
 static void fork_watch(void)
 {
-    (void)pthread_atfork(NULL, NULL, fork_in_child);
+    (void)pthread_atfork(fork_before, fork_in_parent, fork_in_child);
 }
 
 uint32_t weft_os_fork_generation(void)
 {
     (void)pthread_once(&fork_once, fork_watch);
     return atomic_load_explicit(&weft_os_forks, memory_order_relaxed);
+}
+
+void weft_os_hold_forks(void)
+{
+    (void)weft_os_fork_generation();
+    if (fork_depth++ == 0) {
+        weft_os_lock(&fork_hold);
+    }
+}
+
+void weft_os_release_forks(void)
+{
+    if (--fork_depth == 0) {
+        weft_os_unlock(&fork_hold);
+    }
 }
 
 void weft_os_close_in_children(int fd)

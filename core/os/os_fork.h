@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What becomes of the process's state in a child of fork(). The child has one thread: the others
- * may have held a mutex, or been in the middle of what it guards. Nothing is done before the fork,
- * so it waits for nobody and may come from any thread, wherever that is. */
+ * may have held a mutex, or been in the middle of what it guards. Before the fork nothing is done
+ * but to wait, for a time, for those that hold forks: it may come from any thread, wherever that
+ * is. */
 #ifndef WEFT_OS_FORK_H
 #define WEFT_OS_FORK_H
 
@@ -26,6 +27,13 @@ static inline uint32_t weft_os_fork_generation_again(void)
  * left to children, before somebody else closes the descriptor. */
 void weft_os_close_in_children(int fd);
 void weft_os_leave_to_children(int fd);
+
+/* From hold to release a fork() of another thread waits, but WEFT_FORK_PATIENCE_S at most: for what
+ * is not weft's and cannot be made whole in a child, such as the lists of the system's loader. The
+ * pairs of a thread nest; those of others wait. */
+#define WEFT_FORK_PATIENCE_S 5.0
+void weft_os_hold_forks(void);
+void weft_os_release_forks(void);
 
 /* A mutex over what belongs to the process: it is free in a child of fork(). */
 typedef struct weft_os_process_mutex {

@@ -158,27 +158,37 @@ static void thread_mutex_note_holder(weft_os_mutex_t *mutex, bool held)
 }
 
 /* 0 free, 1 held, 2 held and somebody sleeps. Three-state futex mutex after U. Drepper, "Futexes are
- * tricky" (2011). */
-static void thread_mutex_acquire(weft_os_mutex_t *mutex)
+ * tricky" (2011). Who gives up may leave a 2 without sleepers, which costs a call that wakes nobody. */
+static bool thread_mutex_acquire(weft_os_mutex_t *mutex, uint64_t until)
 {
     uint32_t state = 0;
     if (atomic_compare_exchange_strong_explicit(&mutex->word, &state, 1, memory_order_acquire,
                                                 memory_order_relaxed)) {
-        return;
+        return true;
     }
     if (state != 2) {
         state = atomic_exchange_explicit(&mutex->word, 2, memory_order_acquire);
     }
-    while (state != 0) {
-        weft_os_futex_wait(&mutex->word, 2, WEFT_NS_PER_S);
+    while (state != 0 && (until == WEFT_NEVER || weft_os_clock_ns() < until)) {
+        weft_os_futex_wait(&mutex->word, 2,
+                           until == WEFT_NEVER ? WEFT_NS_PER_S : WEFT_NS_PER_S / 100);
         state = atomic_exchange_explicit(&mutex->word, 2, memory_order_acquire);
     }
+    return state == 0;
+}
+
+bool weft_os_lock_until(weft_os_mutex_t *mutex, uint64_t until)
+{
+    bool got = thread_mutex_acquire(mutex, until);
+    if (got) {
+        thread_mutex_note_holder(mutex, true);
+    }
+    return got;
 }
 
 void weft_os_lock(weft_os_mutex_t *mutex)
 {
-    thread_mutex_acquire(mutex);
-    thread_mutex_note_holder(mutex, true);
+    (void)weft_os_lock_until(mutex, WEFT_NEVER);
 }
 
 void weft_os_unlock(weft_os_mutex_t *mutex)

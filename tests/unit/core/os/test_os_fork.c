@@ -113,6 +113,94 @@ static void a_mutex_of_the_process_is_free_in_a_child(void **state)
     assert_int_equal(told, NOT_TOLD);
 }
 
+/* What a thread has half changed while it holds forks. */
+typedef struct change {
+    _Atomic bool is_begun, is_half, may_end;
+    uint64_t lasts_ns; /* 0: until it may end */
+} change_t;
+
+static change_t change;
+
+static void change_holding_forks(void *arg)
+{
+    (void)arg;
+    weft_os_hold_forks();
+    weft_os_hold_forks();
+    atomic_store(&change.is_half, true);
+    atomic_store(&change.is_begun, true);
+    weft_os_release_forks();
+    weft_os_sleep_ns(change.lasts_ns);
+    while (change.lasts_ns == 0 && !atomic_load(&change.may_end)) {
+        weft_os_sleep_ns(WEFT_NS_PER_MS);
+    }
+    atomic_store(&change.is_half, false);
+    weft_os_release_forks();
+}
+
+static weft_os_thread_t *begin_change(uint64_t lasts_ns)
+{
+    weft_os_thread_t *thread;
+    change = (change_t){.lasts_ns = lasts_ns};
+    assert_int_equal(weft_os_thread_start("changes", change_holding_forks, NULL, &thread), WEFT_OK);
+    while (!atomic_load(&change.is_begun)) {
+        weft_os_yield();
+    }
+    return thread;
+}
+
+static bool may_hold(void)
+{
+    weft_os_hold_forks();
+    weft_os_release_forks();
+    return true;
+}
+
+static bool nothing_is_half_changed(void)
+{
+    return !atomic_load(&change.is_half) && may_hold();
+}
+
+static void a_fork_waits_for_who_holds_forks(void **state)
+{
+    (void)state;
+    weft_os_thread_t *thread = begin_change(20 * WEFT_NS_PER_MS);
+    run_in_child(nothing_is_half_changed);
+    weft_os_thread_join(thread);
+    assert_true(may_hold());
+}
+
+static bool is_half_changed(void)
+{
+    return atomic_load(&change.is_half) && may_hold();
+}
+
+/* Whoever holds them may wait for the thread that forks. */
+static void a_fork_does_not_wait_for_ever(void **state)
+{
+    (void)state;
+    weft_os_thread_t *thread = begin_change(0);
+    run_in_child(is_half_changed);
+    atomic_store(&change.may_end, true);
+    weft_os_thread_join(thread);
+    assert_true(may_hold());
+}
+
+static bool go_on_holding(void)
+{
+    weft_os_release_forks();
+    return may_hold();
+}
+
+/* The constructor of a shared object may fork. */
+static void who_holds_forks_may_fork(void **state)
+{
+    (void)state;
+    weft_os_hold_forks();
+    run_in_child(go_on_holding);
+    weft_os_release_forks();
+    run_in_child(may_hold);
+}
+
 /* Mutexes that a thread locks for the first time, one after the other. */
 enum { MUTEXES = 300000 };
 static weft_os_process_mutex_t fresh[MUTEXES];
@@ -192,6 +280,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_fork_changes_the_generation_of_the_child_only),
         cmocka_unit_test(a_mutex_of_the_process_is_free_in_a_child),
+        cmocka_unit_test(a_fork_waits_for_who_holds_forks),
+        cmocka_unit_test(a_fork_does_not_wait_for_ever),
+        cmocka_unit_test(who_holds_forks_may_fork),
         cmocka_unit_test(a_mutex_is_known_when_it_is_listed),
         cmocka_unit_test(a_child_closes_what_it_was_told_to),
     };

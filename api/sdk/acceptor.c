@@ -48,8 +48,16 @@ static void acceptor_unwatch(weft_acceptor_t *acceptor, int fd)
     }
 }
 
+static void acceptor_tell_has(const weft_acceptor_t *acceptor, int fd, bool has)
+{
+    if (acceptor->has != NULL) {
+        acceptor->has(fd, has);
+    }
+}
+
 void weft_acceptor_add(weft_acceptor_t *acceptor, int fd)
 {
+    acceptor_tell_has(acceptor, fd, true);
     acceptor->listening[acceptor->sockets++] = fd;
     if (!acceptor->full) {
         acceptor_watch(acceptor, fd);
@@ -85,6 +93,7 @@ static void acceptor_close(weft_acceptor_t *acceptor, uint32_t at)
 {
     int fd = acceptor->peers[at].fd;
     acceptor_release(acceptor, at);
+    acceptor_tell_has(acceptor, fd, false);
     close(fd);
 }
 
@@ -287,6 +296,7 @@ static weft_status_t acceptor_accept(weft_acceptor_t *acceptor, int listening, i
     }
     *fd_p = accept4(listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (*fd_p >= 0) {
+        acceptor_tell_has(acceptor, *fd_p, true);
         return WEFT_OK;
     }
     int error = errno;
@@ -378,6 +388,7 @@ void weft_acceptor_fini(weft_acceptor_t *acceptor)
     while (acceptor->sockets > 0) {
         int fd = acceptor->listening[--acceptor->sockets];
         acceptor_unwatch(acceptor, fd);
+        acceptor_tell_has(acceptor, fd, false);
         close(fd);
     }
     if (acceptor->owns_watch) {

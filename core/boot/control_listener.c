@@ -36,6 +36,15 @@ static weft_status_t control_listener_listen(weft_control_listener_t *listener, 
                            ports->first, ports->last);
 }
 
+static void listener_has(int fd, bool has)
+{
+    if (has) {
+        weft_os_close_in_children(fd);
+    } else {
+        weft_os_leave_to_children(fd);
+    }
+}
+
 weft_status_t weft_control_listener_open(weft_control_listener_t *listener, const char *name,
                                          const uint8_t key[32])
 {
@@ -48,6 +57,7 @@ weft_status_t weft_control_listener_open(weft_control_listener_t *listener, cons
     weft_auth_host_init(&listener->host, name, key);
     weft_acceptor_init(&listener->acceptor, &listener->host.host, -1);
     listener->acceptor.log_level = WEFT_LOG_WARN;
+    listener->acceptor.has = listener_has;
     uint64_t share = weft_os_files_most() / LISTENER_SHARE + 1;
     if (share < listener->acceptor.places) {
         listener->acceptor.places = (uint32_t)share;
@@ -59,7 +69,6 @@ weft_status_t weft_control_listener_open(weft_control_listener_t *listener, cons
     }
     if (status == WEFT_OK) {
         weft_acceptor_add(&listener->acceptor, fd);
-        weft_os_close_in_children(fd);
     }
     return status;
 }
@@ -67,9 +76,6 @@ weft_status_t weft_control_listener_open(weft_control_listener_t *listener, cons
 void weft_control_listener_close(weft_control_listener_t *listener)
 {
     if (listener->open) {
-        for (uint32_t i = 0; i < listener->acceptor.sockets; i++) {
-            weft_os_leave_to_children(listener->acceptor.listening[i]);
-        }
         weft_acceptor_fini(&listener->acceptor);
         weft_auth_host_fini(&listener->host);
         listener->open = false;
@@ -101,7 +107,9 @@ weft_status_t weft_control_listener_poll(weft_control_listener_t *listener,
     if (entry->revents == 0 && now < weft_acceptor_deadline_ns(&listener->acceptor)) {
         return WEFT_AGAIN;
     }
+    weft_os_hold_forks(); /* no child between a socket and its mark */
     weft_status_t status = weft_acceptor_poll(&listener->acceptor, fd_p, label);
+    weft_os_release_forks();
     if (status == WEFT_OK) {
         weft_os_tune_control(*fd_p);
         return WEFT_OK;

@@ -133,15 +133,20 @@ weft_status_t weft_os_connect(const weft_os_addr_t *addr, int *fd_p)
 {
     struct sockaddr_storage to;
     socklen_t bytes = os_socket_to_sockaddr(addr, &to);
+    weft_os_hold_forks(); /* no child between the socket and its mark */
     int fd = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int lack = errno;
+    weft_os_close_in_children(fd);
+    weft_os_release_forks();
     if (fd < 0) {
+        errno = lack;
         return os_socket_open_failed("make a socket");
     }
     /* An interrupted connect goes on by itself, as one that is in progress. */
     if (connect(fd, (struct sockaddr *)&to, bytes) != 0 && errno != EINPROGRESS && errno != EINTR) {
         char text[WEFT_OS_ADDR_TEXT];
         int error = errno;
-        close(fd);
+        weft_os_close(fd);
         weft_os_addr_text(addr, text);
         return weft_fail(WEFT_ERR_LINK, error, "cannot connect to %s", text);
     }

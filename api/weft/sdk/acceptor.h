@@ -59,13 +59,18 @@ typedef struct weft_acceptor_count {
  * the stream ended; 0: in order. */
 typedef void (*weft_acceptor_silent_fn_t)(void *arg, const weft_handshake_t *handshake);
 
+/* Called when the acceptor has got a socket, listening or accepted (`has`), and before it closes
+ * one. One that it gives out stays what it was. */
+typedef void (*weft_acceptor_has_fn_t)(int fd, bool has);
+
 /* In the caller's memory, about 40 KiB. Private from `watch` on. */
 typedef struct weft_acceptor {
     const weft_host_t *host;
     weft_log_level_t log_level; /* of the line about strangers; INFO, the owner may change it */
     weft_acceptor_silent_fn_t silent; /* NULL: the owner does not ask */
     void *silent_arg;
-    int watch; /* epoll descriptor that watches all sockets, or −1 */
+    weft_acceptor_has_fn_t has; /* NULL: the owner does not ask; set before the first socket */
+    int watch;                  /* epoll descriptor that watches all sockets, or −1 */
     bool owns_watch;
     bool full; /* nobody can make room: the listening sockets are not watched */
     uint32_t sockets;

@@ -3,6 +3,7 @@
  * Strangers at the bootstrap port while ranks join: they get nothing, and change nothing. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -418,12 +419,62 @@ static void ranks_that_join_keep_to_the_range(void **unused)
     weft_os_close(taken);
 }
 
+/* Whether a child of fork() has the descriptor. */
+static bool child_has(int fd)
+{
+    int status = -1;
+    pid_t child = fork();
+    if (child == 0) {
+        _exit(fcntl(fd, F_GETFD) != -1 ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return status == 0;
+}
+
+/* One who has not proved anything may be a rank that joins; its end is to be heard as that of any other. A
+ * number that is free again is not the listener's. */
+static void a_child_keeps_no_pending_peer(void **unused)
+{
+    static const uint8_t key[32] = {1};
+    weft_control_listener_t listener = {.port = 0};
+    uint8_t label[WEFT_AUTH_LABEL];
+    int passed = -1, ends[2];
+    (void)unused;
+    assert_int_equal(weft_control_listener_open(&listener, "test", key), WEFT_OK);
+    int listening = listener.acceptor.listening[0];
+    int fd = knock(listener.port);
+    assert_true(fd >= 0);
+    uint64_t until = weft_os_clock_ns() + 10 * WEFT_NS_PER_S;
+    while (listener.acceptor.pending == 0 && weft_os_clock_ns() < until) {
+        struct pollfd entry = {.fd = listener.wait_fd, .events = POLLIN};
+        assert_true(weft_os_poll(&entry, 1, until) > 0);
+        assert_int_equal(weft_control_listener_poll(&listener, &entry, &passed, label), WEFT_AGAIN);
+    }
+    assert_int_equal(listener.acceptor.pending, 1);
+    int pending = listener.acceptor.peers[0].fd;
+    assert_false(child_has(pending));
+    assert_false(child_has(listening));
+    weft_control_listener_close(&listener);
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(dup2(ends[0], pending), pending);
+    assert_int_equal(dup2(ends[0], listening), listening);
+    assert_true(child_has(pending));
+    assert_true(child_has(listening));
+    for (int i = 0; i < 2; i++) {
+        close(ends[i]);
+    }
+    close(pending);
+    close(listening);
+    close(fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_child_does_not_listen_for_its_parent),
         cmocka_unit_test(a_listener_keeps_to_its_range),
         cmocka_unit_test(ranks_that_join_keep_to_the_range),
+        cmocka_unit_test(a_child_keeps_no_pending_peer),
         cmocka_unit_test(a_join_under_a_storm_of_strangers_succeeds),
         cmocka_unit_test(five_hundred_slow_strangers_do_not_delay_a_join),
         cmocka_unit_test(strangers_hear_nothing_and_are_closed),

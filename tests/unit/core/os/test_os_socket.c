@@ -177,6 +177,26 @@ static void a_child_does_not_hold_up_the_end_of_a_control_connection(void **unus
     weft_os_close(listener);
 }
 
+/* While it connects, and shakes hands, it is none yet. */
+static void a_child_keeps_nothing_that_connects(void **unused)
+{
+    (void)unused;
+    int listener, fd, status = -1;
+    uint16_t port = 0;
+    weft_os_addr_t addr = {.family = 4, .bytes = {127, 0, 0, 1}};
+    assert_int_equal(weft_os_listen(4, &listener, &port), WEFT_OK);
+    addr.port = port;
+    assert_int_equal(weft_os_connect(&addr, &fd), WEFT_OK);
+    pid_t child = fork();
+    if (child == 0) {
+        _exit(fcntl(fd, F_GETFD) == -1 ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    weft_os_close(fd);
+    weft_os_close(listener);
+}
+
 /* Numbers are used again, by the program too. */
 static void a_child_keeps_what_took_the_number_of_a_closed_connection(void **unused)
 {
@@ -205,6 +225,7 @@ int main(void)
         cmocka_unit_test(a_watch_gives_out_the_tags_of_those_that_are_ready),
         cmocka_unit_test(the_address_of_the_other_end_can_be_connected_to),
         cmocka_unit_test(a_child_does_not_hold_up_the_end_of_a_control_connection),
+        cmocka_unit_test(a_child_keeps_nothing_that_connects),
         cmocka_unit_test(a_child_keeps_what_took_the_number_of_a_closed_connection),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

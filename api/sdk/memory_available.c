@@ -49,13 +49,35 @@ uint64_t weft_memory_of_host(const char *file)
     return kib == WEFT_MEMORY_UNKNOWN ? kib : kib * KIB;
 }
 
-/* Pages of files that nobody uses count as used, and go first when memory is wanted. */
-static uint64_t available_below(uint64_t limit, uint64_t used, uint64_t idle)
+/* Returns what counts as used and goes first when memory is wanted: pages of files, read once or more
+ * often, and what the kernel remembers of files. `prefix` is that of the lines of memory.stat. */
+static uint64_t available_reclaimable(const char *folder, const char *prefix)
+{
+    static const char *const kinds[] = {"inactive_file", "active_file", "slab_reclaimable"};
+    char path[512], name[64];
+    unsigned long long bytes = 0;
+    uint64_t sum = 0;
+    size_t skip = strlen(prefix);
+    int length = snprintf(path, sizeof path, "%s/memory.stat", folder);
+    FILE *file = length > 0 && (size_t)length < sizeof path ? fopen(path, "re") : NULL;
+    while (file != NULL && fscanf(file, "%63s %llu", name, &bytes) == 2) {
+        for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+            bool counts = strncmp(name, prefix, skip) == 0 && strcmp(name + skip, kinds[i]) == 0;
+            sum += counts ? bytes : 0;
+        }
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return sum;
+}
+
+static uint64_t available_below(uint64_t limit, uint64_t used, uint64_t reclaimable)
 {
     if (limit == WEFT_MEMORY_UNKNOWN || used == WEFT_MEMORY_UNKNOWN) {
         return WEFT_MEMORY_UNKNOWN;
     }
-    used -= idle != WEFT_MEMORY_UNKNOWN && idle < used ? idle : 0;
+    used -= reclaimable < used ? reclaimable : used;
     return limit > used ? limit - used : 0;
 }
 
@@ -64,11 +86,11 @@ uint64_t weft_memory_of_group(const char *folder)
     uint64_t limit = available_in(folder, "memory.max", "");
     if (limit != WEFT_MEMORY_UNKNOWN) {
         return available_below(limit, available_in(folder, "memory.current", ""),
-                               available_in(folder, "memory.stat", "inactive_file "));
+                               available_reclaimable(folder, ""));
     }
     return available_below(available_in(folder, "memory.limit_in_bytes", ""),
                            available_in(folder, "memory.usage_in_bytes", ""),
-                           available_in(folder, "memory.stat", "total_inactive_file "));
+                           available_reclaimable(folder, "total_"));
 }
 
 static uint64_t available_least(uint64_t a, uint64_t b)

@@ -63,14 +63,18 @@ static void meminfo_is_in_kib(void **state)
     assert_int_equal(weft_memory_of_host(path_of("meminfo")), 60 * 1024);
 }
 
-static void idle_pages_of_files_are_available(void **state)
+static void pages_of_files_are_available(void **state)
 {
     (void)state;
     put("memory.max", "1000\n");
     put("memory.current", "700\n");
     assert_int_equal(weft_memory_of_group(folder), 300);
-    put("memory.stat", "anon 1\ninactive_file 200\nactive_file 5\n");
-    assert_int_equal(weft_memory_of_group(folder), 500);
+    put("memory.stat", "anon 1\nfile 230\ninactive_file 200\nactive_file 30\n"
+                       "total_active_file 400\nslab_reclaimable 5\nslab_unreclaimable 3\n");
+    assert_int_equal(weft_memory_of_group(folder), 535);
+    put("memory.stat", "inactive_file 500\nactive_file 300\n");
+    assert_int_equal(weft_memory_of_group(folder), 1000);
+    put("memory.stat", "inactive_file 200\n");
     put("memory.current", "1300\n");
     assert_int_equal(weft_memory_of_group(folder), 0);
 }
@@ -89,8 +93,9 @@ static void the_first_version_has_other_names(void **state)
     (void)state;
     put("memory.limit_in_bytes", "4000\n");
     put("memory.usage_in_bytes", "1000\n");
-    put("memory.stat", "inactive_file 7\ntotal_inactive_file 100\n");
-    assert_int_equal(weft_memory_of_group(folder), 3100);
+    put("memory.stat", "inactive_file 7\nhierarchical_memory_limit 9223372036854771712\n"
+                       "total_cache 500\ntotal_inactive_file 100\ntotal_active_file 300\n");
+    assert_int_equal(weft_memory_of_group(folder), 3400);
 }
 
 static void this_process_can_take_something(void **state)
@@ -103,7 +108,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(meminfo_is_in_kib, empty_folder),
-        cmocka_unit_test_teardown(idle_pages_of_files_are_available, empty_folder),
+        cmocka_unit_test_teardown(pages_of_files_are_available, empty_folder),
         cmocka_unit_test_teardown(a_group_without_a_limit_does_not_tell, empty_folder),
         cmocka_unit_test_teardown(the_first_version_has_other_names, empty_folder),
         cmocka_unit_test(this_process_can_take_something),

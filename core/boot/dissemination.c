@@ -68,6 +68,13 @@ static void dissemination_disseminate_left(weft_health_t *health, audience_t to,
     dissemination_disseminate_frame(health, to, &frame, payload);
 }
 
+/* Our side may end its process when it hears of a failure. The others shall have heard of that first,
+ * and take this end for what it is. */
+static void dissemination_flush(weft_health_t *health)
+{
+    weft_neighbours_flush(&health->neighbours);
+}
+
 void weft_disseminate_failure(weft_health_t *health, const weft_neighbour_t *from, uint64_t comm_id,
                               const weft_error_t *error, const weft_missing_t *missing)
 {
@@ -79,6 +86,7 @@ void weft_disseminate_failure(weft_health_t *health, const weft_neighbour_t *fro
     dissemination_disseminate_failure(health, (audience_t){.except = from}, comm_id, error,
                                       missing);
     if (from != NULL) {
+        dissemination_flush(health);
         health->callbacks.failed(health->arg, comm_id, error, missing);
     }
 }
@@ -137,6 +145,7 @@ void weft_disseminate_death(weft_health_t *health, const weft_neighbour_t *from,
     }
     dissemination_disseminate_death(health, (audience_t){.except = from}, error);
     weft_event_log_add_death(&health->log, error);
+    dissemination_flush(health);
     health->callbacks.died(health->arg, 0, error);
     weft_tree_repair(health);
 }

@@ -21,6 +21,8 @@
 #define HEALTH_UNSEEN_NS (100 * WEFT_NS_PER_MS)
 #define HEALTH_LOOK_NS (5 * WEFT_NS_PER_MS)
 #define HEALTH_PAUSE_NS (100 * WEFT_NS_PER_MS)
+/* How long a thread waits until what it said is with the system. */
+#define HEALTH_TOLD_NS (100 * WEFT_NS_PER_MS)
 
 /* Poll entries before those of the neighbours. */
 enum { ENTRY_WAKE, ENTRY_LISTENER, ENTRY_RECONNECT, ENTRY_KNOCK, ENTRY_NEIGHBOURS };
@@ -225,6 +227,7 @@ static void health_run(weft_health_t *health)
     weft_tree_repair(health); /* a connection may have broken at the end of the join */
     for (;;) {
         weft_neighbours_flush(&health->neighbours);
+        weft_health_queue_served(&health->queue);
         health_publish_held(health);
         uint64_t next = weft_detector_next(health);
         uint64_t until = health_calls_at(health_leaves_at(health, next));
@@ -399,6 +402,13 @@ void weft_health_report(weft_boot_t *boot, uint64_t comm_id, const weft_error_t 
         event.missing = *missing;
     }
     health_post(boot, &event);
+}
+
+void weft_health_await(weft_boot_t *boot)
+{
+    if (boot->health != NULL) {
+        weft_health_queue_await(&boot->health->queue, HEALTH_TOLD_NS);
+    }
 }
 
 void weft_health_ask(weft_boot_t *boot, uint64_t comm_id, uint32_t peer,

@@ -24,7 +24,8 @@ weft_status_t weft_health_start(weft_boot_t *boot);
  * Blocks until then. Does nothing if there is none. */
 void weft_health_stop(weft_boot_t *boot);
 
-/* The calls below may come from any thread, callbacks included, and never wait for a peer. Without
+/* The calls below may come from any thread, callbacks included, and never wait for a peer, except
+ * where they say so. Without
  * a health thread (one rank) they do nothing. */
 
 /* Communicator comm_id begins here. What is known of it already, and of ranks that died or left, is
@@ -34,6 +35,10 @@ void weft_health_open(weft_boot_t *boot, uint64_t comm_id);
  * who did not come if that is why; `missing` may be NULL. */
 void weft_health_report(weft_boot_t *boot, uint64_t comm_id, const weft_error_t *error,
                         const weft_missing_t *missing);
+/* Waits until what was said so far, reports above all, is with the system: it reaches the others even if
+ * this process ends at once. 100 ms at most, which a stopped thread or a full connection may take.
+ * Not from callbacks. */
+void weft_health_await(weft_boot_t *boot);
 /* Asks rank `peer` (through the tree) to compare `mine` with its own operation in comm_id. */
 void weft_health_ask(weft_boot_t *boot, uint64_t comm_id, uint32_t peer,
                      const weft_signature_t *mine);

@@ -78,6 +78,7 @@ static bool health_queue_append(weft_health_queue_t *queue, weft_health_event_t 
         return false;
     }
     queue->questions += question;
+    queue->posted++;
     *(queue->last != NULL ? &queue->last->next : &queue->first) = event;
     queue->last = event;
     return true;
@@ -119,6 +120,7 @@ weft_health_event_t *weft_health_queue_take(weft_health_queue_t *queue, bool *st
     queue->first = NULL;
     queue->last = NULL;
     queue->questions = 0;
+    queue->taken = queue->posted;
     *stop_p = queue->stop;
     weft_os_unlock(&queue->mutex);
     return first;
@@ -131,4 +133,31 @@ void weft_health_queue_free(weft_health_queue_t *queue, weft_health_event_t *fir
         health_queue_put_back(queue, first);
         first = next;
     }
+}
+
+/* Sequentially consistent with the other side: it sees the count, or this that a thread waits. */
+void weft_health_queue_served(weft_health_queue_t *queue)
+{
+    atomic_store_explicit(&queue->served, queue->taken, memory_order_seq_cst);
+    if (atomic_load_explicit(&queue->awaiting, memory_order_seq_cst) != 0) {
+        weft_os_futex_wake(&queue->served);
+    }
+}
+
+void weft_health_queue_await(weft_health_queue_t *queue, uint64_t ns)
+{
+    uint64_t now = weft_os_clock_ns(), until = now + ns;
+    weft_os_lock(&queue->mutex);
+    uint32_t wanted = queue->posted;
+    weft_os_unlock(&queue->mutex);
+    atomic_fetch_add_explicit(&queue->awaiting, 1, memory_order_seq_cst);
+    while (now < until) {
+        uint32_t served = atomic_load_explicit(&queue->served, memory_order_seq_cst);
+        if ((int32_t)(served - wanted) >= 0) {
+            break;
+        }
+        weft_os_futex_wait(&queue->served, served, until - now);
+        now = weft_os_clock_ns();
+    }
+    atomic_fetch_sub_explicit(&queue->awaiting, 1, memory_order_seq_cst);
 }

@@ -34,9 +34,14 @@ typedef struct weft_health_queue {
     weft_os_mutex_t mutex; /* guards the rest */
     bool stop;
     uint32_t questions; /* asks and answers in the list */
+    uint32_t posted;    /* events that were ever in the list */
+    uint32_t taken;     /* of these, taken out of it */
     uint32_t spares;
     weft_health_event_t *spare; /* for what must be said when there is no memory */
     weft_health_event_t *first, *last;
+    /* not guarded */
+    _Atomic uint32_t served;   /* of the events taken, those whose frames are with the system */
+    _Atomic uint32_t awaiting; /* threads in weft_health_queue_await() */
 } weft_health_queue_t;
 
 /* ERR_RESOURCE, ERR_SYSTEM. */
@@ -54,5 +59,11 @@ void weft_health_queue_stop(weft_health_queue_t *queue);
  * end. */
 weft_health_event_t *weft_health_queue_take(weft_health_queue_t *queue, bool *stop_p);
 void weft_health_queue_free(weft_health_queue_t *queue, weft_health_event_t *first);
+
+/* Says that what was taken so far is served, and what it made the thread send is with the system.
+ * The health thread's. */
+void weft_health_queue_served(weft_health_queue_t *queue);
+/* Waits until what was posted so far is served, `ns` at most. Any thread but the health thread. */
+void weft_health_queue_await(weft_health_queue_t *queue, uint64_t ns);
 
 #endif

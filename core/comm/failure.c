@@ -95,6 +95,21 @@ static void failure_name_self(const weft_comm_identity_t *self, weft_error_t *er
     }
 }
 
+/* Tells the others of the failure that is kept, with its text as it was: they put their own name of the
+ * communicator before it. The caller holds the lock, so that whoever reads the failure finds it told. */
+static void failure_tell(weft_failure_t *failure, const weft_comm_identity_t *self,
+                         const char *text, const weft_missing_t *missing)
+{
+    weft_error_t told = failure->error;
+    weft_os_mutex_assert_held(&failure->lock);
+    memcpy(told.text, text, sizeof told.text);
+    if (told.peer < 0) {
+        failure_name_self(self, &told);
+    }
+    failure->telling = self->family->boot;
+    weft_health_report(failure->telling, self->id, &told, missing);
+}
+
 void weft_failure_set(weft_failure_t *failure, const weft_comm_identity_t *self,
                       const weft_error_t *error, const weft_missing_t *missing, bool tell)
 {
@@ -108,26 +123,29 @@ void weft_failure_set(weft_failure_t *failure, const weft_comm_identity_t *self,
         failure_keep(failure, self, &mine, missing);
     }
     weft_error_t kept = failure->error;
-    weft_os_unlock(&failure->lock);
-    if (!first) {
-        return;
+    if (first && tell) {
+        failure_tell(failure, self, error->text, missing);
     }
-    weft_log(weft_failure_speaks(self, kept.status) ? WEFT_LOG_ERROR : WEFT_LOG_INFO, "comm",
-             "rank %u of %u: %s: %s", self->rank, self->nranks, weft_status_name(kept.status),
-             kept.text);
-    if (tell) {
-        memcpy(kept.text, error->text, sizeof kept.text);
-        if (kept.peer < 0) {
-            failure_name_self(self, &kept);
-        }
-        weft_health_report(self->family->boot, self->id, &kept, missing);
+    weft_os_unlock(&failure->lock);
+    if (first) {
+        weft_log(weft_failure_speaks(self, kept.status) ? WEFT_LOG_ERROR : WEFT_LOG_INFO, "comm",
+                 "rank %u of %u: %s: %s", self->rank, self->nranks, weft_status_name(kept.status),
+                 kept.text);
     }
 }
 
 void weft_failure_get(weft_failure_t *failure, weft_error_t *error)
 {
     weft_os_lock(&failure->lock);
+    weft_boot_t *telling = failure->telling;
     *error = failure->error;
+    weft_os_unlock(&failure->lock);
+    if (telling == NULL) {
+        return;
+    }
+    weft_health_await(telling);
+    weft_os_lock(&failure->lock);
+    failure->telling = NULL;
     weft_os_unlock(&failure->lock);
 }
 

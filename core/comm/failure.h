@@ -16,7 +16,8 @@ typedef struct weft_failure {
     weft_flight_comm_t *flight; /* constant: where the failure is noted too */
     bool named;                 /* the text of the failure says the name */
     char name[WEFT_COMM_NAME_BYTES];
-    int fd; /* readable after the failure; −1: nobody has asked for it */
+    weft_boot_t *telling; /* what tells the others, while they may not have been told; or NULL */
+    int fd;               /* readable after the failure; −1: nobody has asked for it */
 } weft_failure_t;
 
 void weft_failure_init(weft_failure_t *failure, weft_flight_comm_t *flight);
@@ -41,14 +42,15 @@ void weft_failure_set(weft_failure_t *failure, const weft_comm_identity_t *self,
  * order. Thread: any. */
 uint32_t weft_failure_missing(weft_failure_t *failure, uint32_t *ranks, uint32_t max);
 
-/* Copies the failure. Thread: any. */
+/* Copies the failure. One that is this rank's to tell is on its way to the others when this returns,
+ * for the program may end then: that may take 100 ms. Thread: any but the health thread. */
 void weft_failure_get(weft_failure_t *failure, weft_error_t *error);
 
 /* Returns a descriptor that is readable once the communicator has failed; it belongs to the
  * failure. ERR_RESOURCE, ERR_SYSTEM. Thread: any. */
 weft_status_t weft_failure_descriptor(weft_failure_t *failure, int *fd_p);
 
-/* Makes the failure the calling thread's error and returns its status. Thread: any. */
+/* Makes the failure the calling thread's error and returns its status. As weft_failure_get(). */
 weft_status_t weft_failure_raise(weft_failure_t *failure);
 
 static inline bool weft_failure_is_set(const weft_failure_t *failure)

@@ -74,6 +74,7 @@ void weft_split_report_absence(const weft_comm_setup_t *setup)
     error.peer_pid = me->pid;
     snprintf(error.peer_host, sizeof error.peer_host, "%s", me->host_name);
     weft_health_report(setup->family->boot, setup->id, &error, NULL);
+    weft_health_await(setup->family->boot); /* the program may end with the error of this call */
 }
 
 /* Lists the members in setup->family_rank, and finds this rank among them. */

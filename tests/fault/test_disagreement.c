@@ -294,6 +294,33 @@ static void a_killed_rank_is_named_on_all_survivors(void **state)
     }
 }
 
+/* Whoever has the error ends its process at once, as most programs do. */
+static int quit_at_the_error(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    static float a[200], b[200];
+    weft_status_t status = WEFT_OK;
+    (void)n;
+    (void)arg;
+    for (uint32_t i = 0; status == WEFT_OK; i++) {
+        uint64_t count = i == 3 && rank == 1 ? 200 : 100;
+        status = weft_all_reduce(a, b, count, WEFT_FP32, WEFT_SUM, comm, NULL);
+    }
+    int bad = says(comm, status, WEFT_ERR_MISMATCH, "count");
+    fflush(stderr);
+    _exit(bad);
+}
+
+static void who_fails_and_ends_takes_no_cause_with_it(void **state)
+{
+    static const char *const nets[] = {"core.net=net-shm", "core.net=net-socket"};
+    (void)state;
+    for (uint32_t i = 0; i < 20; i++) {
+        ranks_job_t job = {
+            .nranks = 6, .settings = &nets[i % 2], .settings_count = 1, .work = quit_at_the_error};
+        assert_int_equal(ranks_run_processes(&job, 60, -1), 0);
+    }
+}
+
 static void *abort_later(void *arg)
 {
     usleep(50000);
@@ -367,6 +394,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         /* First: TSan allows no threads after a fork with threads. */
         cmocka_unit_test(a_killed_rank_is_named_on_all_survivors),
+        cmocka_unit_test(who_fails_and_ends_takes_no_cause_with_it),
         cmocka_unit_test(a_mismatched_call_names_both_ranks_and_the_field),
         cmocka_unit_test(a_mismatch_of_functions_names_those_that_were_called),
         cmocka_unit_test(a_missing_call_times_out_and_names_whom_it_waits_for),

@@ -104,12 +104,58 @@ static void no_event_of_several_threads_is_lost(void **unused)
     weft_health_queue_fini(&queue);
 }
 
+/* Takes and serves what is there, once somebody waits for it. */
+static void *serve_awaited(void *arg)
+{
+    weft_health_queue_t *queue = arg;
+    bool stop;
+    while (atomic_load(&queue->awaiting) == 0) {
+        weft_os_sleep_ns(WEFT_NS_PER_MS);
+    }
+    take_all(queue, &stop);
+    weft_health_queue_served(queue);
+    return NULL;
+}
+
+static void who_awaits_returns_when_what_was_posted_is_served(void **unused)
+{
+    (void)unused;
+    weft_health_queue_t queue;
+    pthread_t thread;
+    assert_int_equal(weft_health_queue_init(&queue), WEFT_OK);
+    weft_health_queue_await(&queue, UINT64_MAX / 2); /* nothing was posted */
+    for (uint32_t i = 1; i <= 3; i++) {
+        weft_health_queue_post(&queue, &(weft_health_event_t){.type = WEFT_HEALTH_FAILED});
+        assert_int_equal(pthread_create(&thread, NULL, serve_awaited, &queue), 0);
+        weft_health_queue_await(&queue, 40 * WEFT_NS_PER_S);
+        assert_int_equal(atomic_load(&queue.served), i);
+        pthread_join(thread, NULL);
+    }
+    weft_health_queue_fini(&queue);
+}
+
+static void nobody_awaits_a_thread_that_stands_still_for_longer_than_it_says(void **unused)
+{
+    (void)unused;
+    weft_health_queue_t queue;
+    bool stop;
+    assert_int_equal(weft_health_queue_init(&queue), WEFT_OK);
+    weft_health_queue_post(&queue, &(weft_health_event_t){.type = WEFT_HEALTH_FAILED});
+    assert_int_equal(take_all(&queue, &stop), 1); /* taken is not served */
+    uint64_t start = weft_os_clock_ns();
+    weft_health_queue_await(&queue, 20 * WEFT_NS_PER_MS);
+    assert_true(weft_os_clock_ns() - start >= 20 * WEFT_NS_PER_MS);
+    weft_health_queue_fini(&queue);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(events_come_in_order_and_wake_the_thread),
         cmocka_unit_test(questions_are_bounded_and_the_rest_is_not),
         cmocka_unit_test(no_event_of_several_threads_is_lost),
+        cmocka_unit_test(who_awaits_returns_when_what_was_posted_is_served),
+        cmocka_unit_test(nobody_awaits_a_thread_that_stands_still_for_longer_than_it_says),
     };
     alarm(50);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -121,7 +121,7 @@ typedef struct sock_stream {
     bool mute;          /* with several rails: the kernel takes nothing any more */
     bool eager;         /* is asked in every visit */
     uint32_t quiet;     /* visits since it last brought something */
-    uint64_t silent_ns; /* without rails: since when it is silent; 0: it is not */
+    uint64_t silent_ns; /* since when TCP repeats (sock_silence.h); 0: it does not */
 
     sock_chunk_t out[SOCK_BATCH];
     uint32_t out_count;
@@ -156,8 +156,10 @@ struct weft_net_device {
     bool many;           /* so many are busy that poll() asks epoll which to try */
     uint32_t timed;      /* connections that poll() visits without an event: conn->timed */
     uint32_t unanswered; /* connections with rails->unanswered */
-    uint64_t watched_ns;
-    bool apart; /* one of several: without it there are others */
+    uint64_t watched_ns; /* when rails were looked at */
+    uint64_t silence_ns; /* … and silence (sock_silence.h) */
+    bool silence_told;   /* it lasts, and the log has it */
+    bool apart;          /* one of several: without it there are others */
     int epoll;
 };
 

@@ -132,7 +132,7 @@ weft_status_t sock_poll(weft_net_device_t *device, weft_net_completion_t *comple
     if (device->unanswered > 0) {
         sock_rails_watch(device);
     }
-    if (device->apart && device->busy > 0) {
+    if (device->busy > 0) {
         sock_silence_watch(device);
     }
     bool many = device->busy > SWEEP_MAX;

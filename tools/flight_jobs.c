@@ -38,7 +38,6 @@ static int jobs_compare(const void *a, const void *b)
 static void jobs_add(flight_jobs_t *jobs, const flight_source_t *source,
                      const weft_flight_comm_t *comm)
 {
-    const weft_flight_header_t *header = &source->record->header;
     uint32_t i = 0;
     while (i < jobs->count && (jobs->job[i].id != comm->id || jobs->job[i].nranks != comm->nranks ||
                                jobs->job[i].uid != source->uid)) {
@@ -50,8 +49,8 @@ static void jobs_add(flight_jobs_t *jobs, const flight_source_t *source,
     }
     flight_job_t *job = &jobs->job[i];
     job->rank = jobs_grow(job->rank, ++job->found * sizeof *job->rank);
-    job->rank[job->found - 1] = (flight_rank_t){
-        .source = source, .comm = comm, .shift = (int64_t)(header->began_wall - header->began)};
+    job->rank[job->found - 1] = (flight_rank_t){.source = source, .comm = comm};
+    job->rank[job->found - 1].shift = (int64_t)flight_day(&job->rank[job->found - 1]);
 }
 
 /* Clocks --------------------------------------------------------------------------------------- */
@@ -84,18 +83,20 @@ static void jobs_bound(const flight_rank_t *a, const flight_rank_t *b, int64_t b
     }
 }
 
-static bool jobs_same_host(const flight_rank_t *a, const flight_rank_t *b)
+/* Ranks of one host share a clock, unless they are in time namespaces that differ. */
+static bool jobs_same_clock(const flight_rank_t *a, const flight_rank_t *b)
 {
-    return memcmp(a->source->record->header.host_id, b->source->record->header.host_id, 16) == 0;
+    return flight_is_near(flight_day(a), flight_day(b)) &&
+           memcmp(a->source->record->header.host_id, b->source->record->header.host_id, 16) == 0;
 }
 
-/* Ranks of one host share a clock, so they share the shift of the first of them. */
+/* Ranks with one clock share the shift of the first of them. */
 static void jobs_set_clocks(flight_job_t *job)
 {
     for (uint32_t i = 1; i < job->found; i++) {
         flight_rank_t *rank = &job->rank[i];
         uint32_t first = 0;
-        while (first < i && !jobs_same_host(&job->rank[first], rank)) {
+        while (first < i && !jobs_same_clock(&job->rank[first], rank)) {
             first++;
         }
         if (first < i) {

@@ -27,9 +27,9 @@ typedef struct flight_jobs {
     uint32_t count;
 } flight_jobs_t;
 
-/* Joins the records. What it returns points into them. Clocks of one host are one; those of two are
- * taken from the time of day, and moved so that no rank ends a collective that waits for all before
- * every rank has called it. Ends the process where there is no memory. */
+/* Joins the records. What it returns points into them. Clocks of one host are one, as far as the time of
+ * day agrees (ranks may be in time namespaces); those of two are taken from the time of day, and moved
+ * so that no rank ends a collective that waits for all before every rank has called it. Ends the process where there is no memory. */
 flight_jobs_t flight_jobs_make(const flight_sources_t *sources);
 void flight_jobs_free(flight_jobs_t *jobs);
 
@@ -44,6 +44,18 @@ static inline bool flight_is_open(const weft_flight_entry_t *entry)
 bool flight_is_same(const weft_flight_entry_t *a, const weft_flight_entry_t *b);
 /* Writes the operation in words: "all_reduce of 8 float". */
 void flight_text(const weft_flight_entry_t *entry, char *text, size_t bytes);
+/* From the clock of the rank to the time of day, when it began. */
+static inline uint64_t flight_day(const flight_rank_t *rank)
+{
+    const weft_flight_header_t *header = &rank->source->record->header;
+    return header->began_wall - header->began;
+}
+/* Whether two of these may be of one clock: the time of day has milliseconds, and is set now and then. */
+static inline bool flight_is_near(uint64_t a, uint64_t b)
+{
+    const uint64_t second = UINT64_C(1000000000);
+    return a - b + second < 2 * second;
+}
 /* The moment on the clock of the job; 0: not known. */
 static inline uint64_t flight_at(const flight_rank_t *rank, uint64_t at)
 {

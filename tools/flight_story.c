@@ -347,7 +347,13 @@ static void story_put_late(const flight_job_t *job, FILE *out)
 
 uint64_t flight_now(const flight_job_t *job)
 {
-    return job->found > 0 ? flight_at(&job->rank[0], weft_os_clock_ns()) : 0;
+    const uint64_t clock = weft_os_clock_ns(), day = weft_os_wall_ms() * UINT64_C(1000000);
+    for (uint32_t i = 0; i < job->found; i++) {
+        if (flight_is_near(day - clock, flight_day(&job->rank[i]))) {
+            return flight_at(&job->rank[i], clock);
+        }
+    }
+    return job->found > 0 ? day : 0;
 }
 
 void flight_story(const flight_job_t *job, uint64_t now, FILE *out)

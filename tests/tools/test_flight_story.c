@@ -196,6 +196,47 @@ static void clocks_of_two_hosts_are_brought_together(void **state)
     says("the last 200");
 }
 
+/* Rank 2 is in a time namespace: its clock is 3,000 s ahead of that of rank 0, on the same host. */
+static void clocks_of_one_host_may_differ(void **state)
+{
+    (void)state;
+    const uint64_t ahead = 3000000 * MS;
+    weft_flight_comm_t *comm = comm_of(2);
+    records[2].header.began += ahead;
+    records[2].header.joined += ahead;
+    comm->opened += ahead;
+    for (uint32_t i = 0; i < CALLS; i++) {
+        comm->entry[i].called += ahead + MS / 2;
+        comm->entry[i].ended += ahead;
+    }
+    tell(use_story);
+    says("rank 2 came last in 3, by 0.5 ms in the median");
+}
+
+/* The caller's clock is that of no rank here. */
+static void now_is_told_by_who_has_the_clock_or_by_the_time_of_day(void **state)
+{
+    (void)state;
+    const uint64_t day = weft_os_wall_ms() * MS, clock = weft_os_clock_ns(), second = 1000 * MS;
+    flight_source_t sources[2];
+    const char *why;
+    for (uint32_t r = 0; r < 2; r++) {
+        records[r].header.began_wall = day - 60 * second;
+        records[r].header.began = 77 * second;
+        sources[r].record = flight_parse(&records[r], sizeof records[r], &why);
+        assert_non_null(sources[r].record);
+    }
+    flight_rank_t ranks[2] = {{.source = &sources[0], .shift = 1}, {.source = &sources[1]}};
+    ranks[1].shift = (int64_t)(1000 * second); /* as if moved */
+    const flight_job_t job = {.found = 2, .rank = ranks};
+    assert_true(flight_now(&job) - day < 100 * second);
+    sources[1].record->header.began = clock - 60 * second;
+    assert_true(flight_now(&job) - clock - 1000 * second < 100 * second);
+    for (uint32_t r = 0; r < 2; r++) {
+        weft_os_free(sources[r].record);
+    }
+}
+
 /* Short operations that did not wait have no entry; the history of calls knows them. */
 static void short_operations_are_known_by_the_history(void **state)
 {
@@ -247,6 +288,8 @@ int main(void)
         cmocka_unit_test_setup(a_rank_that_has_not_called, set_up),
         cmocka_unit_test_setup(a_rank_that_called_something_else, set_up),
         cmocka_unit_test_setup(ranks_that_died_failed_or_left_no_record, set_up),
+        cmocka_unit_test_setup(clocks_of_one_host_may_differ, set_up),
+        cmocka_unit_test_setup(now_is_told_by_who_has_the_clock_or_by_the_time_of_day, set_up),
         cmocka_unit_test_setup(clocks_of_two_hosts_are_brought_together, set_up),
         cmocka_unit_test_setup(short_operations_are_known_by_the_history, set_up),
         cmocka_unit_test_setup(what_is_no_record_is_refused, set_up),

@@ -35,10 +35,15 @@ static void watchdog_fail_link(weft_comm_state_t *state)
                   "communicator over its other devices",
                   lost->props.name, lost->loaded->plugin->name, error->text);
         weft_error_record()->os_errno = error->os_errno; /* its words are in the text */
-    } else if (error->status == WEFT_ERR_PEER_DEAD && error->peer >= 0) {
-        weft_fail(WEFT_ERR_LINK, error->os_errno,
-                  "the connection to rank %d broke, and its process is not known to have ended: %s",
-                  (int)error->peer, error->text);
+    } else if (error->peer >= 0 &&
+               (error->status == WEFT_ERR_PEER_DEAD || error->status == WEFT_ERR_LINK)) {
+        weft_fail(WEFT_ERR_LINK, 0, "rank %u to rank %d over %s: %s%s", state->self.rank,
+                  (int)error->peer, weft_links_transport_name(state->links, (uint32_t)error->peer),
+                  error->status == WEFT_ERR_PEER_DEAD
+                      ? "the connection broke, and the process is not known to have ended: "
+                      : "",
+                  error->text);
+        weft_error_record()->os_errno = error->os_errno; /* its words are in the text */
     } else {
         *weft_error_record() = *error;
     }

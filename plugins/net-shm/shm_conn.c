@@ -114,8 +114,13 @@ static weft_status_t shm_conn_reach(weft_net_conn_t *conn)
     if (errno == EAGAIN) {
         return WEFT_IN_PROGRESS;
     }
-    return conn->host->set_error(conn->host, WEFT_ERR_LINK, errno, "connect to UNIX socket @%s",
-                                 conn->name.sun_path + 1);
+    /* Where the peer has not gone, its kernel and this one only look the same. */
+    return conn->host->set_error(
+        conn->host, WEFT_ERR_LINK, errno, "connect to UNIX socket @%s%s", conn->name.sun_path + 1,
+        errno == ECONNREFUSED
+            ? ", where nobody listens; virtual machines that were cloned while they "
+              "ran look like one host: give each another net-shm.domain"
+            : "");
 }
 
 /* The record of the connector is the size of the memory; its first bytes carry the descriptor. A stream may

@@ -109,6 +109,27 @@ static void a_peer_may_leave_inside_its_record(void **state)
     assert_int_equal(shm_conn_join(f->conn), WEFT_ERR_PROTO);
 }
 
+/* The address is one of this host, as those of clones are, and its process is elsewhere. */
+static void who_listens_nowhere_may_be_on_a_clone_of_this_host(void **state)
+{
+    fixture_t *f = *state;
+    shm_address_t there;
+    weft_net_conn_t *conn = NULL;
+    const weft_net_conn_params_t params = {.size = sizeof params, .map_bytes = BYTES};
+    char text[512];
+    if (!shm_address_local("", &there)) {
+        skip();
+    }
+    memset(there.token, 0x5a, sizeof there.token);
+    weft_net_address_t address = {.bytes = sizeof there};
+    memcpy(address.data, &there, sizeof there);
+    assert_int_equal(shm_connect_begin(&f->device, &address, &params, &conn), WEFT_OK);
+    assert_int_equal(shm_connect_poll(conn), WEFT_ERR_LINK);
+    fake_host_take_error(&f->fake, text, sizeof text);
+    assert_non_null(strstr(text, "net-shm.domain"));
+    shm_conn_close(conn);
+}
+
 static int setup(void **state)
 {
     fixture_t *f = calloc(1, sizeof *f);
@@ -146,6 +167,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(of_two_descriptors_none_stays, setup, teardown),
         cmocka_unit_test_setup_teardown(memory_of_another_size_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(a_peer_may_leave_inside_its_record, setup, teardown),
+        cmocka_unit_test_setup_teardown(who_listens_nowhere_may_be_on_a_clone_of_this_host, setup,
+                                        teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -279,6 +279,12 @@ static weft_status_t acceptor_accept_failed(const weft_host_t *host, int error)
     case EINVAL:
     case ENOTSOCK:
         return host->set_error(host, WEFT_ERR_SYSTEM, error, "cannot accept a connection");
+    case EPERM:
+    case EACCES:
+    case ENOSYS:
+        /* A filter of the container, which stays. */
+        return host->set_error(host, WEFT_ERR_SYSTEM, error,
+                               "cannot accept a connection (accept4)");
     default:
         /* EINTR, or a network error of the new connection. */
         return WEFT_OK;

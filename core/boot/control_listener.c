@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/base/log.h"
 #include "core/os/os_fork.h"
 
 #define LISTENER_BACKLOG 4096
@@ -111,13 +112,18 @@ weft_status_t weft_control_listener_poll(weft_control_listener_t *listener,
     weft_status_t status = weft_acceptor_poll(&listener->acceptor, fd_p, label);
     weft_os_release_forks();
     if (status == WEFT_OK) {
+        listener->refused = false;
         weft_os_tune_control(*fd_p);
         return WEFT_OK;
     }
     if (status != WEFT_AGAIN) {
-        /* Out of descriptors: the socket stays readable, and to look away from it is what keeps the
-         * thread from spinning. */
+        /* Out of descriptors, or denied: the socket stays readable, and to look away from it is what
+         * keeps the thread from spinning. Whoever connects hears nothing of it. */
         listener->paused_until = now + LISTENER_PAUSE_NS;
+        if (!listener->refused) {
+            weft_log(WEFT_LOG_WARN, listener->host.name, "%s", weft_error_record()->text);
+        }
+        listener->refused = true;
     }
     return WEFT_AGAIN;
 }

@@ -16,7 +16,8 @@ typedef struct weft_control_listener {
     uint16_t port;
     weft_port_range_t ports;
     int wait_fd;           /* readable when there is something to do */
-    uint64_t paused_until; /* out of descriptors: does not accept before this time */
+    uint64_t paused_until; /* cannot accept: does not try before this time */
+    bool refused;          /* the last attempt failed, and the log says so */
     weft_auth_host_t host;
     weft_acceptor_t acceptor;
 } weft_control_listener_t;
@@ -38,7 +39,8 @@ void weft_control_listener_expect_leavers(weft_control_listener_t *listener);
 void weft_control_listener_prepare(const weft_control_listener_t *listener, struct pollfd *entry,
                                    uint64_t *until);
 /* Serves what the poll found, and deadlines. Returns OK and a connection, which is the caller's,
- * with the label that its peer has proved; call again for the next one. AGAIN: there is none. */
+ * with the label that its peer has proved; call again for the next one. AGAIN: there is none, or the system
+ * refuses to accept one, which is logged once. */
 weft_status_t weft_control_listener_poll(weft_control_listener_t *listener,
                                          const struct pollfd *entry, int *fd_p,
                                          uint8_t label[WEFT_AUTH_LABEL]);

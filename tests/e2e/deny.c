@@ -15,11 +15,8 @@
 static const struct {
     const char *name;
     unsigned number;
-} calls[] = {{"eventfd2", SYS_eventfd2},
-             {"signalfd4", SYS_signalfd4},
-             {"prctl", SYS_prctl},
-             {"fallocate", SYS_fallocate},
-             {"madvise", SYS_madvise}};
+} calls[] = {{"eventfd2", SYS_eventfd2},   {"signalfd4", SYS_signalfd4}, {"prctl", SYS_prctl},
+             {"fallocate", SYS_fallocate}, {"madvise", SYS_madvise},     {"accept4", SYS_accept4}};
 
 int main(int argc, char **argv)
 {

@@ -27,3 +27,6 @@ denied_says_not fallocate 3 'fallocate of [0-9]+ bytes of shared memory failed' 
 # The way of old kernels.
 expect 0 "$work/deny" madvise 1 "${job[@]}"
 says out '^# Out of bounds values : 0 OK$'
+# Nobody gets in. Who connects hears nothing of it, so the one that listens says it.
+job+=(--set boot.init_timeout=2s)
+denied accept4 4 'cannot accept a connection [(]accept4[)]'

@@ -27,9 +27,10 @@ typedef struct flight_jobs {
     uint32_t count;
 } flight_jobs_t;
 
-/* Joins the records. What it returns points into them. Clocks of one host are one, as far as the time of
- * day agrees (ranks may be in time namespaces); those of two are taken from the time of day, and moved
- * so that no rank ends a collective that waits for all before every rank has called it. Ends the process where there is no memory. */
+/* Joins the records. What it returns points into them. Clocks of one host are one, as far as the
+ * time of day agrees (ranks may be in time namespaces); those of two are taken from the time of
+ * day, and moved so that no rank ends a collective that waits for all before every rank has called
+ * it. Ends the process where there is no memory. */
 flight_jobs_t flight_jobs_make(const flight_sources_t *sources);
 void flight_jobs_free(flight_jobs_t *jobs);
 
@@ -50,7 +51,8 @@ static inline uint64_t flight_day(const flight_rank_t *rank)
     const weft_flight_header_t *header = &rank->source->record->header;
     return header->began_wall - header->began;
 }
-/* Whether two of these may be of one clock: the time of day has milliseconds, and is set now and then. */
+/* Whether two of these may be of one clock: the time of day has milliseconds, and is set now and
+ * then. */
 static inline bool flight_is_near(uint64_t a, uint64_t b)
 {
     const uint64_t second = UINT64_C(1000000000);

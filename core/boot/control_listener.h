@@ -39,8 +39,8 @@ void weft_control_listener_expect_leavers(weft_control_listener_t *listener);
 void weft_control_listener_prepare(const weft_control_listener_t *listener, struct pollfd *entry,
                                    uint64_t *until);
 /* Serves what the poll found, and deadlines. Returns OK and a connection, which is the caller's,
- * with the label that its peer has proved; call again for the next one. AGAIN: there is none, or the system
- * refuses to accept one, which is logged once. */
+ * with the label that its peer has proved; call again for the next one. AGAIN: there is none, or
+ * the system refuses to accept one, which is logged once. */
 weft_status_t weft_control_listener_poll(weft_control_listener_t *listener,
                                          const struct pollfd *entry, int *fd_p,
                                          uint8_t label[WEFT_AUTH_LABEL]);

@@ -35,9 +35,9 @@ void weft_health_open(weft_boot_t *boot, uint64_t comm_id);
  * who did not come if that is why; `missing` may be NULL. */
 void weft_health_report(weft_boot_t *boot, uint64_t comm_id, const weft_error_t *error,
                         const weft_missing_t *missing);
-/* Waits until what was said so far, reports above all, is with the system: it reaches the others even if
- * this process ends at once. 100 ms at most, which a stopped thread or a full connection may take.
- * Not from callbacks. */
+/* Waits until what was said so far, reports above all, is with the system: it reaches the others
+ * even if this process ends at once. Takes 100 ms at most, if the health thread stands still. Not
+ * from callbacks. */
 void weft_health_await(weft_boot_t *boot);
 /* Asks rank `peer` (through the tree) to compare `mine` with its own operation in comm_id. */
 void weft_health_ask(weft_boot_t *boot, uint64_t comm_id, uint32_t peer,

@@ -388,7 +388,7 @@ static uint64_t elements(const job_t *job, uint32_t kind)
     return job->count * (weft_plan_chunks(plan, kind) / plan->k);
 }
 
-static void bind(job_t *job, rank_t *r)
+static void bind_ports(job_t *job, rank_t *r)
 {
     for (uint32_t p = 0; p < r->program.nports; p++) {
         const weft_plan_port_t *port = weft_program_port(&r->program, p);
@@ -469,7 +469,7 @@ static void job_init(job_t *job, weft_plan_t *const *plans)
                                           SLOT_BYTES / most / WEFT_LINE * WEFT_LINE, job->channels};
         weft_segmentation_set(&r->program.segmentation, job->count, job->elem, &cut);
         assert_int_equal(weft_program_allocate(&r->program), WEFT_OK);
-        bind(job, r);
+        bind_ports(job, r);
         assert_int_equal(weft_interpreter_init(&r->run, &r->program, &r->workspace), WEFT_OK);
         make_buffers(job, r);
     }

@@ -6,7 +6,6 @@ from __future__ import annotations
 import atexit
 import ctypes
 import os
-import threading
 import warnings
 import weakref
 from operator import index
@@ -154,9 +153,7 @@ class Communicator(Collectives[None]):
 
             def join(made: Any) -> int:
                 return int(
-                    lib.weft_comm_init_rank(
-                        made, size, ctypes.byref(key), mine, options.address
-                    )
+                    lib.weft_comm_init_rank(made, size, ctypes.byref(key), mine, options.address)
                 )
 
         self._become(join, options.join)

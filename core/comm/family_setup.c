@@ -10,6 +10,7 @@
 #include "core/base/log.h"
 #include "core/boot/exchange.h"
 #include "core/boot/fixed_id.h"
+#include "core/boot/health.h"
 #include "core/boot/join.h"
 #include "core/comm/consensus_records.h"
 #include "core/comm/family_agreement.h"
@@ -17,7 +18,6 @@
 #include "core/comm/family_figures.h"
 #include "core/comm/family_job.h"
 #include "core/comm/family_plugins.h"
-#include "core/comm/health_events.h"
 #include "core/topo/job_orders.h"
 
 /* Addresses ------------------------------------------------------------------------------------ */
@@ -199,7 +199,7 @@ static void family_destroy(weft_family_t *family)
 
 weft_status_t weft_family_create(uint32_t nranks, const weft_unique_id_t *id, uint32_t rank,
                                  const weft_comm_options_t *options, const weft_config_t *like,
-                                 weft_family_t **family_p)
+                                 const weft_health_callbacks_t *events, weft_family_t **family_p)
 {
     weft_family_t *family = weft_os_alloc(sizeof *family, 0);
     if (family == NULL) {
@@ -228,7 +228,7 @@ weft_status_t weft_family_create(uint32_t nranks, const weft_unique_id_t *id, ui
         status = weft_family_share_device(family);
     }
     if (status == WEFT_OK && nranks > 1) {
-        status = weft_health_prepare(family->boot, &weft_comm_health_events, family);
+        status = weft_health_prepare(family->boot, events, family);
     }
     if (status == WEFT_OK && nranks > 1) {
         status = family_connect_peers(family);

@@ -16,8 +16,8 @@
 #define WEFT_PURPOSE_ROOT "root"
 #define WEFT_PURPOSE_TREE "tree"
 
-/* Starts libsodium, once a process. The functions here do that by themselves; who calls libsodium does it
- * first. */
+/* Starts libsodium, once a process. The functions here do that by themselves; who calls libsodium
+ * does it first. */
 weft_status_t weft_auth_start(void);
 
 weft_status_t weft_auth_client_begin(const uint8_t key[32], weft_auth_state_t *state,

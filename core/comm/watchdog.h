@@ -18,8 +18,8 @@
 bool weft_watchdog_is_left_behind(weft_comm_state_t *state, uint32_t peer, weft_port_t *port,
                                   uint64_t idle_since, uint64_t now);
 
-/* Writes what the link said when it ended, " (its link ended: WORDS)", or "" if it said nothing; NULL:
- * there is no link. Returns `text`. */
+/* Writes what the link said when it ended, " (its link ended: WORDS)", or "" if it said nothing;
+ * NULL: there is no link. Returns `text`. */
 const char *weft_watchdog_link_text(const weft_port_t *port, char *text, size_t bytes);
 
 /* Judges an operation that does not move; may fail the communicator. */

@@ -29,8 +29,8 @@ typedef struct weft_completion_queue weft_completion_queue_t; /* tells of operat
 
 /* Makes progress and tests whether the operation is complete. Where the ranks of a host outnumber
  * its cores, or with exec.wait = yield, a test that finds nothing to do yields the core. Returns
- * IN_PROGRESS, or the final status of the operation. With the final status the request is freed and *request_p becomes NULL.
- * After a failure weft_last_error() has its record.
+ * IN_PROGRESS, or the final status of the operation. With the final status the request is freed and
+ * *request_p becomes NULL. After a failure weft_last_error() has its record.
  * Errors: ERR_ARG, ERR_STATE (recorded in a group that is still open), and those of the operation.
  * Blocking: no. Thread: any, one at a time per request. */
 WEFT_EXPORT weft_status_t weft_request_test(weft_request_t **request_p);

@@ -482,8 +482,8 @@ WEFT_EXPORT weft_status_t weft_scatter(const void *send, void *recv, uint64_t co
  * its buffer; a NULL vector of displacements means that the blocks follow each other. Blocks of a
  * receive buffer must not overlap. In-place operation is legal where the collective with equal
  * blocks allows it, with the block at its displacement. If two ranks give different counts for one
- * block the result is ERR_MISMATCH, which names the ranks. A rank gives two lengths of its block for
- * itself, too: if they differ the result is ERR_ARG. */
+ * block the result is ERR_MISMATCH, which names the ranks. A rank gives two lengths of its block
+ * for itself, too: if they differ the result is ERR_ARG. */
 
 /* weft_all_gather() with recv_counts[r] elements from rank r. send has recv_counts[rank] elements.
  * Every rank passes the same counts. */

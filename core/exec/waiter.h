@@ -45,8 +45,8 @@ static inline bool weft_waiter_spins(const weft_waiter_t *waiter)
     return waiter->idle < waiter->spins;
 }
 
-/* Returns whether one idle look gives the core to others: a user who tests in a loop waits as well, and
- * would keep it from those whom the operation needs. */
+/* Returns whether one idle look gives the core to others: a user who tests in a loop waits as well,
+ * and would keep it from those whom the operation needs. */
 static inline bool weft_waiter_gives_way(const weft_waiter_t *waiter)
 {
     return waiter->mode == WEFT_WAIT_YIELD ||

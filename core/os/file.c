@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * OS seam: files, the identity of this host, shared objects. */
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <link.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,7 +11,6 @@
 
 #include "core/base/error.h"
 #include "core/os/os.h"
-#include "core/os/os_fork.h"
 
 /* Reads up to max + 1 bytes: one too many tells that the file is larger than allowed. Files of /proc
  * and /sys state no size, so the size is found by reading. */
@@ -112,12 +109,6 @@ void weft_os_host_name(char *name, size_t bytes)
     snprintf(name, bytes, "%.*s", (int)bytes - 1, known ? whole : "unknown");
 }
 
-static void file_keep_dlerror(char *why, size_t bytes)
-{
-    const char *text = dlerror();
-    snprintf(why, bytes, "%s", text != NULL ? text : "unknown reason");
-}
-
 void weft_os_open_standard(void)
 {
     int fd = open("/dev/null", O_RDWR);
@@ -127,81 +118,4 @@ void weft_os_open_standard(void)
     if (fd >= 0) {
         close(fd);
     }
-}
-
-/* Whether a segment that is loaded ends beyond the file. What is no shared object of this system dlopen() refuses. */
-static bool file_is_cut(int fd)
-{
-    ElfW(Ehdr) header;
-    struct stat info;
-    if (fstat(fd, &info) != 0 || pread(fd, &header, sizeof header, 0) != (ssize_t)sizeof header ||
-        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
-        return false;
-    }
-    for (uint32_t i = 0; i < header.e_phnum; i++) {
-        ElfW(Phdr) segment;
-        const off_t at = (off_t)(header.e_phoff + (uint64_t)i * sizeof segment);
-        if (pread(fd, &segment, sizeof segment, at) != (ssize_t)sizeof segment ||
-            (segment.p_type == PT_LOAD &&
-             segment.p_offset + segment.p_filesz > (uint64_t)info.st_size)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-void *weft_os_dl_open(const char *path, char *why, size_t bytes)
-{
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    const bool cut = fd >= 0 && file_is_cut(fd);
-    if (fd >= 0) {
-        close(fd);
-    }
-    if (cut) {
-        snprintf(why, bytes, "a file that is cut off: it is shorter than what is loaded of it");
-        return NULL;
-    }
-    weft_os_hold_forks();
-    dlerror();
-    void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (object == NULL) {
-        file_keep_dlerror(why, bytes);
-    }
-    weft_os_release_forks();
-    return object;
-}
-
-void *weft_os_dl_symbol(void *object, const char *name, char *why, size_t bytes)
-{
-    dlerror();
-    void *symbol = dlsym(object, name);
-    if (symbol == NULL) {
-        file_keep_dlerror(why, bytes);
-    }
-    return symbol;
-}
-
-void *weft_os_dl_loaded(const char *library, const char *name)
-{
-    weft_os_hold_forks();
-    void *object = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
-    void *symbol = object != NULL ? dlsym(object, name) : NULL;
-    if (object != NULL) {
-        dlclose(object); /* the count that dlopen() raised: the object stays */
-    }
-    weft_os_release_forks();
-    return symbol;
-}
-
-void weft_os_dl_close(void *object)
-{
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    (void)object;
-#else
-    if (object != NULL) {
-        weft_os_hold_forks();
-        dlclose(object);
-        weft_os_release_forks();
-    }
-#endif
 }

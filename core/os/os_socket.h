@@ -18,9 +18,8 @@ weft_status_t weft_os_listen(int backlog, int *fd_p, uint16_t *port_p);
 /* Takes one waiting connection. AGAIN if there is none; ERR_RESOURCE if descriptors are used up,
  * then wait a while; ERR_SYSTEM. */
 weft_status_t weft_os_accept(int listener, int *fd_p);
-/* Starts to connect; children of fork() keep no copy of the descriptor, and weft_os_close() ends it.
- * Once the descriptor is writable, weft_os_connect_result() returns the
- * outcome. */
+/* Starts to connect; children of fork() keep no copy of the descriptor, and weft_os_close() ends
+ * that. Once the descriptor is writable, weft_os_connect_result() returns the outcome. */
 weft_status_t weft_os_connect(const weft_os_addr_t *addr, int *fd_p);
 /* Returns 0, or the errno of the attempt. */
 int weft_os_connect_result(int fd);

@@ -17,7 +17,7 @@ typedef struct weft_registry weft_registry_t;
  * section is there, or by weft_registry_load_late(). */
 weft_status_t weft_registry_load(weft_config_t *config, const weft_settings_t *settings,
                                  bool machine, weft_registry_t **registry_p);
-/* Loads what was left for the time when the machine is asked for. Errors as weft_registry_load(). */
+/* Loads what was left for the time when the machine is asked for. Errors: weft_registry_load(). */
 weft_status_t weft_registry_load_late(weft_registry_t *registry, weft_config_t *config,
                                       const weft_settings_t *settings);
 void weft_registry_destroy(weft_registry_t *registry);

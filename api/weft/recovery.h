@@ -62,8 +62,9 @@ WEFT_EXPORT weft_status_t weft_comm_error_fd(weft_comm_t *comm, int *fd_p) WEFT_
  * Errors: ERR_ARG, ERR_STATE (also inside a group, if another thread is inside this call or
  * weft_comm_shrink() of `comm`, and if a call with other *bits is open), ERR_TIMEOUT (names ranks
  * that live and did not call it), ERR_PEER_DEAD (the others have declared this rank dead),
- * ERR_ABORTED (another thread has called weft_comm_abort() meanwhile), ERR_RESOURCE. After an error *bits is unchanged; that the others
- * have a value is possible after ERR_TIMEOUT and ERR_ABORTED alone.
+ * ERR_ABORTED (another thread has called weft_comm_abort() meanwhile), ERR_RESOURCE. After an error
+ * *bits is unchanged; that the others have a value is possible after ERR_TIMEOUT and ERR_ABORTED
+ * alone.
  * Blocking: up to init_timeout. Thread: one, with weft_comm_shrink(). */
 WEFT_EXPORT weft_status_t weft_comm_agree(weft_comm_t *comm, uint64_t *bits) WEFT_MUST_CHECK;
 
@@ -80,8 +81,8 @@ WEFT_EXPORT weft_status_t weft_comm_agree(weft_comm_t *comm, uint64_t *bits) WEF
  * as with weft_comm_split(), and the caller owns *child_p. Nothing sent in `comm` reaches the
  * child. On failure *child_p is unchanged, and trying again is legal. A rank whose time is up, or
  * whose other thread aborts `comm`, returns ERR_TIMEOUT or ERR_ABORTED alone, and its next call
- * with the same excluded ranks goes on with that one, as in weft_comm_agree(). If the child is made with
- * what it had of it, the child has failed on all ranks, and can be shrunk.
+ * with the same excluded ranks goes on with that one, as in weft_comm_agree(). If the child is made
+ * with what it had of it, the child has failed on all ranks, and can be shrunk.
  * Errors: ERR_ARG (NULL, a rank out of range, the caller excludes itself), ERR_STATE (also inside a
  * group, and if another thread is inside this call or weft_comm_agree() of `comm`), ERR_TIMEOUT
  * (names ranks that live and did not call it with the same excluded ranks), ERR_PEER_DEAD (the

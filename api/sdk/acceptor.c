@@ -18,7 +18,7 @@
 #define ACCEPTOR_NOBODY UINT32_MAX
 /* A transport listens at each of its addresses. */
 _Static_assert(WEFT_ACCEPTOR_SOCKETS >= WEFT_ENDPOINTS_MAX, "a socket for each address");
-/* Bits of the filter per hello; with 32 bits of room for each hello 0.02 % are taken for others. */
+/* Bits of the filter per hello; with 32 bits of room for each hello 0.003 % at most are taken for others. */
 #define ACCEPTOR_SEEN_HASHES 8u
 
 void weft_acceptor_init(weft_acceptor_t *acceptor, const weft_host_t *host, int watch)

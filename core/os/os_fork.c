@@ -32,31 +32,37 @@ static void fork_close_fds(void)
     }
 }
 
-/* Held by who holds forks, and by a thread that forks: no one is inside then. */
-static weft_os_mutex_t fork_hold;
+/* Who holds forks goes in by the mutex, and stays beside others. Who forks keeps the mutex, and waits for
+ * those that are inside. */
+static weft_os_mutex_t fork_gate;
+static _Atomic uint32_t fork_holders;
 static _Thread_local uint32_t fork_depth; /* pairs that this thread is inside */
 static _Thread_local bool fork_waited;    /* and has the mutex */
 
 static void fork_before(void)
 {
-    fork_waited =
-        fork_depth == 0 && weft_os_lock_until(&fork_hold, weft_os_deadline(WEFT_FORK_PATIENCE_S));
+    uint64_t until = weft_os_deadline(WEFT_FORK_PATIENCE_S);
+    uint32_t turns = 0;
+    fork_waited = fork_depth == 0 && weft_os_lock_until(&fork_gate, until);
+    while (fork_waited && atomic_load_explicit(&fork_holders, memory_order_acquire) != 0 &&
+           weft_os_clock_ns() < until) {
+        weft_os_give_way(&turns);
+    }
 }
 
 static void fork_in_parent(void)
 {
     if (fork_waited) {
         fork_waited = false;
-        weft_os_unlock(&fork_hold);
+        weft_os_unlock(&fork_gate);
     }
 }
 
 static void fork_in_child(void)
 {
-    if (fork_depth == 0) {
-        fork_waited = false;
-        (void)weft_os_mutex_renew(&fork_hold);
-    }
+    fork_waited = false;
+    (void)weft_os_mutex_renew(&fork_gate);
+    atomic_store_explicit(&fork_holders, fork_depth > 0, memory_order_relaxed);
     atomic_fetch_add_explicit(&weft_os_forks, 1, memory_order_relaxed);
     fork_close_fds();
     (void)weft_os_mutex_renew(&fork_list_lock);
@@ -86,14 +92,16 @@ void weft_os_hold_forks(void)
 {
     (void)weft_os_fork_generation();
     if (fork_depth++ == 0) {
-        weft_os_lock(&fork_hold);
+        weft_os_lock(&fork_gate);
+        atomic_fetch_add_explicit(&fork_holders, 1, memory_order_relaxed);
+        weft_os_unlock(&fork_gate);
     }
 }
 
 void weft_os_release_forks(void)
 {
     if (--fork_depth == 0) {
-        weft_os_unlock(&fork_hold);
+        atomic_fetch_sub_explicit(&fork_holders, 1, memory_order_release);
     }
 }
 

@@ -30,7 +30,7 @@ void weft_os_leave_to_children(int fd);
 
 /* From hold to release a fork() of another thread waits, but WEFT_FORK_PATIENCE_S at most: for what
  * is not weft's and cannot be made whole in a child, such as the lists of the system's loader. The
- * pairs of a thread nest; those of others wait. */
+ * pairs of a thread nest, and those of others go beside. */
 #define WEFT_FORK_PATIENCE_S 5.0
 void weft_os_hold_forks(void);
 void weft_os_release_forks(void);

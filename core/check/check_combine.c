@@ -91,6 +91,9 @@ static uint64_t combine_integers(weft_dtype_t dtype, weft_op_t op, uint64_t a, u
 
 static double combine_doubles(weft_op_t op, double a, double b)
 {
+    if (isnan(a) || isnan(b)) {
+        return (double)NAN;
+    }
     switch (op) {
     case WEFT_PROD:
         return a * b;

@@ -64,7 +64,8 @@ static weft_status_t create_group_name(weft_comm_state_t *parent, create_group_t
 {
     const weft_group_wish_t *wish = c->wish;
     uint64_t attempt = 0;
-    uint64_t id = weft_split_mix(parent->self.id, (uint64_t)wish->tag << 32 | wish->count);
+    uint64_t id = weft_split_mix(weft_child_base(parent->self.id, WEFT_CHILD_GROUP),
+                                 (uint64_t)wish->tag << 32 | wish->count);
     for (uint32_t i = 0; i < wish->count; i++) {
         id = weft_split_mix(id, wish->ranks[i]);
     }

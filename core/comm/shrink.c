@@ -52,7 +52,7 @@ static uint32_t shrink_settle(weft_voters_t *p, const weft_missing_t *gone)
  * call and each set of members. */
 static void shrink_list(const weft_voters_t *p, uint32_t *family_rank, weft_comm_setup_t *setup)
 {
-    uint64_t id = weft_split_mix(p->base, p->call);
+    uint64_t id = weft_split_mix(weft_child_base(p->base, WEFT_CHILD_SHRINK), p->call);
     *setup = (weft_comm_setup_t){.family = p->family, .family_rank = family_rank};
     for (uint32_t i = 0; i < p->count; i++) {
         if (!p->settled[i]) {

@@ -32,13 +32,20 @@ uint64_t weft_split_mix(uint64_t hash, uint64_t value)
     return h ^ h >> 31;
 }
 
+uint64_t weft_child_base(uint64_t parent, weft_child_kind_t kind)
+{
+    /* No number of ranks, colours or calls is so large. */
+    return weft_split_mix(parent, UINT64_C(0xc411d00000000000) + kind);
+}
+
 /* Returns the id of the child, from the parent's id, the sequence number of the split and the
  * colour: equal on all members, and different for each split and colour. 0 means no
  * communicator. */
 static uint64_t split_child_id(const weft_comm_state_t *parent, uint64_t sequence, int32_t color)
 {
-    uint64_t id = weft_split_mix(
-        weft_split_mix(weft_split_mix(parent->self.id, sequence), (uint64_t)color), 0);
+    uint64_t id =
+        weft_split_mix(weft_split_mix(weft_child_base(parent->self.id, WEFT_CHILD_SPLIT), sequence),
+                       (uint64_t)(uint32_t)color);
     return id != 0 ? id : 1;
 }
 

@@ -249,7 +249,7 @@ static weft_status_t plan_cache_proof_fill(const weft_plan_query_t *query, cache
                                            weft_plan_t **plans)
 {
     weft_status_t emitted = plan_cache_emit_all(query, proof, plans), status = emitted;
-    proof->entry.in_place = true;
+    proof->entry.in_place = false; /* as a proof finds: a call in place is staged until then */
     if (status == WEFT_OK && query->verify) {
         status = plan_cache_prove(query, &proof->entry, plans);
     }

@@ -396,6 +396,51 @@ static void memory_needs_no_communicator(void **state)
     assert_int_equal(weft_mem_free(NULL, memory), WEFT_OK);
 }
 
+/* Returns the id of the communicator, which is in its error, and destroys it. */
+static uint64_t end_and_get_id(weft_comm_t *comm)
+{
+    weft_error_t error = {.size = sizeof error};
+    (void)weft_comm_abort(comm);
+    (void)weft_comm_error(comm, &error);
+    (void)weft_comm_destroy(comm);
+    return error.comm_id;
+}
+
+/* A split by colour 1 as the first operation, and a group of rank 1 with tag 0. Then shrinks without rank 0,
+ * and without anybody: their calls of other kinds and members have the same numbers in the same order. */
+static int make_children_of_all_kinds(weft_comm_t *comm, uint32_t rank, uint32_t nranks, void *arg)
+{
+    const uint32_t zero = 0, one = 1;
+    weft_comm_t *children[4] = {NULL};
+    uint64_t ids[4] = {0};
+    int wrong = 0;
+    (void)nranks;
+    (void)arg;
+    NEED(weft_comm_split(comm, 1, 0, &children[0]) == WEFT_OK);
+    if (rank == 1) {
+        NEED(weft_comm_create_group(comm, &one, 1, 0, &children[1]) == WEFT_OK);
+    }
+    if (rank != 0) {
+        NEED(weft_comm_shrink(comm, &zero, 1, &children[2]) == WEFT_OK);
+    }
+    NEED(weft_comm_shrink(comm, NULL, 0, &children[3]) == WEFT_OK);
+    NEED(weft_barrier(children[3], NULL) == WEFT_OK);
+    NEED(weft_barrier(comm, NULL) == WEFT_OK); /* all are through the other: it may be aborted */
+    for (int i = 0; i < 4; i++) {
+        ids[i] = children[i] != NULL ? end_and_get_id(children[i]) : 0;
+        for (int j = 0; j < i; j++) {
+            NEED(ids[i] == 0 || ids[i] != ids[j]);
+        }
+    }
+    return wrong;
+}
+
+static void children_have_ids_of_their_own(void **state)
+{
+    (void)state;
+    run_with(4, make_children_of_all_kinds, nets, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -407,6 +452,7 @@ int main(void)
         cmocka_unit_test(survivors_of_a_failure_make_a_communicator),
         cmocka_unit_test(ranks_missing_at_a_barrier_are_listed),
         cmocka_unit_test(predictions_are_seconds),
+        cmocka_unit_test(children_have_ids_of_their_own),
         cmocka_unit_test(memory_needs_no_communicator),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

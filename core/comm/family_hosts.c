@@ -69,8 +69,10 @@ static weft_status_t family_hosts_look(const weft_family_t *family, weft_job_kin
     weft_machine_t machine;
     weft_capacities_t capacities;
     uint64_t began = weft_os_clock_ns();
-    weft_status_t status =
-        weft_registry_load_late(family->registry, family->config, &family->settings);
+    weft_status_t status = WEFT_OK;
+    if (family->settings.core.machine[0] == '\0') {
+        status = weft_registry_load_late(family->registry, family->config, &family->settings);
+    }
     if (status == WEFT_OK) {
         status = weft_discover(family->registry, family->config, &family->settings, &machine);
     }

@@ -311,6 +311,7 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "weft_group_end": (_STATUS, ()),
     "weft_group_end_async": (_STATUS, (_P,)),
     "weft_group_cancel": (_STATUS, ()),
+    "weft_option_given": (_STATUS, (_P, c_char_p, c_char_p, _P, c_size_t)),
     "weft_request_test": (_STATUS, (_P,)),
     "weft_request_wait": (_STATUS, (_P,)),
     "weft_request_wait_for": (_STATUS, (_P, c_double)),

@@ -232,7 +232,8 @@ weft_status_t weft_endpoint_list_local(const weft_host_t *host,
 {
     struct ifaddrs *items;
     if (getifaddrs(&items) != 0) {
-        return host->set_error(host, WEFT_ERR_SYSTEM, errno, "cannot list network interfaces");
+        return host->set_error(host, errno == ENOMEM ? WEFT_ERR_RESOURCE : WEFT_ERR_SYSTEM, errno,
+                               "cannot list network interfaces");
     }
     list->count = 0;
     weft_host_identity_read(list->host);

@@ -101,9 +101,8 @@ static ncclResult_t init_check(const nccl_init_args_t *args, bool *blocking_p, b
                          args->nranks);
     }
     ncclResult_t result = init_check_ids(args);
-    result =
-        result == ncclSuccess ? nccl_config_read(args->name, args->config, blocking_p) : result;
-    return result == ncclSuccess ? nccl_kernel_find(args->name, host_p) : result;
+    *host_p = nccl_kernel_is_host();
+    return result == ncclSuccess ? nccl_config_read(args->name, args->config, blocking_p) : result;
 }
 
 ncclResult_t nccl_init_put(const nccl_init_args_t *args)
@@ -172,12 +171,7 @@ NCCL_TWIN(ncclCommInitRankScalable);
 static ncclResult_t init_check_all(const char *call, const ncclComm_t *comms, int n,
                                    const int *devices)
 {
-    bool host = false;
-    ncclResult_t result = nccl_kernel_find(call, &host);
-    if (result != ncclSuccess) {
-        return result;
-    }
-    const int count = host ? 0 : nccl_cuda_device_count();
+    const int count = nccl_kernel_is_host() ? 0 : nccl_cuda_device_count();
     const int most = count > 0 ? count : INIT_MOST_RANKS;
     if (comms == NULL || n < 1) {
         return nccl_fail(ncclInvalidArgument, "%s: %s", call,

@@ -8,19 +8,15 @@
 #include <weft/option.h>
 
 #include "bindings/nccl/cuda.h"
-#include "bindings/nccl/errors.h"
 
 enum { KERNEL_BYTES = 1001 }; /* of any option's value */
 
-ncclResult_t nccl_kernel_find(const char *call, bool *host_p)
+bool nccl_kernel_is_host(void)
 {
     char kernel[KERNEL_BYTES] = "";
-    ncclResult_t result = ncclSuccess;
-    *host_p = !nccl_cuda_loaded();
-    if (!*host_p) {
-        result = nccl_report(call, weft_option_given(NULL, "core", "kernel", kernel, sizeof kernel),
-                             NULL);
-        *host_p = kernel[0] != '\0' && strcmp(kernel, "kernel-cuda") != 0;
+    if (!nccl_cuda_loaded()) {
+        return true;
     }
-    return result;
+    (void)!weft_option_given(NULL, "core", "kernel", kernel, sizeof kernel);
+    return kernel[0] != '\0' && strcmp(kernel, "kernel-cuda") != 0;
 }

@@ -6,11 +6,9 @@
 
 #include <stdbool.h>
 
-#include "bindings/nccl/types.h"
-
 /* Whether calls compute on memory of the host: the process has no CUDA, or the user has chosen
- * another kernel than kernel-cuda, wherever weft's configuration lies. Fails if that cannot be
- * read. `call` is the function of NCCL. */
-ncclResult_t nccl_kernel_find(const char *call, bool *host_p);
+ * another kernel than kernel-cuda, wherever weft's configuration lies. What cannot be read is not
+ * chosen: making a communicator fails by it, and tells the other ranks. */
+bool nccl_kernel_is_host(void);
 
 #endif

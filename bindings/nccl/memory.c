@@ -22,15 +22,11 @@ static nccl_pool_t windows = NCCL_POOL(struct ncclWindow_vidmem);
 
 NCCL_EXPORT ncclResult_t ncclMemAlloc(void **memory, size_t bytes)
 {
-    bool host = false;
     if (memory == NULL) {
         return nccl_fail(ncclInvalidArgument, "%s: ptr is NULL", __func__);
     }
-    ncclResult_t result = nccl_kernel_find(__func__, &host);
-    if (result != ncclSuccess) {
-        return result;
-    }
-    return host ? nccl_host_memory_alloc(memory, bytes) : nccl_cuda_alloc(memory, bytes);
+    return nccl_kernel_is_host() ? nccl_host_memory_alloc(memory, bytes)
+                                 : nccl_cuda_alloc(memory, bytes);
 }
 NCCL_TWIN(ncclMemAlloc);
 

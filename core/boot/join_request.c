@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "core/base/error.h"
 #include "core/os/os.h"
 #include "core/os/os_folder.h"
 
@@ -45,7 +46,8 @@ weft_status_t weft_join_request_make(weft_join_request_t *request, uint32_t rank
     if (port == 0) {
         return WEFT_OK;
     }
-    return join_request_list(request, filter, NULL, port) > 0 ? WEFT_OK : WEFT_ERR_CONFIG;
+    return join_request_list(request, filter, NULL, port) > 0 ? WEFT_OK
+                                                              : weft_error_record()->status;
 }
 
 void weft_join_request_prefer(weft_join_request_t *request, const char *filter,

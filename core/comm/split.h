@@ -14,8 +14,8 @@ weft_status_t weft_split(weft_comm_state_t *parent, int32_t color, int32_t key,
 /* Mixes `value` into `hash`, for ids that all members compute alike. */
 uint64_t weft_split_mix(uint64_t hash, uint64_t value);
 
-/* The ways in which communicators are made: each begins its ids in its own way, for two of one length
- * and with equal numbers. */
+/* The ways in which communicators are made: each begins its ids in its own way, so that two of one
+ * length and with equal numbers differ. */
 typedef enum weft_child_kind {
     WEFT_CHILD_SPLIT = 1,
     WEFT_CHILD_GROUP = 2,

@@ -241,7 +241,8 @@ uint32_t weft_os_addrs(const char *filter, const weft_os_addr_t *near, weft_os_a
     uint32_t costs[MOST], count = 0;
     struct ifaddrs *list = NULL;
     if (getifaddrs(&list) != 0) {
-        weft_fail(WEFT_ERR_SYSTEM, errno, "cannot list the network interfaces");
+        weft_fail(errno == ENOMEM ? WEFT_ERR_RESOURCE : WEFT_ERR_SYSTEM, errno,
+                  "cannot list the network interfaces");
         return 0;
     }
     const os_address_order_t order = {

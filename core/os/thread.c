@@ -203,7 +203,7 @@ void weft_os_unlock(weft_os_mutex_t *mutex)
 bool weft_os_mutex_renew(weft_os_mutex_t *mutex)
 {
     thread_mutex_note_holder(mutex, false);
-    return atomic_exchange_explicit(&mutex->word, 0, memory_order_relaxed) != 0;
+    return atomic_exchange_explicit(&mutex->word, 0, memory_order_acquire) != 0;
 }
 
 void weft_os_futex_wait(_Atomic uint32_t *word, uint32_t seen, uint64_t timeout_ns)

@@ -66,7 +66,7 @@ for graphs in 0 2; do
 done
 
 # What takes too long is given up, and the device with it.
-expect 4 env FAKE_CUDA=free=1000000000 "$weft" perf all_reduce -t 2 -b 16M -e 16M -n 1000 -c 0 -T 1 "${cuda[@]}"
+expect 4 env FAKE_CUDA=free=1000000000 "$weft" perf all_reduce -t 2 -b 64M -e 64M -n 150 -c 0 -T 1 "${cuda[@]}"
 says err 'ERR_TIMEOUT'
 
 # What cannot be.

@@ -144,8 +144,6 @@ static void derive_keys(void *arg)
     }
 }
 
-/* ASan's allocator does not see to forks: a child waits for its locks where a thread allocated. */
-#ifndef __SANITIZE_ADDRESS__
 static void allocate(void *arg)
 {
     int *wrong = arg;
@@ -164,8 +162,6 @@ static void make_calls(void *arg)
         *wrong += comm == NULL || call_and_read(comm) != 0 || weft_comm_destroy(comm) != WEFT_OK;
     }
 }
-
-#endif
 
 /* The parent keeps a communicator meanwhile, or none. */
 static void fork_beside(void (*busy)(void *arg), bool keeps)
@@ -190,17 +186,21 @@ static void fork_beside(void (*busy)(void *arg), bool keeps)
 static void a_child_finds_nothing_locked(void **state)
 {
     (void)state;
+#ifdef __SANITIZE_ADDRESS__
+    print_message(
+        "SKIPPED: ASan's allocator does not see to forks: a child waits for its locks where "
+        "a thread allocated, or began\n");
+    skip();
+#endif
     fork_beside(ask, true);
     fork_beside(use_queues, true);
     fork_beside(ask_the_linker, true);
     fork_beside(derive_keys, true);
-#ifndef __SANITIZE_ADDRESS__
     fork_beside(allocate, true);
     fork_beside(make_calls, true);
     for (int i = 0; i < 3; i++) {
         fork_beside(make_calls, false);
     }
-#endif
 }
 
 /* An operator may fork: of the thread that calls, or of the progress thread. */

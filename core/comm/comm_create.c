@@ -58,6 +58,13 @@ static weft_status_t create_state(const weft_comm_setup_t *setup, weft_comm_stat
     return WEFT_OK;
 }
 
+/* A connection of a rank that is none is the links' to refuse. */
+static bool peer_has_left(const void *arg, uint32_t rank)
+{
+    const weft_comm_state_t *state = arg;
+    return rank >= state->self.nranks || weft_peer_has_left(&state->peers[rank]);
+}
+
 static weft_status_t create_links(weft_comm_state_t *state, bool first)
 {
     const weft_family_t *family = state->self.family;
@@ -67,6 +74,7 @@ static weft_status_t create_links(weft_comm_state_t *state, bool first)
         .rank = state->self.rank,
         .family = state->self.family_rank,
         .comm_id = state->self.id,
+        .leavers = {peer_has_left, state},
         .sharing = {family->kernel.share, family->kernel.instance},
         .gpudirect = {.ops = family->kernel.direct,
                       .memory = family->kernel.memory,

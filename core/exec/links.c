@@ -15,8 +15,7 @@
 #include "core/os/os.h"
 #include "core/plugin/plugin_status.h"
 
-/* An acceptor that is busy lets a handshake expire, which another try heals. One that refuses
- * does so again. */
+/* An acceptor that is busy lets a handshake expire, which another try heals; one that refuses stays so. */
 #define TRIES 4
 #define PATIENT_NS WEFT_NS_PER_S
 #define RETRY_NS (20 * WEFT_NS_PER_MS)
@@ -29,7 +28,8 @@ weft_status_t weft_links_create(const weft_links_setup_t *setup, weft_links_t **
     }
     links->setup = *setup;
     links->pool.limit = setup->pool_bytes;
-    links->user = (weft_transports_user_t){.comm_id = setup->comm_id, .first = setup->first};
+    links->user = (weft_transports_user_t){
+        .comm_id = setup->comm_id, .leavers = setup->leavers, .first = setup->first};
     weft_transports_add_user(setup->transports, &links->user);
     *links_p = links;
     return WEFT_OK;

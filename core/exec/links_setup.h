@@ -15,6 +15,7 @@ typedef struct weft_links_setup {
     uint32_t nranks, rank;
     const uint32_t *family; /* per rank: its rank in the family; kept by the caller */
     uint64_t comm_id;
+    weft_leavers_t leavers;     /* what it points to is kept by the caller */
     weft_sharing_t sharing;     /* of the kernel */
     weft_gpudirect_t gpudirect; /* of the kernel */
     weft_windows_t *windows;    /* of the communicator */

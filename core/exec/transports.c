@@ -13,19 +13,6 @@
 #include "core/plugin/net_props.h"
 #include "core/plugin/plugin_status.h"
 
-/* Connections for communicators that this rank has not made yet, or has destroyed. */
-#define STRAYS 1024u
-#define STRAY_NS (30 * WEFT_NS_PER_S)
-
-/* A connection that its communicator has not taken yet. */
-typedef struct early {
-    struct early *next;
-    weft_net_conn_t *conn;
-    uint32_t transport; /* index */
-    uint64_t since;
-    weft_conn_label_t label;
-} early_t;
-
 /* A connection that outlives its communicator: see weft_transports_retain(). */
 typedef struct kept {
     struct kept *next;
@@ -46,8 +33,7 @@ struct weft_transports {
     uint8_t *serving;  /* per rank: index of the transport */
     weft_link_ways_t ways;
     weft_avoided_t avoided;
-    weft_transports_user_t *users;
-    early_t *early;
+    weft_early_t early;
     kept_t *kept;
 };
 
@@ -148,6 +134,7 @@ weft_status_t weft_transports_create(const weft_registry_t *registry, uint32_t n
     }
     transports->nranks = nranks;
     transports->rank = rank;
+    transports->early = (weft_early_t){.lock = &transports->lock, .entry = transports->entry};
     const weft_loaded_t *loaded;
     for (uint32_t i = 0; (loaded = weft_registry_get(registry, WEFT_KIND_NET, i)) != NULL; i++) {
         if (i == WEFT_TRANSPORT_PLUGINS) {
@@ -166,14 +153,6 @@ weft_status_t weft_transports_create(const weft_registry_t *registry, uint32_t n
     }
     *transports_p = transports;
     return WEFT_OK;
-}
-
-static void transports_early_drop(weft_transports_t *transports, early_t **link)
-{
-    early_t *early = *link;
-    *link = early->next;
-    transports->entry[early->transport].ops->conn_close(early->conn);
-    weft_os_free(early);
 }
 
 /* Takes it off the list. */
@@ -226,9 +205,7 @@ void weft_transports_destroy(weft_transports_t *transports)
     if (transports == NULL) {
         return;
     }
-    while (transports->early != NULL) {
-        transports_early_drop(transports, &transports->early);
-    }
+    weft_early_close(&transports->early);
     while (transports->kept != NULL) {
         transports_kept_close(transports, &transports->kept);
     }
@@ -424,13 +401,10 @@ void weft_transports_unlock(weft_transports_t *transports)
     weft_os_unlock(&transports->lock);
 }
 
-/* Early connections ---------------------------------------------------------------------------- */
-
 void weft_transports_add_user(weft_transports_t *transports, weft_transports_user_t *user)
 {
     weft_os_lock(&transports->lock);
-    user->next = transports->users;
-    transports->users = user;
+    weft_early_add_user(&transports->early, user);
     transports_kept_sweep(transports);
     weft_os_unlock(&transports->lock);
 }
@@ -438,145 +412,8 @@ void weft_transports_add_user(weft_transports_t *transports, weft_transports_use
 void weft_transports_remove_user(weft_transports_t *transports, weft_transports_user_t *user)
 {
     weft_os_lock(&transports->lock);
-    weft_transports_user_t **at = &transports->users;
-    while (*at != user) {
-        at = &(*at)->next;
-    }
-    *at = user->next;
-    for (early_t **link = &transports->early; *link != NULL;) {
-        early_t *early = *link;
-        if (early->label.comm_id == user->comm_id) {
-            transports_early_drop(transports, link);
-        } else {
-            link = &early->next;
-        }
-    }
+    weft_early_remove_user(&transports->early, user);
     weft_os_unlock(&transports->lock);
-}
-
-static bool transports_know(const weft_transports_t *transports, uint64_t comm_id)
-{
-    weft_os_mutex_assert_held(&transports->lock);
-    const weft_transports_user_t *user = transports->users;
-    while (user != NULL && user->comm_id != comm_id) {
-        user = user->next;
-    }
-    return user != NULL;
-}
-
-/* Strays end when their time is over, or when there are too many: the list is newest first. */
-static void transports_early_sweep(weft_transports_t *transports)
-{
-    weft_os_mutex_assert_held(&transports->lock);
-    uint32_t strays = 0;
-    uint64_t now = transports->early != NULL ? weft_os_clock_ns() : 0;
-    for (early_t **link = &transports->early; *link != NULL;) {
-        early_t *early = *link;
-        bool stray = !transports_know(transports, early->label.comm_id);
-        strays += stray;
-        if (stray && (strays > STRAYS || now - early->since > STRAY_NS)) {
-            transports_early_drop(transports, link);
-        } else {
-            link = &early->next;
-        }
-    }
-}
-
-/* A repeated connection replaces the one before: its connector gave that up. */
-static void transports_early_replace(weft_transports_t *transports, const early_t *fresh)
-{
-    weft_os_mutex_assert_held(&transports->lock);
-    for (early_t **link = &transports->early; *link != NULL; link = &(*link)->next) {
-        early_t *early = *link;
-        if (early->label.comm_id == fresh->label.comm_id &&
-            early->label.from == fresh->label.from &&
-            early->label.channel == fresh->label.channel) {
-            transports_early_drop(transports, link);
-            return;
-        }
-    }
-}
-
-static weft_status_t transports_early_add(weft_transports_t *transports, uint32_t index,
-                                          weft_net_conn_t *conn)
-{
-    const weft_net_ops_t *ops = transports->entry[index].ops;
-    weft_net_conn_info_t info = {.size = sizeof info};
-    early_t *early = weft_os_alloc(sizeof *early, 0);
-    weft_status_t status =
-        early == NULL ? weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot take a connection")
-                      : weft_plugin_status(transports->entry[index].loaded, "conn_info",
-                                           WEFT_RETURNS_FINAL, ops->conn_info(conn, &info));
-    if (status != WEFT_OK) {
-        ops->conn_close(conn);
-        weft_os_free(early);
-        return status;
-    }
-    *early = (early_t){.conn = conn, .transport = index, .since = weft_os_clock_ns()};
-    memcpy(&early->label, info.label, sizeof early->label);
-    transports_early_replace(transports, early);
-    early->next = transports->early;
-    transports->early = early;
-    return WEFT_OK;
-}
-
-static weft_status_t transports_early_accept_all(weft_transports_t *transports,
-                                                 const weft_transports_user_t *user)
-{
-    weft_os_mutex_assert_held(&transports->lock);
-    for (uint32_t i = 0; i < transports->count; i++) {
-        weft_transport_t *transport = &transports->entry[i];
-        weft_net_conn_t *conn = NULL;
-        bool serves = transport->map != NULL || transport->attach != NULL || user->first;
-        if (transport->listener == NULL || !serves) {
-            continue;
-        }
-        weft_call_note_t before = weft_call_enter(transport->loaded->plugin->name, "accept");
-        weft_status_t status = transport->ops->accept(transport->listener, &conn);
-        weft_call_leave(before);
-        if (status != WEFT_AGAIN) {
-            status = weft_plugin_status(transport->loaded, "accept", WEFT_RETURNS_AGAIN, status);
-        }
-        if (status == WEFT_OK) {
-            status = transports_early_add(transports, i, conn);
-        }
-        if (status != WEFT_OK && status != WEFT_AGAIN) {
-            return status;
-        }
-    }
-    return WEFT_OK;
-}
-
-/* Returns whether the connector gave it up and has connected again, or is about to. Mapped
- * memory may hold what a peer wrote before it left, and bytes that wait to be read count as
- * life. */
-static bool transports_early_is_given_up(const weft_transports_t *transports, const early_t *early)
-{
-    const weft_transport_t *transport = &transports->entry[early->transport];
-    return transport->map == NULL && transport->ops->conn_check(early->conn) != WEFT_OK;
-}
-
-/* The oldest connection for comm_id, taken off the list; NULL if there is none. */
-static early_t *transports_early_take(weft_transports_t *transports, uint64_t comm_id)
-{
-    weft_os_mutex_assert_held(&transports->lock);
-    early_t **found = NULL;
-    for (early_t **link = &transports->early; *link != NULL;) {
-        early_t *early = *link;
-        if (early->label.comm_id != comm_id) {
-            link = &early->next;
-        } else if (transports_early_is_given_up(transports, early)) {
-            transports_early_drop(transports, link);
-        } else {
-            found = link;
-            link = &early->next;
-        }
-    }
-    early_t *taken = found != NULL ? *found : NULL;
-    if (taken != NULL) {
-        *found = taken->next;
-    }
-    return taken;
 }
 
 weft_status_t weft_transports_accept(weft_transports_t *transports,
@@ -584,17 +421,8 @@ weft_status_t weft_transports_accept(weft_transports_t *transports,
                                      weft_net_conn_t **conn_p, weft_conn_label_t *label)
 {
     weft_os_lock(&transports->lock);
-    weft_status_t status = transports_early_accept_all(transports, user);
-    transports_early_sweep(transports);
-    early_t *early = status == WEFT_OK ? transports_early_take(transports, user->comm_id) : NULL;
-    if (status == WEFT_OK && early == NULL) {
-        status = WEFT_AGAIN;
-    } else if (status == WEFT_OK) {
-        *index_p = early->transport;
-        *conn_p = early->conn;
-        *label = early->label;
-        weft_os_free(early);
-    }
+    weft_status_t status =
+        weft_early_accept(&transports->early, transports->count, user, index_p, conn_p, label);
     weft_os_unlock(&transports->lock);
     return status;
 }

@@ -8,66 +8,13 @@
 #ifndef WEFT_EXEC_TRANSPORTS_H
 #define WEFT_EXEC_TRANSPORTS_H
 
-#include <stdbool.h>
-
-#include <weft/plugin/net.h>
-
 #include "core/exec/avoided.h"
+#include "core/exec/early.h"
 #include "core/exec/link_ways.h"
 #include "core/exec/payload_location.h"
-#include "core/os/os.h"
 #include "core/plugin/registry.h"
 
-/* Device D of the plugin that the INI lists at place P has index P + D * WEFT_TRANSPORT_PLUGINS
- * on all ranks; DEVICES of a plugin are used. */
-#define WEFT_TRANSPORT_PLUGINS 8u
-#define WEFT_TRANSPORT_DEVICES 4u
-#define WEFT_TRANSPORTS_MAX (WEFT_TRANSPORT_PLUGINS * WEFT_TRANSPORT_DEVICES)
-
 _Static_assert(WEFT_AVOIDED_MAX >= WEFT_TRANSPORTS_MAX, "each can be avoided");
-
-/* A transport in use, which is one device of a plugin. Constant once it is open. All zero: there is
- * no such device. */
-typedef struct weft_transport {
-    const weft_loaded_t *loaded;
-    const weft_net_ops_t *ops;
-    const weft_net_map_t *map;         /* NULL: it carries messages */
-    const weft_net_attach_t *attach;   /* NULL: messages of the first communicator only */
-    const weft_net_payload_t *payload; /* NULL: messages are one piece of memory */
-    const weft_net_dmabuf_t *dmabuf;   /* NULL: it registers no dma-buf */
-    weft_net_t *net;                   /* of the plugin */
-    uint32_t device;                   /* its number in the plugin */
-    /* The family's adapter: it listens, and mapped connections live on it. NULL: none is usable. */
-    weft_net_device_t *adapter;
-    weft_net_listener_t *listener;
-    weft_net_props_t props;
-    weft_net_address_t address;
-} weft_transport_t;
-
-/* Returns the bytes of an address; one that is longer than the ABI allows counts as none. */
-static inline uint8_t weft_transport_address_bytes(const weft_net_address_t *address)
-{
-    return address->bytes <= WEFT_NET_ADDRESS_MAX ? (uint8_t)address->bytes : 0;
-}
-
-/* What the connector tells the acceptor, under the authentication. Ranks are the communicator's. */
-typedef struct weft_conn_label {
-    uint64_t comm_id;
-    uint64_t slot_bytes;
-    uint32_t from, to;
-    uint32_t channel;
-    uint32_t slots;
-    uint8_t zero[WEFT_AUTH_LABEL - 32];
-} weft_conn_label_t;
-
-_Static_assert(sizeof(weft_conn_label_t) == WEFT_AUTH_LABEL, "fills the label");
-
-/* A communicator that connections may be for. */
-typedef struct weft_transports_user {
-    struct weft_transports_user *next;
-    uint64_t comm_id;
-    bool first; /* the family's first: it may use transports that cannot attach */
-} weft_transports_user_t;
 
 typedef struct weft_transports weft_transports_t;
 

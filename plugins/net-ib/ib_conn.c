@@ -198,8 +198,7 @@ static bool ib_conn_fits(const weft_net_conn_t *conn, const weft_net_device_t *d
 
 weft_status_t ib_conn_attach(weft_net_conn_t *conn, weft_net_device_t *device)
 {
-    bool used = weft_op_queues_used(&conn->ops);
-    if (!conn->ready || conn->failed != WEFT_OK || used) {
+    if (!conn->ready || weft_op_queues_used(&conn->ops)) {
         return conn->host->set_error(conn->host, WEFT_ERR_STATE, 0,
                                      "connection to peer %s is not ready, or in use",
                                      conn->info.peer);

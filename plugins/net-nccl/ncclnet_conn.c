@@ -147,8 +147,7 @@ static void ncclnet_conn_unlist(weft_net_conn_t *conn)
 
 weft_status_t ncclnet_conn_attach(weft_net_conn_t *conn, weft_net_device_t *device)
 {
-    if (!conn->is_ready || conn->failed != WEFT_OK || weft_op_queues_used(&conn->ops) ||
-        conn->device->dev != device->dev) {
+    if (!conn->is_ready || weft_op_queues_used(&conn->ops) || conn->device->dev != device->dev) {
         return conn->host->set_error(conn->host, WEFT_ERR_STATE, 0,
                                      "connection to peer %s is not ready, in use, or of another "
                                      "device of the library",

@@ -300,7 +300,7 @@ static void sock_conn_unlist(weft_net_conn_t *conn)
 
 weft_status_t sock_conn_attach(weft_net_conn_t *conn, weft_net_device_t *device)
 {
-    if (!conn->ready || conn->failed != WEFT_OK || weft_op_queues_used(&conn->ops)) {
+    if (!conn->ready || weft_op_queues_used(&conn->ops)) {
         return conn->host->set_error(conn->host, WEFT_ERR_STATE, 0,
                                      "connection to peer %s is not ready, or in use",
                                      conn->info.peer);

@@ -84,7 +84,7 @@ grace=60
 hold sh -c 'trap "" TERM; '"$flood"
 kill -TERM $job
 sleep 0.2
-kill -HUP $job
+kill -TERM $job
 waits "a second signal did not end the job at once" ended $job
 hold sh -c "if [ \$WEFT_RANK = 0 ]; then $flood; fi; echo \$\$ >pids.1; sleep 0.5; exit 5"
 waits "a death was not heard" grep -q '^weft run: rank 1 ended with code 5; the others are ended$' err

@@ -76,6 +76,26 @@ static int leave_before_the_root_begins(weft_comm_t *comm, uint32_t rank, uint32
     return status != WEFT_OK;
 }
 
+/* All but the last rank give their blocks in a communicator of their own and are done with it. The last one
+ * takes connections meanwhile, of which those of the second channel carry nothing. */
+static int leave_before_the_root_looks(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    const uint64_t counts[3] = {1, 1, 1}, places[3] = {0, 1, 2};
+    const weft_blocks_t blocks = {.counts = counts, .displs = places};
+    int32_t in = (int32_t)rank + 1, out[3] = {0};
+    weft_comm_t *first = NULL, *second = NULL;
+    int wrong = 0;
+    (void)arg;
+    NEED(weft_comm_dup(comm, &first) == WEFT_OK && weft_comm_dup(comm, &second) == WEFT_OK);
+    NEED(rank != n - 1 || weft_barrier(second, NULL) == WEFT_OK);
+    NEED(weft_gather_v(&in, 1, out, &blocks, WEFT_INT32, n - 1, first, NULL) == WEFT_OK);
+    NEED(weft_comm_destroy(first) == WEFT_OK);
+    NEED(rank == n - 1 || weft_barrier(second, NULL) == WEFT_OK);
+    NEED(weft_comm_destroy(second) == WEFT_OK);
+    NEED(rank != n - 1 || (out[0] == 1 && out[1] == 2 && out[2] == 3));
+    return wrong;
+}
+
 static void run(ranks_work_t work, const char *algos)
 {
     static const char *const nets[] = {"core.net=net-socket", "core.net=net-shm"};
@@ -113,12 +133,19 @@ static void all_that_was_sent_is_taken_however_much_it_is(void **state)
     }
 }
 
+static void a_connection_that_carried_nothing_is_taken_as_it_is(void **state)
+{
+    (void)state;
+    run(leave_before_the_root_looks, "plan.channels=2");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_reduction_outlives_a_rank_that_gave_its_share),
         cmocka_unit_test(a_gather_outlives_a_rank_that_gave_its_block),
         cmocka_unit_test(all_that_was_sent_is_taken_however_much_it_is),
+        cmocka_unit_test(a_connection_that_carried_nothing_is_taken_as_it_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

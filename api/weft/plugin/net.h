@@ -292,7 +292,8 @@ typedef struct weft_net_attach {
     size_t size;
 
     /* Moves an accepted connection to another device that the same instance opened with the same
-     * index. Nothing may have been posted on it yet.
+     * index. Nothing may have been posted on it yet. One that has failed, or that the peer has
+     * closed, moves too.
      * Errors: ERR_STATE (not ready, or in use, or the device is of an index where the connection
      * cannot go on).
      * Blocking: no. Thread: [progress] of both devices. */

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "kit.h"
 
@@ -44,15 +45,20 @@ static void exchange(kit_end_t *a, kit_end_t *b)
     REQUIRE(r.status == WEFT_OK && s.status == WEFT_OK && kit_matches(in, sizeof in, 4));
 }
 
+static const weft_net_attach_t *attach_of(const kit_t *kit, kit_side_t *side)
+{
+    return WEFT_HAS(kit->ops, weft_net_ops_t, get_extension)
+               ? kit->ops->get_extension(side->net, WEFT_NET_ATTACH)
+               : NULL;
+}
+
 /* The second device is driven apart from the first: poll() of the first gives out nothing of its own. */
 static void an_accepted_connection_moves_to_another_device(const kit_t *kit)
 {
     kit_side_t side, moved;
     kit_end_t a, b;
     side_open(kit, &side);
-    const weft_net_attach_t *attach = WEFT_HAS(kit->ops, weft_net_ops_t, get_extension)
-                                          ? kit->ops->get_extension(side.net, WEFT_NET_ATTACH)
-                                          : NULL;
+    const weft_net_attach_t *attach = attach_of(kit, &side);
     if (attach == NULL) {
         side_close(&side);
         kit_skip("extension " WEFT_NET_ATTACH);
@@ -69,6 +75,33 @@ static void an_accepted_connection_moves_to_another_device(const kit_t *kit)
     /* In use: it stays where it is. */
     REQUIRE(attach->attach(b.conn, side.device) == WEFT_ERR_STATE);
     pair_close(&a, &b);
+    kit->ops->device_close(moved.device);
+    side_close(&side);
+}
+
+/* A peer may have nothing to say and be gone before its connection is taken. */
+static void a_connection_that_the_peer_closed_moves_too(const kit_t *kit)
+{
+    kit_side_t side, moved;
+    kit_end_t a, b;
+    side_open(kit, &side);
+    const weft_net_attach_t *attach = attach_of(kit, &side);
+    if (attach == NULL) {
+        side_close(&side);
+        kit_skip("extension " WEFT_NET_ATTACH);
+        return;
+    }
+    moved = side;
+    REQUIRE(kit->ops->device_open(side.net, 0, &moved.device) == WEFT_OK);
+    pair_connect(&side, &side, &a, &b);
+    end_close(&a);
+    for (int i = 0; i < 1000 && kit->ops->conn_check(b.conn) == WEFT_OK; i++) {
+        usleep(1000);
+    }
+    REQUIRE(attach->attach(b.conn, moved.device) == WEFT_OK);
+    REQUIRE(kit->ops->conn_check(b.conn) != WEFT_OK);
+    b.side = &moved;
+    end_close(&b);
     kit->ops->device_close(moved.device);
     side_close(&side);
 }
@@ -230,6 +263,8 @@ const kit_case_t life_cases[] = {
     {"repeated lives leave nothing", 0, repeated_lives_leave_nothing},
     {"an accepted connection moves to another device", WEFT_NET_CAP_MESSAGES,
      an_accepted_connection_moves_to_another_device},
+    {"a connection that the peer closed moves too", WEFT_NET_CAP_MESSAGES,
+     a_connection_that_the_peer_closed_moves_too},
     {"destroy takes NULL", 0, destroy_takes_null},
     {NULL, 0, NULL},
 };

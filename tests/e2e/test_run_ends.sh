@@ -16,6 +16,11 @@ waits() {
 }
 # ended PID: the process is over.
 ended() { ! kill -0 "$1" 2>/dev/null; }
+# finish WHAT: waits for the job, which is over soon, and returns its code.
+finish() {
+    waits "$1: the job goes on" ended $job
+    wait $job
+}
 
 # A caller that ignores SIGCHLD hides no end of a process.
 seconds=15
@@ -56,7 +61,7 @@ for signal in HUP INT; do
     kill -$signal $job "$(pgrep -P $job)"
     sleep 0.3
     : >go
-    wait $job || die "$signal was ignored and ended the job"
+    finish "SIG$signal" || die "$signal was ignored and ended the job"
     [ "$(grep -c '^SigIgn:.*0[0-9a-f]$' out)" -eq 2 ] || die "signals that ranks ignore"
 done
 
@@ -76,8 +81,7 @@ hold sh -c "$flood"
 kill -0 $job || die "the job did not wait for its output"
 [ "$(awk '/^VmRSS/ { print $2 }' /proc/$job/status)" -lt 40000 ] || die "the ranks were not held back"
 kill -TERM $job
-waits "SIGTERM was not heard" ended $job
-wait $job
+finish "SIGTERM was not heard"
 [ $? -eq 143 ] || die "SIGTERM: another exit code"
 waits "a rank is left" ended "$(cat pids.0)"
 grace=60
@@ -92,11 +96,11 @@ waits "the others were not ended" ended "$(cat pids.0)"
 kill -0 $job || die "the job did not wait for its output"
 timeout 10 cat <full >/dev/null &
 reader=$!
-wait $job
+finish "the output is taken again"
 [ $? -eq 5 ] || die "the code of the rank that failed is lost"
 kill $reader
 # All that is written comes through a pipe that is slow.
-"${run[@]}" -n 2 seq 100000 | { sleep 0.5; wc -l; } >out
+timeout 20 "${run[@]}" -n 2 seq 100000 | { sleep 0.5; wc -l; } >out
 grep -qx 200000 out || die "output is lost in a slow pipe"
 exec 9>&-
 
@@ -130,7 +134,7 @@ for signal in KILL STOP; do
     waits "the ranks did not start" test -s pids.0 -a -s pids.1
     kill -$signal "$(pgrep -P $job)"
     [ $signal = KILL ] || kill -TERM $job
-    wait $job
+    finish "SIG$signal to the agent"
     for pid in $(cat pids.*); do
         waits "process $pid is left after SIG$signal" ended "$pid"
     done

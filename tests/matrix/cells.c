@@ -64,14 +64,14 @@ static const row_t rows[] = {
     {FLAP, ON(TCP), EVER, NULL, NULL},
     {FLAP, IB, EVER, NULL,
      "the port's event comes to open connections; before and after there is none"},
-    {FLAP, ON(FAKE), AT(MIDDLE), "fault/net-ib/adapters", NULL},
+    {FLAP, ON(FAKE), AT(MIDDLE), "fault/net-ib/events", NULL},
     {FLAP, ON(RXE), AT(MIDDLE), "guest/faults", NULL},
 
     {CABLE, ON(SHM), EVER, NULL, NO_CABLE},
     {CABLE, ON(TCP), EVER, NULL, NULL},
     {CABLE, IB, EVER, NULL,
      "the port's event comes to open connections; before and after there is none"},
-    {CABLE, ON(FAKE), AT(MIDDLE), "fault/net-ib/adapters", NULL},
+    {CABLE, ON(FAKE), AT(MIDDLE), "fault/net-ib/events", NULL},
     {CABLE, ON(RXE), AT(MIDDLE), "guest/faults", NULL},
 
     {COMPLETION, NATIVE, EVER, NULL, "there are no completion queues"},

@@ -88,6 +88,19 @@ void side_close(traffic_side_t *side)
     fake_host_fini(&side->fake);
 }
 
+void side_check_log(const char *setting, uint32_t devices, const char *said, const char *unsaid)
+{
+    const char *const settings[] = {setting, NULL};
+    traffic_side_t side;
+    uint32_t count = 0;
+    assert_int_equal(side_open(&side, settings), WEFT_OK);
+    assert_int_equal(traffic_ops()->device_count(side.net, &count), WEFT_OK);
+    assert_int_equal(count, devices);
+    assert_non_null(strstr(side.fake.log, said));
+    assert_null(strstr(side.fake.log, unsaid));
+    side_close(&side);
+}
+
 static weft_status_t side_listen(traffic_side_t *side)
 {
     const weft_net_ops_t *ops = traffic_ops();

@@ -80,6 +80,9 @@ weft_status_t traffic_run(traffic_t *traffic, const char *const *settings);
 /* Opens an instance alone, on all adapters that the settings admit. */
 weft_status_t side_open(traffic_side_t *side, const char *const *settings);
 void side_close(traffic_side_t *side);
+/* Opens an instance with one setting, checks how many devices it has and that its log says `said`
+ * and not `unsaid`, and closes it. */
+void side_check_log(const char *setting, uint32_t devices, const char *said, const char *unsaid);
 const weft_net_ops_t *traffic_ops(void);
 double traffic_now(void);
 

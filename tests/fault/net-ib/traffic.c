@@ -388,6 +388,21 @@ void traffic_verify(traffic_t *traffic)
     }
 }
 
+void traffic_check_all(traffic_t *traffic, const char *what, uint32_t nth)
+{
+    if (traffic->failed > 0 || traffic->done < 2 * TRAFFIC_MESSAGES) {
+        fail_msg("%s, %u: %u done, %u failed; \"%s\" and \"%s\"", what, nth, traffic->done,
+                 traffic->failed, traffic->sides[0].cause, traffic->sides[1].cause);
+    }
+    traffic_verify(traffic);
+}
+
+bool traffic_log_says(const traffic_t *traffic, const char *words)
+{
+    return strstr(traffic->sides[0].fake.log, words) != NULL &&
+           strstr(traffic->sides[1].fake.log, words) != NULL;
+}
+
 void traffic_end(traffic_t *traffic)
 {
     fake_live_t live, none = {0};

@@ -72,6 +72,11 @@ bool traffic_wait(traffic_t *traffic, double seconds);
 void traffic_poll(traffic_t *traffic, uint32_t times);
 /* Checks received bytes, and that no completion comes again. */
 void traffic_verify(traffic_t *traffic);
+/* Checks that all messages arrived, all operations succeeded; `what` and `nth` say which exchange it
+ * was. */
+void traffic_check_all(traffic_t *traffic, const char *what, uint32_t nth);
+/* Whether the logs of both sides contain these words. */
+bool traffic_log_says(const traffic_t *traffic, const char *words);
 /* Closes everything and checks that nothing is left: allocations, descriptors, verbs objects. */
 void traffic_end(traffic_t *traffic);
 /* Does all of the above. Returns the status of the set-up. */

@@ -2,19 +2,17 @@
  *
  * Unit tests of net-socket with two rails: two ends of one connection in this process, joined by
  * pairs of sockets, of which some are cut. */
-#include <netinet/tcp.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-#include "tests/support/fake_host.h"
-#include "sock_conn.h"
+#include "ends.h"
+#include "silent_tcp.h"
 #include "sock_poll.h"
 #include "sock_rails.h"
 
@@ -28,8 +26,7 @@ typedef struct side {
 } side_t;
 
 typedef struct fixture {
-    fake_host_t fake;
-    weft_net_t net;
+    instance_t instance;
     side_t sides[2];
     uint8_t from[8][LARGE], to[8][LARGE];
 } fixture_t;
@@ -37,29 +34,20 @@ typedef struct fixture {
 static int set_up(void **state)
 {
     fixture_t *f = calloc(1, sizeof *f);
-    const uint8_t label[WEFT_AUTH_LABEL] = {0};
+    int there[STREAMS];
     assert_non_null(f);
-    fake_host_init(&f->fake, "test");
-    f->net.host = &f->fake.host;
-    f->net.config.chunk = 16384;
-    f->net.config.rail_patience = 1;
+    instance_begin(&f->instance);
     for (uint32_t i = 0; i < 2; i++) {
         side_t *side = &f->sides[i];
-        side->device = (weft_net_device_t){.host = &f->fake.host, .net = &f->net};
-        side->device.epoll = epoll_create1(EPOLL_CLOEXEC);
-        side->conn = sock_conn_create(&side->device, STREAMS, label);
-        assert_non_null(side->conn);
+        device_begin(&f->instance, &side->device);
+        side->conn = end_create(&side->device, STREAMS);
         assert_int_equal(sock_rails_create(side->conn, RAILS), WEFT_OK);
         side->conn->info.connector = i;
     }
+    end_join(f->sides[0].conn, there);
     for (uint32_t s = 0; s < STREAMS; s++) {
-        int pair[2];
-        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair),
-                         0);
-        f->sides[0].conn->streams[s].fd = pair[0];
-        f->sides[1].conn->streams[s].fd = pair[1];
+        f->sides[1].conn->streams[s].fd = there[s];
     }
-    sock_conn_ready(f->sides[0].conn);
     sock_conn_ready(f->sides[1].conn);
     for (uint32_t i = 0; i < 8; i++) {
         for (uint32_t k = 0; k < LARGE; k++) {
@@ -75,10 +63,9 @@ static int tear_down(void **state)
     fixture_t *f = *state;
     for (uint32_t i = 0; i < 2; i++) {
         sock_conn_close(f->sides[i].conn);
-        close(f->sides[i].device.epoll);
+        device_end(&f->sides[i].device);
     }
-    assert_int_equal(atomic_load(&f->fake.live), 0);
-    fake_host_fini(&f->fake);
+    instance_end(&f->instance);
     free(f);
     return 0;
 }
@@ -86,10 +73,7 @@ static int tear_down(void **state)
 static void post(fixture_t *f, uint32_t side, uint32_t kind, uint32_t number, uint64_t bytes)
 {
     uint8_t *buffer = kind == WEFT_NET_SEND ? f->from[number] : f->to[number];
-    weft_net_op_t op = {.kind = kind, .buffer = buffer, .bytes = bytes, .context = buffer};
-    uint32_t posted;
-    assert_int_equal(sock_post(f->sides[side].conn, &op, 1, &posted), WEFT_OK);
-    assert_int_equal(posted, 1);
+    end_post(f->sides[side].conn, kind, buffer, bytes);
 }
 
 static void poll_side(fixture_t *f, uint32_t i)
@@ -198,25 +182,11 @@ static void a_lost_rail_costs_nothing(void **state)
     assert_int_equal(f->sides[0].done, 0);
 }
 
-/* What TCP would say of sockets on which nothing comes from the peer's system any more. */
-static uint32_t silent_fds; /* bit mask */
-
-int __real_getsockopt(int fd, int level, int name, void *value, socklen_t *length);
-int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *length);
-int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *length)
-{
-    /* Who asks for more wants to know the round trip. */
-    if (level != IPPROTO_TCP || name != TCP_INFO || *length > sizeof(struct tcp_info)) {
-        return __real_getsockopt(fd, level, name, value, length);
-    }
-    assert_true(fd < 32 && *length == sizeof(struct tcp_info));
-    bool silent = (silent_fds >> fd & 1u) != 0;
-    *(struct tcp_info *)value = (struct tcp_info){.tcpi_unacked = silent ? 1 : 0,
-                                                  .tcpi_retransmits = silent ? 1 : 0,
-                                                  .tcpi_last_ack_recv = silent ? 60000 : 0,
-                                                  .tcpi_last_data_recv = 60000};
-    return 0;
-}
+const struct tcp_info said_of_silent = {.tcpi_unacked = 1,
+                                        .tcpi_retransmits = 1,
+                                        .tcpi_last_ack_recv = 60000,
+                                        .tcpi_last_data_recv = 60000};
+const struct tcp_info said_of_others = {.tcpi_last_data_recv = 60000};
 
 static uint64_t clock_that_runs(const weft_host_t *host)
 {
@@ -256,7 +226,7 @@ static void an_acknowledgement_that_is_lost_costs_nothing(void **state)
         void *inner;
         set_up(&inner);
         fixture_t *g = inner;
-        g->fake.host.clock_ns = clock_that_runs;
+        g->instance.fake.host.clock_ns = clock_that_runs;
         post(g, 1, WEFT_NET_RECV, 0, LARGE);
         post(g, 0, WEFT_NET_SEND, 0, LARGE);
         expect_answers(g, rail, 1, 1);

@@ -2,26 +2,22 @@
  *
  * Unit tests of net-socket where the peer's system does not answer: connections whose other ends lie in
  * this process, with what TCP would say of them. */
-#include <netinet/tcp.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-#include "tests/support/fake_host.h"
-#include "sock_conn.h"
+#include "ends.h"
+#include "silent_tcp.h"
 #include "sock_poll.h"
 
 enum { CONNS = 2, STREAMS = 2, S = 1000000000 };
 
 typedef struct fixture {
-    fake_host_t fake;
-    weft_net_t net;
+    instance_t instance;
     weft_net_device_t device;
     weft_net_conn_t *conns[CONNS];
     int there[CONNS * STREAMS];
@@ -29,42 +25,14 @@ typedef struct fixture {
 } fixture_t;
 
 static uint64_t now_ns;
-static uint32_t silent_fds; /* bit mask */
+
+const struct tcp_info said_of_silent = {.tcpi_retransmits = 7};
+const struct tcp_info said_of_others = {.tcpi_retransmits = 0};
 
 static uint64_t clock_of_the_test(const weft_host_t *host)
 {
     (void)host;
     return now_ns;
-}
-
-int __real_getsockopt(int fd, int level, int name, void *value, socklen_t *length);
-int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *length);
-int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *length)
-{
-    /* Who asks for more wants to know the round trip. */
-    if (level != IPPROTO_TCP || name != TCP_INFO || *length > sizeof(struct tcp_info)) {
-        return __real_getsockopt(fd, level, name, value, length);
-    }
-    assert_true(fd < 32 && *length == sizeof(struct tcp_info));
-    *(struct tcp_info *)value =
-        (struct tcp_info){.tcpi_retransmits = (silent_fds >> fd & 1u) != 0 ? 7 : 0};
-    return 0;
-}
-
-static weft_net_conn_t *connect_to_here(fixture_t *f, int *there)
-{
-    const uint8_t label[WEFT_AUTH_LABEL] = {0};
-    weft_net_conn_t *conn = sock_conn_create(&f->device, STREAMS, label);
-    assert_non_null(conn);
-    for (uint32_t s = 0; s < STREAMS; s++) {
-        int pair[2];
-        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair),
-                         0);
-        conn->streams[s].fd = pair[0];
-        there[s] = pair[1];
-    }
-    sock_conn_ready(conn);
-    return conn;
 }
 
 static int set_up(void **state)
@@ -73,15 +41,12 @@ static int set_up(void **state)
     assert_non_null(f);
     now_ns = S;
     silent_fds = 0;
-    fake_host_init(&f->fake, "test");
-    f->fake.host.clock_ns = clock_of_the_test;
-    f->net.host = &f->fake.host;
-    f->net.config.chunk = 16384;
-    f->net.config.rail_patience = 1;
-    f->device = (weft_net_device_t){.host = &f->fake.host, .net = &f->net};
-    f->device.epoll = epoll_create1(EPOLL_CLOEXEC);
+    instance_begin(&f->instance);
+    f->instance.fake.host.clock_ns = clock_of_the_test;
+    device_begin(&f->instance, &f->device);
     for (uint32_t i = 0; i < CONNS; i++) {
-        f->conns[i] = connect_to_here(f, &f->there[i * STREAMS]);
+        f->conns[i] = end_create(&f->device, STREAMS);
+        end_join(f->conns[i], &f->there[i * STREAMS]);
         strcpy(f->conns[i]->info.peer, i == 0 ? "10.0.0.1:7" : "10.0.0.2:7");
     }
     *state = f;
@@ -97,9 +62,8 @@ static int tear_down(void **state)
     for (uint32_t i = 0; i < CONNS * STREAMS; i++) {
         close(f->there[i]);
     }
-    close(f->device.epoll);
-    assert_int_equal(atomic_load(&f->fake.live), 0);
-    fake_host_fini(&f->fake);
+    device_end(&f->device);
+    instance_end(&f->instance);
     free(f);
     return 0;
 }
@@ -107,10 +71,7 @@ static int tear_down(void **state)
 /* Waits for a message over the connection. */
 static void receive(fixture_t *f, uint32_t i)
 {
-    weft_net_op_t op = {.kind = WEFT_NET_RECV, .buffer = f->buffer, .bytes = sizeof f->buffer};
-    uint32_t posted = 0;
-    assert_int_equal(sock_post(f->conns[i], &op, 1, &posted), WEFT_OK);
-    assert_int_equal(posted, 1);
+    end_post(f->conns[i], WEFT_NET_RECV, f->buffer, sizeof f->buffer);
 }
 
 /* The first stream of the connection is silent, or is not. */
@@ -134,7 +95,8 @@ static void poll_for(fixture_t *f, uint32_t seconds)
 static uint32_t warnings(const fixture_t *f)
 {
     uint32_t count = 0;
-    for (const char *at = f->fake.log; (at = strstr(at, "answered none of")) != NULL; at++) {
+    for (const char *at = f->instance.fake.log; (at = strstr(at, "answered none of")) != NULL;
+         at++) {
         count++;
     }
     return count;
@@ -149,10 +111,10 @@ static void a_peer_that_answers_nothing_is_told_once(void **state)
     assert_int_equal(warnings(f), 0);
     poll_for(f, 30);
     assert_int_equal(warnings(f), 1);
-    assert_non_null(strstr(f->fake.log, "peer 10.0.0.1:7 (1 of 1 connections)"));
-    assert_non_null(strstr(f->fake.log, "for 10 s, which TCP sent 7 times again"));
-    assert_non_null(strstr(f->fake.log, "firewall"));
-    assert_non_null(strstr(f->fake.log, "MTU"));
+    assert_non_null(strstr(f->instance.fake.log, "peer 10.0.0.1:7 (1 of 1 connections)"));
+    assert_non_null(strstr(f->instance.fake.log, "for 10 s, which TCP sent 7 times again"));
+    assert_non_null(strstr(f->instance.fake.log, "firewall"));
+    assert_non_null(strstr(f->instance.fake.log, "MTU"));
     assert_int_equal(sock_conn_check(f->conns[0]), WEFT_OK); /* TCP goes on trying */
     set_silent(f, 0, false);
     poll_for(f, 3);
@@ -169,7 +131,7 @@ static void a_connection_with_nothing_open_is_told_too(void **state)
     set_silent(f, 1, true);
     poll_for(f, 20);
     assert_int_equal(warnings(f), 1);
-    assert_non_null(strstr(f->fake.log, "peer 10.0.0.2:7 (1 of 1 connections)"));
+    assert_non_null(strstr(f->instance.fake.log, "peer 10.0.0.2:7 (1 of 1 connections)"));
 }
 
 static void a_silence_of_all_is_one_line(void **state)
@@ -180,7 +142,7 @@ static void a_silence_of_all_is_one_line(void **state)
     set_silent(f, 1, true);
     poll_for(f, 20);
     assert_int_equal(warnings(f), 1);
-    assert_non_null(strstr(f->fake.log, "of 2 connections"));
+    assert_non_null(strstr(f->instance.fake.log, "of 2 connections"));
 }
 
 static void peers_that_answer_are_not_told_however_long_it_takes(void **state)

@@ -7,19 +7,17 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-#include "tests/support/fake_host.h"
-#include "sock_conn.h"
+#include "ends.h"
 #include "sock_op.h"
 #include "sock_poll.h"
 
 typedef struct fixture {
-    fake_host_t fake;
-    weft_net_t net;
+    instance_t instance;
     weft_net_device_t device;
     weft_net_conn_t *conn;
     int peer;
@@ -28,19 +26,11 @@ typedef struct fixture {
 static int set_up(void **state)
 {
     fixture_t *f = calloc(1, sizeof *f);
-    const uint8_t label[WEFT_AUTH_LABEL] = {0};
-    int pair[2];
     assert_non_null(f);
-    fake_host_init(&f->fake, "test");
-    f->net.host = &f->fake.host;
-    f->device = (weft_net_device_t){.host = &f->fake.host, .net = &f->net};
-    f->device.epoll = epoll_create1(EPOLL_CLOEXEC);
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair), 0);
-    f->conn = sock_conn_create(&f->device, 1, label);
-    assert_non_null(f->conn);
-    f->conn->streams[0].fd = pair[0];
-    f->peer = pair[1];
-    sock_conn_ready(f->conn);
+    instance_begin(&f->instance);
+    device_begin(&f->instance, &f->device);
+    f->conn = end_create(&f->device, 1);
+    end_join(f->conn, &f->peer);
     *state = f;
     return 0;
 }
@@ -50,9 +40,8 @@ static int tear_down(void **state)
     fixture_t *f = *state;
     sock_conn_close(f->conn);
     close(f->peer);
-    close(f->device.epoll);
-    assert_int_equal(atomic_load(&f->fake.live), 0);
-    fake_host_fini(&f->fake);
+    device_end(&f->device);
+    instance_end(&f->instance);
     free(f);
     return 0;
 }
@@ -69,14 +58,6 @@ static void peer_sends(fixture_t *f, const char *bytes)
     assert_int_equal(send(f->peer, bytes, strlen(bytes), MSG_NOSIGNAL), strlen(bytes));
 }
 
-static void post_receive(fixture_t *f, void *buffer, uint64_t room)
-{
-    uint32_t posted = 0;
-    weft_net_op_t op = {.kind = WEFT_NET_RECV, .buffer = buffer, .bytes = room, .context = buffer};
-    assert_int_equal(sock_post(f->conn, &op, 1, &posted), WEFT_OK);
-    assert_int_equal(posted, 1);
-}
-
 static uint32_t poll_one(fixture_t *f, weft_net_completion_t *completion)
 {
     uint32_t count = 0;
@@ -89,7 +70,7 @@ static void chunks_of_one_message_come_in_any_order(void **state)
     fixture_t *f = *state;
     char buffer[7] = "......";
     weft_net_completion_t done;
-    post_receive(f, buffer, 6);
+    end_post(f->conn, WEFT_NET_RECV, buffer, 6);
     peer_says(f, 0, 2, 4, 6);
     peer_sends(f, "ef");
     assert_int_equal(poll_one(f, &done), 0);
@@ -109,7 +90,7 @@ static void header_in_pieces_is_put_together(void **state)
     char buffer[4] = "...";
     weft_net_completion_t done;
     sock_header_t wire = {0, htole32(3), 0, htole64(3)};
-    post_receive(f, buffer, 3);
+    end_post(f->conn, WEFT_NET_RECV, buffer, 3);
     for (size_t i = 0; i < sizeof wire; i++) {
         assert_int_equal(send(f->peer, (const char *)&wire + i, 1, MSG_NOSIGNAL), 1);
         assert_int_equal(poll_one(f, &done), 0);
@@ -128,9 +109,9 @@ static void bytes_wait_for_their_receive(void **state)
     peer_sends(f, "b");
     peer_says(f, 0, 1, 0, 1);
     peer_sends(f, "a");
-    post_receive(f, first, 1);
+    end_post(f->conn, WEFT_NET_RECV, first, 1);
     assert_int_equal(poll_one(f, &done), 0);
-    post_receive(f, second, 1);
+    end_post(f->conn, WEFT_NET_RECV, second, 1);
     assert_int_equal(poll_one(f, &done), 1);
     assert_ptr_equal(done.context, first);
     assert_int_equal(poll_one(f, &done), 1);
@@ -158,13 +139,13 @@ static void bad_headers_end_the_connection(void **state)
         fixture_t *f = inner;
         char buffer[9] = "--------";
         weft_net_completion_t done;
-        post_receive(f, buffer, 8);
+        end_post(f->conn, WEFT_NET_RECV, buffer, 8);
         peer_says(f, bad[i].message, bad[i].length, bad[i].offset, bad[i].total);
         peer_sends(f, "01234567");
         assert_int_equal(poll_one(f, &done), 1);
         assert_int_equal(done.status, WEFT_ERR_PROTO);
         assert_string_equal(buffer, "--------");
-        assert_true(f->fake.error[0] != '\0');
+        assert_true(f->instance.fake.error[0] != '\0');
         tear_down(&inner);
     }
 }
@@ -174,7 +155,7 @@ static void chunk_that_disagrees_about_the_length_is_refused(void **state)
     fixture_t *f = *state;
     char buffer[8];
     weft_net_completion_t done;
-    post_receive(f, buffer, 8);
+    end_post(f->conn, WEFT_NET_RECV, buffer, 8);
     peer_says(f, 0, 1, 0, 4);
     peer_sends(f, "a");
     peer_says(f, 0, 1, 1, 5);
@@ -188,7 +169,7 @@ static void more_bytes_than_the_message_has_are_refused(void **state)
     fixture_t *f = *state;
     char buffer[8];
     weft_net_completion_t done;
-    post_receive(f, buffer, 8);
+    end_post(f->conn, WEFT_NET_RECV, buffer, 8);
     peer_says(f, 0, 3, 0, 4);
     peer_sends(f, "abc");
     peer_says(f, 0, 2, 2, 4);
@@ -204,8 +185,8 @@ static void message_numbers_wrap(void **state)
     weft_op_queue_t *queue = &f->conn->ops.recv;
     queue->head = queue->tail = queue->next = UINT32_MAX;
     char first[2] = ".", second[2] = ".";
-    post_receive(f, first, 1);
-    post_receive(f, second, 1);
+    end_post(f->conn, WEFT_NET_RECV, first, 1);
+    end_post(f->conn, WEFT_NET_RECV, second, 1);
     peer_says(f, UINT32_MAX, 1, 0, 1);
     peer_sends(f, "a");
     peer_says(f, 0, 1, 0, 1);
@@ -236,22 +217,11 @@ static bool has_bytes(int fd)
 static uint32_t stream_that_carries(fixture_t *f, uint32_t connector, uint64_t bytes)
 {
     static uint8_t buffer[SOCK_SMALL + 1];
-    const uint8_t label[WEFT_AUTH_LABEL] = {0};
     int peer[2];
-    weft_net_conn_t *conn = sock_conn_create(&f->device, 2, label);
-    assert_non_null(conn);
+    weft_net_conn_t *conn = end_create(&f->device, 2);
     conn->info.connector = connector;
-    for (uint32_t i = 0; i < 2; i++) {
-        int pair[2];
-        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair),
-                         0);
-        conn->streams[i].fd = pair[0];
-        peer[i] = pair[1];
-    }
-    sock_conn_ready(conn);
-    uint32_t posted = 0;
-    weft_net_op_t op = {.kind = WEFT_NET_SEND, .buffer = buffer, .bytes = bytes};
-    assert_int_equal(sock_post(conn, &op, 1, &posted), WEFT_OK);
+    end_join(conn, peer);
+    end_post(conn, WEFT_NET_SEND, buffer, bytes);
     bool first = has_bytes(peer[0]), second = has_bytes(peer[1]);
     assert_true(first != second);
     sock_conn_close(conn);
@@ -273,30 +243,25 @@ static void large_messages_have_a_stream_of_their_direction(void **state)
 static void bytes_behind_the_end_of_another_stream_come(void **state)
 {
     fixture_t *f = *state;
-    const uint8_t label[WEFT_AUTH_LABEL] = {0};
-    weft_net_conn_t *single = f->conn, *conn = sock_conn_create(&f->device, 2, label);
+    weft_net_conn_t *single = f->conn, *conn = end_create(&f->device, 2);
     char buffer[3] = "..";
-    int pair[2], other[2];
+    int there[2];
     weft_net_completion_t done;
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair), 0);
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, other), 0);
-    conn->streams[0].fd = pair[0];
-    conn->streams[1].fd = other[0];
-    sock_conn_ready(conn);
+    end_join(conn, there);
     f->conn = conn;
-    post_receive(f, buffer, 2);
-    close(other[1]);
+    end_post(f->conn, WEFT_NET_RECV, buffer, 2);
+    close(there[1]);
     assert_int_equal(poll_one(f, &done), 0);
     assert_int_equal(sock_conn_check(conn), WEFT_OK);
     usleep(100000);
     assert_int_equal(poll_one(f, &done), 0);
     sock_header_t wire = {0, htole32(2), 0, htole64(2)};
-    assert_int_equal(send(pair[1], &wire, sizeof wire, MSG_NOSIGNAL), sizeof wire);
-    assert_int_equal(send(pair[1], "ab", 2, MSG_NOSIGNAL), 2);
+    assert_int_equal(send(there[0], &wire, sizeof wire, MSG_NOSIGNAL), sizeof wire);
+    assert_int_equal(send(there[0], "ab", 2, MSG_NOSIGNAL), 2);
     assert_int_equal(poll_one(f, &done), 1);
     assert_int_equal(done.status, WEFT_OK);
     assert_string_equal(buffer, "ab");
-    close(pair[1]);
+    close(there[0]);
     assert_int_equal(sock_conn_check(conn), WEFT_ERR_PEER_DEAD);
     sock_conn_close(conn);
     f->conn = single;

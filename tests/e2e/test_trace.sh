@@ -36,6 +36,20 @@ until_says() {
     stop
     die "no /$2/ in what '$1' prints"
 }
+# status_beside SCRIPT ARGUMENT…: what `weft status` says while that Python program runs, in $work/json, and the
+# line that the program prints when it is ready, in $ready. It runs until its input ends.
+mkfifo "$work/end" "$work/held"
+status_beside() {
+    python3 "$@" <"$work/end" >"$work/held" &
+    exec {end}>"$work/end"
+    read -r ready <"$work/held"
+    "$weft" status --json >"$work/json" || { stop; die "no JSON"; }
+    exec {end}>&-
+}
+# status_says PID FILTER WHAT: of $pid in $work/json; else it is not WHAT.
+status_says() {
+    jq -e --argjson pid "$1" "$2" "$work/json" >/dev/null || { stop; die "not $3 in $(cat "$work/json")"; }
+}
 
 # In memory.
 start
@@ -62,14 +76,9 @@ for _ in range(300):
 print('held', flush=True)
 sys.stdin.read()
 HOLD
-mkfifo "$work/end" "$work/held"
-python3 "$work/hold.py" "$work/record" <"$work/end" >"$work/held" &
-exec {end}>"$work/end"
-read -r _ <"$work/held"
-"$weft" status --json >"$work/json" || { stop; die "no JSON"; }
-jq -e --argjson pid "${pid[0]}" '[.[] | select(.state == "ended" and .pid == $pid)] | length == 1 and .[0].name == "w?[2J ?é"' "$work/json" >/dev/null ||
-    { stop; die "not one rank that ended in $(cat "$work/json")"; }
-exec {end}>&-
+status_beside "$work/hold.py" "$work/record"
+status_says "${pid[0]}" '[.[] | select(.state == "ended" and .pid == $pid)] | length == 1 and .[0].name == "w?[2J ?é"' \
+    "one rank that ended"
 
 # The user of a rank is that of its own process, also where another one that has the record is found first.
 if [ "$(id -u)" -eq 0 ]; then
@@ -84,13 +93,8 @@ if child:
     print(child, flush=True)
 sys.stdin.read()
 DROP
-    python3 "$work/drop.py" "$work/record" "${pid[0]}" <"$work/end" >"$work/held" &
-    exec {end}>"$work/end"
-    read -r child <"$work/held"
-    "$weft" status --json >"$work/json" || { stop; die "no JSON"; }
-    jq -e --argjson pid "$child" '[.[] | select(.pid == $pid) | .uid] == [0]' "$work/json" >/dev/null ||
-        { stop; die "process $child is not one rank of root in $(cat "$work/json")"; }
-    exec {end}>&-
+    status_beside "$work/drop.py" "$work/record" "${pid[0]}"
+    status_says "$ready" '[.[] | select(.pid == $pid) | .uid] == [0]' "process $ready as one rank of root"
 else
     echo "skipped: a process of another user has the record of a rank: only root can make one"
 fi

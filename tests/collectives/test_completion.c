@@ -103,8 +103,8 @@ static int two_threads_with_a_lock(weft_comm_t *comm, uint32_t rank, uint32_t n,
 static void no_call_of_two_threads_is_lost(void **state)
 {
     (void)state;
-    completions_run(2, two_threads_on_two_communicators);
-    completions_run(2, two_threads_with_a_lock);
+    assert_int_equal(ranks_run_nets(2, two_threads_on_two_communicators), 0);
+    assert_int_equal(ranks_run_nets(2, two_threads_with_a_lock), 0);
 }
 
 /* Another thread waits and tests while this one calls. */
@@ -153,7 +153,7 @@ static int call_here_wait_there(weft_comm_t *comm, uint32_t rank, uint32_t n, vo
 static void another_thread_waits_during_calls(void **state)
 {
     (void)state;
-    completions_run(2, call_here_wait_there);
+    assert_int_equal(ranks_run_nets(2, call_here_wait_there), 0);
 }
 
 static void wait_for_request(void *arg)
@@ -194,7 +194,7 @@ static int calls_go_on(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 static void calls_go_on_while_another_thread_waits(void **state)
 {
     (void)state;
-    completions_run(2, calls_go_on);
+    assert_int_equal(ranks_run_nets(2, calls_go_on), 0);
 }
 
 /* Without anybody who waits the operations progress, and the descriptor says when. */
@@ -227,8 +227,8 @@ static int only_poll(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 static void the_descriptor_says_when_nobody_waits(void **state)
 {
     (void)state;
-    completions_run(1, only_poll);
-    completions_run(3, only_poll);
+    assert_int_equal(ranks_run_nets(1, only_poll), 0);
+    assert_int_equal(ranks_run_nets(3, only_poll), 0);
 }
 
 /* Each entry is told, whether the request was freed before or is never asked for again. */
@@ -264,7 +264,7 @@ static int both_ways(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 static void an_operation_has_a_request_and_an_entry(void **state)
 {
     (void)state;
-    completions_run(2, both_ways);
+    assert_int_equal(ranks_run_nets(2, both_ways), 0);
 }
 
 /* A patient call that is done when it returns has neither request nor entry; rank 1 keeps rank 0
@@ -304,7 +304,7 @@ static int patience(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 static void a_patient_call_that_is_done_is_not_entered(void **state)
 {
     (void)state;
-    completions_run(2, patience);
+    assert_int_equal(ranks_run_nets(2, patience), 0);
 }
 
 /* How an operation ends that rank 1 never joins. */
@@ -353,7 +353,7 @@ static int bad_endings(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 static void failures_aborts_and_ends_are_told_too(void **state)
 {
     (void)state;
-    completions_run(2, bad_endings);
+    assert_int_equal(ranks_run_nets(2, bad_endings), 0);
 }
 
 static int refusals(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
@@ -417,7 +417,7 @@ static int outlive(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 static void a_request_outlives_its_communicator(void **state)
 {
     (void)state;
-    completions_run(2, outlive);
+    assert_int_equal(ranks_run_nets(2, outlive), 0);
 }
 
 /* The progress thread ends with the last communicator that needs it, while another rank may start

@@ -65,8 +65,8 @@ static int groups(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 static void a_group_has_one_request(void **state)
 {
     (void)state;
-    completions_run(2, groups);
-    completions_run(3, groups);
+    assert_int_equal(ranks_run_nets(2, groups), 0);
+    assert_int_equal(ranks_run_nets(3, groups), 0);
 }
 
 /* The first failure in the order of the calls, although the other operation fails earlier. */
@@ -98,7 +98,7 @@ static int failing_group(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg
 static void a_group_tells_its_first_failure(void **state)
 {
     (void)state;
-    completions_run(2, failing_group);
+    assert_int_equal(ranks_run_nets(2, failing_group), 0);
 }
 
 /* A patient group that is done when its end returns has neither request nor entry, be it of one communicator
@@ -182,8 +182,8 @@ static int group_patience_fails(weft_comm_t *comm, uint32_t rank, uint32_t n, vo
 static void a_patient_group_that_is_done_is_not_entered(void **state)
 {
     (void)state;
-    completions_run(2, group_patience);
-    completions_run(2, group_patience_fails);
+    assert_int_equal(ranks_run_nets(2, group_patience), 0);
+    assert_int_equal(ranks_run_nets(2, group_patience_fails), 0);
 }
 
 /* A request that a helper began in an open group, with a variable of its own. */
@@ -251,7 +251,7 @@ static int group_fails(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 static void requests_of_a_group_that_fails_end_with_its_error(void **state)
 {
     (void)state;
-    completions_run(2, group_fails);
+    assert_int_equal(ranks_run_nets(2, group_fails), 0);
 }
 
 /* A thread that ends with an open group, and what it used. */
@@ -319,7 +319,7 @@ static void a_thread_that_ends_drops_its_open_group(void **state)
 {
     (void)state;
     heard_begin();
-    completions_run(2, group_left_open);
+    assert_int_equal(ranks_run_nets(2, group_left_open), 0);
     const char *text = heard_end(); /* two ranks, over two transports */
     assert_int_equal(heard_count(text, "ended with an open group, whose 3 calls are dropped"), 4);
 }

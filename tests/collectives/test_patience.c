@@ -10,16 +10,6 @@
 #include "core/os/os.h"
 #include "tests/support/ranks.h"
 
-static void run(uint32_t nranks, ranks_work_t work)
-{
-    static const char *const nets[] = {"core.net=net-shm", "core.net=net-socket"};
-    for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
-        ranks_job_t job = {
-            .nranks = nranks, .settings = &nets[i], .settings_count = 1, .work = work};
-        assert_int_equal(ranks_run_threads(&job), 0);
-    }
-}
-
 static int is_complete_when_the_call_returns(weft_comm_t *comm, uint32_t rank, uint32_t n,
                                              void *arg)
 {
@@ -97,26 +87,26 @@ static int is_no_matter_in_a_group(weft_comm_t *comm, uint32_t rank, uint32_t n,
 static void a_patient_call_is_complete_when_it_returns(void **state)
 {
     (void)state;
-    run(1, is_complete_when_the_call_returns);
-    run(3, is_complete_when_the_call_returns);
+    assert_int_equal(ranks_run_nets(1, is_complete_when_the_call_returns), 0);
+    assert_int_equal(ranks_run_nets(3, is_complete_when_the_call_returns), 0);
 }
 
 static void a_patient_call_returns_a_request_when_patience_ends(void **state)
 {
     (void)state;
-    run(2, returns_a_request_when_patience_ends);
+    assert_int_equal(ranks_run_nets(2, returns_a_request_when_patience_ends), 0);
 }
 
 static void a_patient_call_tells_the_failure(void **state)
 {
     (void)state;
-    run(2, tells_the_failure);
+    assert_int_equal(ranks_run_nets(2, tells_the_failure), 0);
 }
 
 static void patience_is_no_matter_in_a_group(void **state)
 {
     (void)state;
-    run(3, is_no_matter_in_a_group);
+    assert_int_equal(ranks_run_nets(3, is_no_matter_in_a_group), 0);
 }
 
 int main(void)

@@ -3,22 +3,6 @@
  * See completions.h. */
 #include "tests/support/completions.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
-void completions_run(uint32_t nranks, ranks_work_t work)
-{
-    static const char *const nets[] = {"core.net=net-shm", "core.net=net-socket"};
-    for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
-        ranks_job_t job = {
-            .nranks = nranks, .settings = &nets[i], .settings_count = 1, .work = work};
-        assert_int_equal(ranks_run_threads(&job), 0);
-    }
-}
-
 int completions_read(weft_completion_queue_t *queue, uint32_t count, uint32_t rank, uint32_t sum)
 {
     weft_completion_t entries[64];

@@ -6,8 +6,6 @@
 
 #include "tests/support/ranks.h"
 
-/* Runs the work as threads, over shared memory and over TCP. */
-void completions_run(uint32_t nranks, ranks_work_t work);
 /* Reads the queue until it told `count` times; each entry's context is another value, which is `sum`.
  * Returns how many were wrong. */
 int completions_read(weft_completion_queue_t *queue, uint32_t count, uint32_t rank, uint32_t sum);

@@ -104,6 +104,18 @@ int ranks_run_threads(const ranks_job_t *job)
     return failed;
 }
 
+int ranks_run_nets(uint32_t nranks, ranks_work_t work)
+{
+    static const char *const nets[] = {"core.net=net-shm", "core.net=net-socket"};
+    int failed = 0;
+    for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
+        ranks_job_t job = {
+            .nranks = nranks, .settings = &nets[i], .settings_count = 1, .work = work};
+        failed += ranks_run_threads(&job);
+    }
+    return failed;
+}
+
 /* Rank 0 makes the id and writes one copy per rank into the pipe. */
 static int process_main(const ranks_job_t *job, uint32_t rank, int read_fd, int write_fd)
 {

@@ -35,6 +35,8 @@ typedef struct ranks_job {
 
 /* Number of ranks whose work or communicator failed. */
 int ranks_run_threads(const ranks_job_t *job);
+/* The same over shared memory, and then over TCP, with no other settings: the sum of both. */
+int ranks_run_nets(uint32_t nranks, ranks_work_t work);
 
 /* The same with one process per rank. A rank that runs longer than `seconds` is killed and counts as
  * failed; one that `expect_killed` names may die of SIGKILL. */

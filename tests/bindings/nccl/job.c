@@ -103,15 +103,3 @@ void job_need_sum(job_rank_t *rank, ncclComm_t comm, int value, int want)
     job_device_take(rank, device, &value, sizeof value);
     NEED(value == want);
 }
-
-ncclConfig_t job_config_without_waiting(void)
-{
-    ncclConfig_t config = {.size = sizeof config, .magic = NCCL_API_MAGIC};
-    for (int *field = &config.cgaClusterSize; field <= &config.maxCTAs; field++) {
-        *field = NCCL_CONFIG_UNDEF_INT;
-    }
-    config.splitShare = config.trafficClass = config.collnetEnable = NCCL_CONFIG_UNDEF_INT;
-    config.CTAPolicy = config.shrinkShare = config.nvlsCTAs = NCCL_CONFIG_UNDEF_INT;
-    config.nChannelsPerNetPeer = config.nvlinkCentricSched = NCCL_CONFIG_UNDEF_INT;
-    return config; /* blocking is 0 */
-}

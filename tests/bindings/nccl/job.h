@@ -37,8 +37,6 @@ void job_wait(cudaStream_t stream);
 
 /* Adds one number of each rank with the communicator, in the rank's stream; the sum must be `want`. */
 void job_need_sum(job_rank_t *rank, ncclComm_t comm, int value, int want);
-/* A config that asks for nothing but to return at once. */
-ncclConfig_t job_config_without_waiting(void);
 
 /* Counts what is not so; `rank` is a variable of the caller. */
 #define NEED(condition)                                                                            \

@@ -15,15 +15,15 @@
 
 #include "bindings/nccl/functions.h"
 #include "bindings/nccl/refused.h"
+#include "tests/bindings/nccl/single.h"
 
 static ncclComm_t single; /* one rank */
 
-static int make_single(void **state)
+static int begin_single(void **state)
 {
-    ncclUniqueId id;
     (void)state;
-    return ncclGetUniqueId(&id) != ncclSuccess ||
-           ncclCommInitRank(&single, 1, id, 0) != ncclSuccess;
+    single = make_single();
+    return 0;
 }
 
 static int end_single(void **state)
@@ -239,5 +239,5 @@ int main(void)
         cmocka_unit_test(refusals_name_the_call),
         cmocka_unit_test(devices_have_no_api_of_their_own),
     };
-    return cmocka_run_group_tests(tests, make_single, end_single);
+    return cmocka_run_group_tests(tests, begin_single, end_single);
 }

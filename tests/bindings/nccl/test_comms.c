@@ -11,6 +11,7 @@
 #include <cmocka.h>
 #include <cuda_runtime_api.h>
 
+#include "tests/bindings/nccl/config.h"
 #include "tests/bindings/nccl/job.h"
 
 enum { RANKS = 3 };
@@ -199,7 +200,7 @@ static void ranks_with_another_first_id_time_out(void **state)
 
 static void make_without_waiting(job_rank_t *rank)
 {
-    ncclConfig_t config = job_config_without_waiting();
+    ncclConfig_t config = config_without_waiting();
     ncclComm_t comm = NULL, child = NULL;
     ncclResult_t result =
         ncclCommInitRankConfig(&comm, rank->nranks, rank->id, rank->rank, &config);
@@ -224,7 +225,7 @@ static void communicators_made_without_waiting(void **state)
 static void split_twice_without_waiting(job_rank_t *rank)
 {
     enum { LAPS = 20 };
-    ncclConfig_t config = job_config_without_waiting();
+    ncclConfig_t config = config_without_waiting();
     ncclComm_t comm = NULL, child[2], left_out;
     NEED(ncclCommInitRankConfig(&comm, rank->nranks, rank->id, rank->rank, &config) ==
          ncclInProgress);
@@ -259,7 +260,7 @@ static void splits_of_one_parent_without_waiting(void **state)
 static void split_among_operations(job_rank_t *rank)
 {
     enum { LAPS = 20 };
-    ncclConfig_t config = job_config_without_waiting();
+    ncclConfig_t config = config_without_waiting();
     ncclComm_t comm = NULL, child = NULL;
     NEED(ncclCommInitRankConfig(&comm, rank->nranks, rank->id, rank->rank, &config) ==
          ncclInProgress);
@@ -288,7 +289,7 @@ static void a_split_among_operations_without_waiting(void **state)
 
 static void a_communicator_in_the_making_cannot_be_used(void **state)
 {
-    ncclConfig_t config = job_config_without_waiting();
+    ncclConfig_t config = config_without_waiting();
     ncclUniqueId id;
     ncclComm_t comm = NULL;
     ncclResult_t async = ncclSuccess;
@@ -306,7 +307,7 @@ static void a_communicator_in_the_making_cannot_be_used(void **state)
 
 static void an_abort_while_it_is_made_is_told_to_the_others(void **state)
 {
-    ncclConfig_t config = job_config_without_waiting();
+    ncclConfig_t config = config_without_waiting();
     ncclUniqueId id;
     ncclComm_t comms[2] = {NULL, NULL};
     (void)state;
@@ -325,7 +326,7 @@ static void an_abort_while_it_is_made_is_told_to_the_others(void **state)
 
 static void a_failure_to_make_one_is_told(void **state)
 {
-    ncclConfig_t config = job_config_without_waiting();
+    ncclConfig_t config = config_without_waiting();
     ncclUniqueId id;
     ncclComm_t comm = NULL;
     (void)state;
@@ -505,7 +506,7 @@ static void one_thread_shrinks_in_a_group(void **state)
 static void shrink_after_a_failure(job_rank_t *rank)
 {
     int exclude[] = {0};
-    ncclConfig_t config = job_config_without_waiting();
+    ncclConfig_t config = config_without_waiting();
     ncclComm_t comm = NULL, child = NULL;
     ncclResult_t state = ncclSuccess;
     void *device = job_device_copy(&(int){1}, sizeof(int));

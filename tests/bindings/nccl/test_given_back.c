@@ -12,15 +12,7 @@
 #include "bindings/nccl/types.h"
 
 #include "bindings/nccl/functions.h"
-
-static ncclComm_t make_single(void)
-{
-    ncclUniqueId id;
-    ncclComm_t comm = NULL;
-    assert_int_equal(ncclGetUniqueId(&id), ncclSuccess);
-    assert_int_equal(ncclCommInitRank(&comm, 1, id, 0), ncclSuccess);
-    return comm;
-}
+#include "tests/bindings/nccl/single.h"
 
 /* Operators ----------------------------------------------------------------------------------------- */
 

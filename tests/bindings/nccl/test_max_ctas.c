@@ -7,6 +7,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "tests/bindings/nccl/config.h"
 #include "tests/bindings/nccl/job.h"
 
 enum { COUNT = 4096, RANKS = 3, FEWER = 2 };
@@ -16,7 +17,7 @@ static ncclUniqueId further; /* from the rank that makes it to the one that wait
 
 static ncclConfig_t config_with(int ctas)
 {
-    ncclConfig_t config = job_config_without_waiting();
+    ncclConfig_t config = config_without_waiting();
     config.blocking = 1;
     config.maxCTAs = ctas > 0 ? ctas : NCCL_CONFIG_UNDEF_INT;
     return config;

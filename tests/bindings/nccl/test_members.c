@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include <cuda_runtime_api.h>
 
+#include "tests/bindings/nccl/config.h"
 #include "tests/bindings/nccl/job.h"
 
 enum { OLD = 2, ALL = 4 };
@@ -161,7 +162,7 @@ static void a_group_splits_twice(void **state)
 /* Nothing of a group that failed is begun, and its communicators are as they were. */
 static void fail_a_group(job_rank_t *rank)
 {
-    ncclConfig_t config = job_config_without_waiting();
+    ncclConfig_t config = config_without_waiting();
     ncclComm_t child = NULL, grown = NULL;
     NEED_OK(ncclGroupStart());
     NEED_OK(ncclCommSplit(rank->comm, 0, 0, &child, &config));

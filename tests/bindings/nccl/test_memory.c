@@ -16,6 +16,8 @@
 #include "bindings/nccl/types.h"
 
 #include "bindings/nccl/functions.h"
+#include "tests/bindings/nccl/config.h"
+#include "tests/bindings/nccl/single.h"
 #include "tests/torture/fail_nth.h"
 
 /* No call here makes as many allocations, but for joining: there each so many-th one fails. */
@@ -40,15 +42,6 @@ static void need_descriptors(unsigned before)
         nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
     }
     assert_in_range(descriptors(), 0, before);
-}
-
-static ncclComm_t make_single(void)
-{
-    ncclUniqueId id;
-    ncclComm_t comm = NULL;
-    assert_int_equal(ncclGetUniqueId(&id), ncclSuccess);
-    assert_int_equal(ncclCommInitRank(&comm, 1, id, 0), ncclSuccess);
-    return comm;
 }
 
 static void need_sum(ncclComm_t comm)
@@ -157,13 +150,7 @@ static void a_group_without_memory(void **state)
 
 static ncclResult_t split_without_waiting(ncclComm_t comm, ncclComm_t *child)
 {
-    ncclConfig_t config = {.size = sizeof config, .magic = NCCL_API_MAGIC};
-    for (int *field = &config.cgaClusterSize; field <= &config.maxCTAs; field++) {
-        *field = NCCL_CONFIG_UNDEF_INT;
-    }
-    config.splitShare = config.trafficClass = config.collnetEnable = NCCL_CONFIG_UNDEF_INT;
-    config.CTAPolicy = config.shrinkShare = config.nvlsCTAs = NCCL_CONFIG_UNDEF_INT;
-    config.nChannelsPerNetPeer = config.nvlinkCentricSched = NCCL_CONFIG_UNDEF_INT;
+    ncclConfig_t config = config_without_waiting();
     ncclResult_t result = ncclCommSplit(comm, 0, 0, child, &config);
     if (result == ncclInProgress) {
         (void)settled(*child); /* the allocations are its thread's */

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * One rank. */
+#include "tests/bindings/nccl/single.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "bindings/nccl/functions.h"
+
+ncclComm_t make_single(void)
+{
+    ncclUniqueId id;
+    ncclComm_t comm = NULL;
+    assert_int_equal(ncclGetUniqueId(&id), ncclSuccess);
+    assert_int_equal(ncclCommInitRank(&comm, 1, id, 0), ncclSuccess);
+    return comm;
+}

@@ -58,3 +58,16 @@ void crowd_run(crowd_t *crowd)
         crowd->members[i].boot = NULL;
     }
 }
+
+void crowd_assert_all_fail(const crowd_t *crowd, weft_status_t status, const char *words,
+                           double seconds)
+{
+    for (uint32_t r = 0; r < crowd->count; r++) {
+        const member_t *m = &crowd->members[r];
+        if (m->status != status || strstr(m->error.text, words) == NULL) {
+            fail_msg("rank %u: %s: %s", r, weft_status_name(m->status), m->error.text);
+        }
+        assert_true((double)m->took_ns < seconds * 1e9);
+        assert_string_equal(m->error.text, crowd->members[0].error.text);
+    }
+}

@@ -33,5 +33,8 @@ struct crowd {
 void crowd_init(crowd_t *crowd, uint32_t count);
 /* Joins and acts, each rank on a thread; returns when all are done and have left. */
 void crowd_run(crowd_t *crowd);
+/* All members have failed the same way, each within `seconds`, with `words` in the one text. */
+void crowd_assert_all_fail(const crowd_t *crowd, weft_status_t status, const char *words,
+                           double seconds);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Whole runs: where the buffers of all ranks lie in windows, a chunk is one message. The bits are those
- * of slices; what it takes does not depend on the length; whoever cannot takes part in slices; nobody
- * reads too early or is read too late. */
+ * Whole runs: where the buffers of all ranks lie in windows, a chunk is one message. The bits are those of
+ * slices, whoever cannot takes part in slices, and nobody reads too early or is read too late. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>

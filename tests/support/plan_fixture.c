@@ -255,3 +255,15 @@ uint32_t plan_fixture_put(weft_plan_builder_t *b, uint32_t lane, weft_operand_t 
                         .like = weft_in(0, 0)};
     return b->move(b, lane, &move);
 }
+
+weft_verify_report_t plan_fixture_verify_written(plan_fixture_fn_t write, uint32_t slots,
+                                                 uint32_t slices, int in_place)
+{
+    weft_plan_t **plans = plan_fixture_write(write, WEFT_ALL_REDUCE, 2);
+    if (plans == NULL) {
+        fail_msg("%s", weft_error_record()->text);
+    }
+    weft_verify_report_t report = plan_fixture_verify(plans, 2, slots, slices, in_place);
+    plan_fixture_free(plans, 2);
+    return report;
+}

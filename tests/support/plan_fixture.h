@@ -47,6 +47,9 @@ weft_verify_report_t plan_fixture_verify(weft_plan_t *const *plans, uint32_t nra
 /* An algorithm given as a function, for tests that write plans by hand. */
 typedef void (*plan_fixture_fn_t)(const weft_algo_call_t *call, weft_plan_builder_t *builder);
 weft_plan_t **plan_fixture_write(plan_fixture_fn_t write, weft_coll_t coll, uint32_t nranks);
+/* Verifies it as an all-reduce of two ranks; a plan that cannot be emitted fails the test. */
+weft_verify_report_t plan_fixture_verify_written(plan_fixture_fn_t write, uint32_t slots,
+                                                 uint32_t slices, int in_place);
 /* A MOVE of one operand, or of the fold of two (`two` of kind NONE: of one). Returns its pc. */
 uint32_t plan_fixture_put(weft_plan_builder_t *b, uint32_t lane, weft_operand_t to,
                           weft_operand_t one, weft_operand_t two, uint32_t flags);

@@ -193,26 +193,15 @@ static void paired_exchange(const weft_algo_call_t *call, weft_plan_builder_t *b
     put(&p, p.lane, weft_out(0, 0), p.from, weft_in(0, 0), WEFT_MOVE_FINAL);
 }
 
-static weft_verify_report_t verify_written(plan_fixture_fn_t write, uint32_t slots, uint32_t slices,
-                                           int in_place)
-{
-    weft_plan_t **plans = plan_fixture_write(write, WEFT_ALL_REDUCE, 2);
-    if (plans == NULL) {
-        fail_msg("%s", weft_error_record()->text);
-    }
-    weft_verify_report_t report = plan_fixture_verify(plans, 2, slots, slices, in_place);
-    plan_fixture_free(plans, 2);
-    return report;
-}
-
 static void exchange_needs_par_when_slices_exceed_slots(void **state)
 {
     (void)state;
     for (uint32_t slots = 1; slots <= 8; slots *= 2) {
         for (uint32_t slices = 1; slices <= 16; slices++) {
-            weft_verdict_t apart = verify_written(unpaired_exchange, slots, slices, 0).verdict;
+            weft_verdict_t apart =
+                plan_fixture_verify_written(unpaired_exchange, slots, slices, 0).verdict;
             assert_int_equal(apart, slices > slots ? WEFT_VERDICT_DEADLOCK : WEFT_VERDICT_OK);
-            assert_int_equal(verify_written(paired_exchange, slots, slices, 0).verdict,
+            assert_int_equal(plan_fixture_verify_written(paired_exchange, slots, slices, 0).verdict,
                              WEFT_VERDICT_OK);
         }
     }
@@ -221,7 +210,7 @@ static void exchange_needs_par_when_slices_exceed_slots(void **state)
 static void members_of_a_par_are_not_ordered(void **state)
 {
     (void)state;
-    weft_verify_report_t report = verify_written(paired_exchange, 4, 2, 1);
+    weft_verify_report_t report = plan_fixture_verify_written(paired_exchange, 4, 2, 1);
     assert_int_equal(report.verdict, WEFT_VERDICT_RACE);
     assert_non_null(strstr(report.text, "out[0]"));
 }
@@ -341,7 +330,8 @@ static void each_fault_gets_its_verdict_and_words(void **state)
         {different_piece, WEFT_VERDICT_MALFORMED, 0, "expects piece"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        weft_verify_report_t report = verify_written(cases[i].write, 4, 1, cases[i].in_place);
+        weft_verify_report_t report =
+            plan_fixture_verify_written(cases[i].write, 4, 1, cases[i].in_place);
         if (report.verdict != cases[i].verdict || strstr(report.text, cases[i].words) == NULL) {
             fail_msg("case %zu: %s: %s", i, weft_verdict_name(report.verdict), report.text);
         }
@@ -418,7 +408,7 @@ static void divided_apart(const weft_algo_call_t *call, weft_plan_builder_t *b)
 static void a_quotient_of_a_rounded_sum_has_other_bits(void **state)
 {
     (void)state;
-    weft_verify_report_t report = verify_written(divided_apart, 4, 1, 0);
+    weft_verify_report_t report = plan_fixture_verify_written(divided_apart, 4, 1, 0);
     assert_int_equal(report.verdict, WEFT_VERDICT_OK);
     assert_false(report.same_on_all_ranks);
 }
@@ -511,97 +501,6 @@ static void a_wrong_copy_says_what_is_there(void **state)
     assert_non_null(strstr(report.text, "it is in[0] of rank 1, not in[0] of rank 0"));
 }
 
-/* Lane 0 receives into TMP, lane 1 sends; how lane 1's fold knows that TMP is there varies. */
-static void two_lanes(const weft_algo_call_t *call, weft_plan_builder_t *b, int ordered, int bars)
-{
-    b->grid(b, 1, 1);
-    uint32_t get = b->lane(b), give = b->lane(b);
-    pair_t p = {.b = b};
-    p.from = weft_port(b->port(b, get, 1 - call->rank, 0, 0));
-    p.to = weft_port(b->port(b, give, 1 - call->rank, 0, 1));
-    uint32_t pc = put(&p, get, weft_tmp(0, 0), p.from, none, 0);
-    put(&p, give, p.to, weft_in(0, 0), none, 0);
-    if (bars) {
-        b->bar(b, get, 3);
-        b->bar(b, give, 3);
-    }
-    weft_move_t move = {.dst = {weft_out(0, 0)},
-                        .src = {weft_tmp(0, 0), weft_in(0, 0)},
-                        .ndst = 1,
-                        .nsrc = 2,
-                        .flags = WEFT_MOVE_FINAL,
-                        .nafter = ordered ? 1 : 0,
-                        .after = {{get, pc}}};
-    b->move(b, give, &move);
-    if (bars) {
-        b->bar(b, get, 3);
-        b->bar(b, give, 3);
-    }
-}
-
-static void lanes_unordered(const weft_algo_call_t *call, weft_plan_builder_t *b)
-{
-    two_lanes(call, b, 0, 0);
-}
-
-static void lanes_after(const weft_algo_call_t *call, weft_plan_builder_t *b)
-{
-    two_lanes(call, b, 1, 0);
-}
-
-static void lanes_barrier(const weft_algo_call_t *call, weft_plan_builder_t *b)
-{
-    two_lanes(call, b, 0, 1);
-}
-
-static void races_between_lanes_are_found_over_two_passes(void **state)
-{
-    (void)state;
-    weft_verdict_t unordered = verify_written(lanes_unordered, 4, 1, 0).verdict;
-    assert_true(unordered == WEFT_VERDICT_RACE || unordered == WEFT_VERDICT_UNWRITTEN);
-    /* The second pass may overwrite TMP while the first still reads it: only barriers prevent it. */
-    weft_verify_report_t report = verify_written(lanes_after, 4, 1, 0);
-    assert_int_equal(report.verdict, WEFT_VERDICT_RACE);
-    assert_non_null(strstr(report.text, "tmp[0]"));
-    assert_int_equal(verify_written(lanes_barrier, 4, 1, 0).verdict, WEFT_VERDICT_OK);
-    assert_int_equal(verify_written(lanes_barrier, 4, 3, 1).verdict, WEFT_VERDICT_OK);
-}
-
-/* Rank 0: lane 0 sends IN away, lane 1 gets the result back and overwrites it in place: what orders
- * the two is the way through rank 1. */
-static void round_trip(const weft_algo_call_t *call, weft_plan_builder_t *b)
-{
-    b->grid(b, 1, 0);
-    uint32_t up = b->lane(b), down = call->rank == 0 ? b->lane(b) : up;
-    pair_t p = {.b = b};
-    if (call->rank == 0) {
-        p.to = weft_port(b->port(b, up, 1, 0, 1));
-        p.from = weft_port(b->port(b, down, 1, 0, 0));
-        put(&p, up, p.to, weft_in(0, 0), none, 0);
-        put(&p, down, weft_out(0, 0), p.from, none, 0);
-        return;
-    }
-    p.from = weft_port(b->port(b, up, 0, 0, 0));
-    p.to = weft_port(b->port(b, up, 0, 0, 1));
-    weft_move_t move = {.dst = {weft_out(0, 0), p.to},
-                        .src = {p.from, weft_in(0, 0)},
-                        .ndst = 2,
-                        .nsrc = 2,
-                        .flags = WEFT_MOVE_FINAL};
-    b->move(b, up, &move);
-}
-
-static void order_through_another_rank_counts(void **state)
-{
-    (void)state;
-    for (uint32_t slices = 1; slices < 4; slices++) {
-        weft_verify_report_t report = verify_written(round_trip, 4, slices, 1);
-        if (report.verdict != WEFT_VERDICT_OK) {
-            fail_msg("%s", report.text);
-        }
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -619,8 +518,6 @@ int main(void)
         cmocka_unit_test(barriers_count_as_steps),
         cmocka_unit_test(a_plan_of_few_steps_is_proved_whatever_scratch_it_asks_for),
         cmocka_unit_test(a_wrong_copy_says_what_is_there),
-        cmocka_unit_test(races_between_lanes_are_found_over_two_passes),
-        cmocka_unit_test(order_through_another_rank_counts),
     };
     return cmocka_run_group_tests(tests, open_both, close_both);
 }

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The verifier over plans of several lanes: what orders a move of one after a move of another. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/plan/verify.h"
+#include "tests/support/plan_fixture.h"
+
+static const weft_operand_t none = {WEFT_OPERAND_NONE, 0, 0};
+
+/* Lane 0 receives into TMP, lane 1 sends; how lane 1's fold knows that TMP is there varies. */
+static void two_lanes(const weft_algo_call_t *call, weft_plan_builder_t *b, int ordered, int bars)
+{
+    b->grid(b, 1, 1);
+    uint32_t get = b->lane(b), give = b->lane(b);
+    weft_operand_t from = weft_port(b->port(b, get, 1 - call->rank, 0, 0));
+    weft_operand_t to = weft_port(b->port(b, give, 1 - call->rank, 0, 1));
+    uint32_t pc = plan_fixture_put(b, get, weft_tmp(0, 0), from, none, 0);
+    plan_fixture_put(b, give, to, weft_in(0, 0), none, 0);
+    if (bars) {
+        b->bar(b, get, 3);
+        b->bar(b, give, 3);
+    }
+    weft_move_t move = {.dst = {weft_out(0, 0)},
+                        .src = {weft_tmp(0, 0), weft_in(0, 0)},
+                        .ndst = 1,
+                        .nsrc = 2,
+                        .flags = WEFT_MOVE_FINAL,
+                        .nafter = ordered ? 1 : 0,
+                        .after = {{get, pc}}};
+    b->move(b, give, &move);
+    if (bars) {
+        b->bar(b, get, 3);
+        b->bar(b, give, 3);
+    }
+}
+
+static void lanes_unordered(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    two_lanes(call, b, 0, 0);
+}
+
+static void lanes_after(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    two_lanes(call, b, 1, 0);
+}
+
+static void lanes_barrier(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    two_lanes(call, b, 0, 1);
+}
+
+static void races_between_lanes_are_found_over_two_passes(void **state)
+{
+    (void)state;
+    weft_verdict_t unordered = plan_fixture_verify_written(lanes_unordered, 4, 1, 0).verdict;
+    assert_true(unordered == WEFT_VERDICT_RACE || unordered == WEFT_VERDICT_UNWRITTEN);
+    /* The second pass may overwrite TMP while the first still reads it: only barriers prevent it. */
+    weft_verify_report_t report = plan_fixture_verify_written(lanes_after, 4, 1, 0);
+    assert_int_equal(report.verdict, WEFT_VERDICT_RACE);
+    assert_non_null(strstr(report.text, "tmp[0]"));
+    assert_int_equal(plan_fixture_verify_written(lanes_barrier, 4, 1, 0).verdict, WEFT_VERDICT_OK);
+    assert_int_equal(plan_fixture_verify_written(lanes_barrier, 4, 3, 1).verdict, WEFT_VERDICT_OK);
+}
+
+/* Rank 0: lane 0 sends IN away, lane 1 gets the result back and overwrites it in place: what orders
+ * the two is the way through rank 1. */
+static void round_trip(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    b->grid(b, 1, 0);
+    uint32_t up = b->lane(b), down = call->rank == 0 ? b->lane(b) : up;
+    if (call->rank == 0) {
+        weft_operand_t to = weft_port(b->port(b, up, 1, 0, 1));
+        weft_operand_t from = weft_port(b->port(b, down, 1, 0, 0));
+        plan_fixture_put(b, up, to, weft_in(0, 0), none, 0);
+        plan_fixture_put(b, down, weft_out(0, 0), from, none, 0);
+        return;
+    }
+    weft_operand_t from = weft_port(b->port(b, up, 0, 0, 0));
+    weft_operand_t to = weft_port(b->port(b, up, 0, 0, 1));
+    weft_move_t move = {.dst = {weft_out(0, 0), to},
+                        .src = {from, weft_in(0, 0)},
+                        .ndst = 2,
+                        .nsrc = 2,
+                        .flags = WEFT_MOVE_FINAL};
+    b->move(b, up, &move);
+}
+
+static void order_through_another_rank_counts(void **state)
+{
+    (void)state;
+    for (uint32_t slices = 1; slices < 4; slices++) {
+        weft_verify_report_t report = plan_fixture_verify_written(round_trip, 4, slices, 1);
+        if (report.verdict != WEFT_VERDICT_OK) {
+            fail_msg("%s", report.text);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(races_between_lanes_are_found_over_two_passes),
+        cmocka_unit_test(order_through_another_rank_counts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

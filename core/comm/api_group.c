@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 
 #include "core/base/error.h"
 #include "core/base/log.h"
@@ -11,6 +12,7 @@
 #include "core/comm/call.h"
 #include "core/comm/engine.h"
 #include "core/comm/group.h"
+#include "core/comm/group_members.h"
 #include "core/comm/handle.h"
 #include "core/comm/progress.h"
 #include "core/comm/stream_prepare.h"
@@ -18,51 +20,6 @@
 
 /* Groups of so many operations need no memory of the allocator. */
 #define GROUP_FEW 8u
-
-/* A communicator that the group uses, held while it runs. */
-typedef struct group_member {
-    weft_comm_t *comm;
-    weft_comm_state_t *state;
-} group_member_t;
-
-/* Members -------------------------------------------------------------------------------------- */
-
-static group_member_t *group_find_member(group_member_t *members, uint32_t count, weft_comm_t *comm)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        if (members[i].comm == comm) {
-            return &members[i];
-        }
-    }
-    return NULL;
-}
-
-static void group_leave_all(const group_member_t *members, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        weft_comm_leave(members[i].state);
-    }
-}
-
-/* Takes every communicator of the group for this thread. */
-static weft_status_t group_enter_all(const weft_group_t *group, group_member_t *members,
-                                     uint32_t *count_p)
-{
-    uint32_t count = 0;
-    for (const weft_group_note_t *note = group->first; note != NULL; note = note->next) {
-        if (group_find_member(members, count, note->comm) != NULL) {
-            continue;
-        }
-        weft_status_t status = weft_comm_enter(note->comm, "weft_group_end", &members[count].state);
-        if (status != WEFT_OK) {
-            group_leave_all(members, count);
-            return status;
-        }
-        members[count++].comm = note->comm;
-    }
-    *count_p = count;
-    return WEFT_OK;
-}
 
 /* Makes all operations that the group would wait for parts of its request. */
 static void group_bind_parts(const weft_group_t *group, weft_request_t *whole)
@@ -82,13 +39,13 @@ static void group_bind_parts(const weft_group_t *group, weft_request_t *whole)
 }
 
 /* Does everything that can fail before anything is started. */
-static weft_status_t group_make_ready(const weft_group_t *group, group_member_t *members,
+static weft_status_t group_make_ready(const weft_group_t *group, weft_group_member_t *members,
                                       uint32_t count)
 {
     weft_status_t status = WEFT_OK;
     for (const weft_group_note_t *note = group->first; note != NULL && status == WEFT_OK;
          note = note->next) {
-        weft_comm_state_t *state = group_find_member(members, count, note->comm)->state;
+        weft_comm_state_t *state = weft_group_find_member(members, count, note->comm)->state;
         if (note->request->args.coll == WEFT_SEND_RECV) {
             status = weft_p2p_open(&state->p2p, state->self.nranks);
         }
@@ -141,7 +98,7 @@ static weft_status_t group_put_in_stream(weft_comm_state_t *state, weft_group_no
     return status;
 }
 
-static bool group_step(group_member_t *members, uint32_t count)
+static bool group_step(weft_group_member_t *members, uint32_t count)
 {
     bool moved = false;
     for (uint32_t i = 0; i < count; i++) {
@@ -164,11 +121,12 @@ static bool group_uses_host(const weft_group_t *group, const weft_comm_t *comm)
 }
 
 /* Prepares what goes into streams as far as it goes at once; true: try again. */
-static bool group_prepare_step(const weft_group_t *group, group_member_t *members, uint32_t count)
+static bool group_prepare_step(const weft_group_t *group, weft_group_member_t *members,
+                               uint32_t count)
 {
     bool again = false;
     for (const weft_group_note_t *note = group->first; note != NULL; note = note->next) {
-        weft_comm_state_t *state = group_find_member(members, count, note->comm)->state;
+        weft_comm_state_t *state = weft_group_find_member(members, count, note->comm)->state;
         if (note->head == note && !group_uses_host(group, note->comm)) {
             again |= weft_stream_prepare_step(state, note->row);
         }
@@ -177,7 +135,7 @@ static bool group_prepare_step(const weft_group_t *group, group_member_t *member
 }
 
 /* As weft_stream_prepare(), of all communicators together: one thread may have several ranks. */
-static void group_prepare(const weft_group_t *group, group_member_t *members, uint32_t count)
+static void group_prepare(const weft_group_t *group, weft_group_member_t *members, uint32_t count)
 {
     uint64_t until = 0;
     group_link_rows(group);
@@ -193,18 +151,19 @@ static void group_prepare(const weft_group_t *group, group_member_t *members, ui
     }
 }
 
-static weft_status_t group_append_all(const weft_group_t *group, group_member_t *members,
+static weft_status_t group_append_all(const weft_group_t *group, weft_group_member_t *members,
                                       uint32_t count)
 {
     uint64_t now = weft_os_clock_ns();
     weft_status_t status = WEFT_OK;
     for (weft_group_note_t *note = group->first; note != NULL && status == WEFT_OK;
          note = note->next) {
-        weft_comm_state_t *state = group_find_member(members, count, note->comm)->state;
+        weft_comm_state_t *state = weft_group_find_member(members, count, note->comm)->state;
         if (note->in_stream && !note->started) {
             status = group_put_in_stream(state, note);
         } else if (!note->in_stream) {
             note->started = true;
+            note->request->error_p = note->async || note->part ? NULL : &note->error;
             note->request->started = now;
             note->request->deadline = weft_os_deadline(note->request->timeout);
             weft_submit(state, note->request);
@@ -229,7 +188,7 @@ static weft_group_note_t *group_first_waiting(weft_group_note_t *note)
 }
 
 /* With several communicators none may sleep alone, so the group naps for all. */
-static void group_drive_all(weft_group_note_t *note, group_member_t *members, uint32_t count)
+static void group_drive_all(weft_group_note_t *note, weft_group_member_t *members, uint32_t count)
 {
     weft_waiter_t *waiter = &members[0].state->waiter;
     while ((note = group_first_waiting(note)) != NULL) {
@@ -246,7 +205,7 @@ static void group_drive_all(weft_group_note_t *note, group_member_t *members, ui
     }
 }
 
-static void group_drive(weft_group_t *group, group_member_t *members, uint32_t count)
+static void group_drive(weft_group_t *group, weft_group_member_t *members, uint32_t count)
 {
     if (count > 1) {
         group_drive_all(group->first, members, count);
@@ -258,27 +217,38 @@ static void group_drive(weft_group_t *group, group_member_t *members, uint32_t c
 }
 
 /* Drives what was begun before the group failed. Its error stays the thread's. */
-static void group_drive_rest(weft_group_t *group, group_member_t *members, uint32_t count)
+static void group_drive_rest(weft_group_t *group, weft_group_member_t *members, uint32_t count)
 {
     weft_error_t kept = *weft_error_record();
     group_drive(group, members, count);
     *weft_error_record() = kept;
 }
 
+/* Makes the failure of one call the thread's error, with its reason. */
+static weft_status_t group_raise(const weft_group_note_t *note)
+{
+    const weft_request_t *request = note->request;
+    const char *call = weft_args_call(&request->args);
+    if (note->error == NULL) {
+        return weft_fail(request->status, 0, "%s in a group: %s", call,
+                         weft_status_text(request->status));
+    }
+    weft_error_t *error = weft_error_record();
+    *error = *note->error;
+    snprintf(error->text, sizeof error->text, "%s in a group: %.440s", call, note->error->text);
+    return request->status;
+}
+
 /* The first failure in order of the calls becomes the thread's error. */
-static weft_status_t group_collect(const weft_group_t *group, group_member_t *members,
+static weft_status_t group_collect(const weft_group_t *group, weft_group_member_t *members,
                                    uint32_t count)
 {
     for (const weft_group_note_t *note = group->first; note != NULL; note = note->next) {
-        const weft_request_t *request = note->request;
-        if (!group_is_awaited(note) || request->status >= 0) {
+        if (!group_is_awaited(note) || note->request->status >= 0) {
             continue;
         }
-        weft_comm_state_t *state = group_find_member(members, count, note->comm)->state;
-        return weft_comm_has_failed(state)
-                   ? weft_comm_failure(state)
-                   : weft_fail(request->status, 0, "%s in a group: %s",
-                               weft_args_call(&request->args), weft_status_text(request->status));
+        weft_comm_state_t *state = weft_group_find_member(members, count, note->comm)->state;
+        return weft_comm_has_failed(state) ? weft_comm_failure(state) : group_raise(note);
     }
     return WEFT_OK;
 }
@@ -313,11 +283,11 @@ static void group_end_unbegun(const weft_group_t *group, weft_status_t status)
 /* Drops the notes. The group also owns the requests of blocking calls, and those for a stream that
  * were not begun. Communicators among the members, which this thread holds, keep the memory for the
  * next group. */
-static void group_forget(weft_group_t *group, group_member_t *members, uint32_t count)
+static void group_forget(weft_group_t *group, weft_group_member_t *members, uint32_t count)
 {
     while (group->first != NULL) {
         weft_group_note_t *note = group->first;
-        const group_member_t *member = group_find_member(members, count, note->comm);
+        const weft_group_member_t *member = weft_group_find_member(members, count, note->comm);
         weft_comm_state_t *state = member != NULL ? member->state : NULL;
         bool owns = !note->part && (!note->started || group_is_awaited(note));
         group->first = note->next;
@@ -328,13 +298,14 @@ static void group_forget(weft_group_t *group, group_member_t *members, uint32_t 
             weft_os_free(note->request->vectors);
             weft_spares_put(state != NULL ? &state->spares.requests : NULL, note->request);
         }
+        weft_os_free(note->error);
         weft_spares_put(state != NULL ? &state->spares.notes : NULL, note);
     }
 }
 
 /* Lets the request go its way: nobody waits for its operations here. */
 static void group_let_go(weft_request_t *whole, const weft_call_t *call,
-                         const group_member_t *members, uint32_t count)
+                         const weft_group_member_t *members, uint32_t count)
 {
     weft_async_group_t *parts = weft_request_group(whole);
     for (uint32_t i = 0; i < count && parts->nparts > 0; i++) {
@@ -356,7 +327,7 @@ static bool group_call_is_patient(const weft_call_t *call)
 
 /* Drives the communicators until the request is done or the time has come, or somebody else wants
  * one of them. */
-static void group_drive_request(const weft_request_t *whole, group_member_t *members,
+static void group_drive_request(const weft_request_t *whole, weft_group_member_t *members,
                                 uint32_t count, uint64_t until)
 {
     bool wanted = false;
@@ -378,7 +349,7 @@ static void group_drive_request(const weft_request_t *whole, group_member_t *mem
  * told only of what takes longer. Sets *whole_p to NULL, and returns the request's own status, if it
  * has ended. */
 static weft_status_t group_let_go_patiently(weft_request_t **whole_p, const weft_call_t *call,
-                                            group_member_t *members, uint32_t count)
+                                            weft_group_member_t *members, uint32_t count)
 {
     weft_async_t *async = (*whole_p)->async;
     weft_completion_state_t *queue = weft_async_leave_queue(async);
@@ -395,11 +366,11 @@ static weft_status_t group_let_go_patiently(weft_request_t **whole_p, const weft
 
 /* `whole_p`: the request of the group, whose caller's options are `call`; NULL in it: waits for the
  * end. It is NULL afterwards if the request has ended. */
-static weft_status_t group_run(weft_group_t *group, group_member_t *members,
+static weft_status_t group_run(weft_group_t *group, weft_group_member_t *members,
                                weft_request_t **whole_p, const weft_call_t *call)
 {
     uint32_t count = 0;
-    weft_status_t status = group_enter_all(group, members, &count);
+    weft_status_t status = weft_group_enter(group, members, &count);
     if (status != WEFT_OK) {
         return status;
     }
@@ -414,7 +385,7 @@ static weft_status_t group_run(weft_group_t *group, group_member_t *members,
             } else {
                 group_let_go(*whole_p, call, members, count);
             }
-            group_leave_all(members, count);
+            weft_group_leave(members, count);
             return status;
         }
         if (status == WEFT_OK) {
@@ -426,7 +397,7 @@ static weft_status_t group_run(weft_group_t *group, group_member_t *members,
         }
         group_forget(group, members, count);
     }
-    group_leave_all(members, count);
+    weft_group_leave(members, count);
     return status;
 }
 
@@ -434,14 +405,21 @@ static weft_status_t group_run(weft_group_t *group, group_member_t *members,
 static weft_status_t group_begin(weft_group_t *group, weft_request_t **whole_p,
                                  const weft_call_t *call)
 {
-    group_member_t few[GROUP_FEW], *members = few;
+    weft_group_member_t few[GROUP_FEW], *members = few;
     if (group->notes > GROUP_FEW) {
         members = weft_os_alloc(group->notes * sizeof *members, 0);
         if (members == NULL) {
             return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot run a group");
         }
     }
+    /* The failure of an earlier call is no reason of one that gives none. */
+    weft_error_t *last = weft_error_record();
+    const weft_status_t earlier = last->status;
+    last->status = WEFT_OK;
     weft_status_t status = group_run(group, members, whole_p, call);
+    if (last->status == WEFT_OK) {
+        last->status = earlier;
+    }
     if (members != few) {
         weft_os_free(members);
     }

@@ -24,8 +24,7 @@ void weft_async_fini(weft_async_t *async)
     weft_os_free(async->entry.error);
 }
 
-/* Returns a copy of the calling thread's error. */
-static weft_error_t *async_keep_error(weft_status_t status)
+weft_error_t *weft_async_keep_error(weft_status_t status)
 {
     weft_error_t *error =
         weft_error_record()->status == status ? weft_os_alloc(sizeof *error, 0) : NULL;
@@ -62,7 +61,7 @@ static void async_fail_group(weft_async_group_t *group, uint32_t index, weft_sta
     weft_os_lock(&group->lock);
     if (group->status == WEFT_OK || index < group->failed) {
         weft_os_free(group->error);
-        group->error = async_keep_error(status);
+        group->error = weft_async_keep_error(status);
         group->status = status;
         group->failed = index;
     }
@@ -72,7 +71,7 @@ static void async_fail_group(weft_async_group_t *group, uint32_t index, weft_sta
 void weft_async_end(weft_async_t *async, weft_status_t status)
 {
     if (async->group == NULL) {
-        async_tell(async, status, status < 0 ? async_keep_error(status) : NULL);
+        async_tell(async, status, status < 0 ? weft_async_keep_error(status) : NULL);
         return;
     }
     if (status < 0) {

@@ -21,6 +21,7 @@ typedef struct weft_group_note {
     const struct weft_group_note *head;
     weft_request_t *row;
     bool started;
+    weft_error_t *error; /* why it failed, if the group waits for it; NULL: not known */
 } weft_group_note_t;
 
 typedef struct weft_group {

@@ -51,6 +51,10 @@ void weft_request_tell(const weft_request_t *request, weft_status_t status)
     if (request->source_p != NULL && status == WEFT_OK) {
         *request->source_p = request->args.root;
     }
+    if (request->error_p != NULL && status < 0) {
+        *request->error_p = weft_async_keep_error(status);
+        weft_error_record()->status = WEFT_OK;
+    }
     if (request->async != NULL) {
         weft_async_end(request->async, status);
     }
@@ -92,6 +96,7 @@ weft_status_t weft_request_fill(const weft_comm_identity_t *self, weft_request_t
     request->source_p = receives && call != NULL ? call->source_p : NULL;
     request->async = NULL;
     request->flight = NULL;
+    request->error_p = NULL;
     if (call != NULL && call->scalar != NULL && call->scalar_read == WEFT_SCALAR_AT_RUN) {
         request->late_scalar = call->scalar;
     } else if (call != NULL && call->scalar != NULL) {

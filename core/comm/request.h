@@ -39,6 +39,7 @@ struct weft_request {
     uint64_t moved;                /* send_recv: elements that went through the port */
     weft_async_t *async;           /* NULL: its caller waits for it */
     weft_flight_entry_t *flight;   /* of this operation; NULL: none */
+    weft_error_t **error_p;        /* where a copy of its error is put if it fails, or NULL */
 };
 
 /* Fills a request from checked arguments, ready to be submitted. ERR_ARG (vectors),
@@ -65,8 +66,9 @@ static inline weft_async_group_t *weft_request_group(const weft_request_t *reque
     return (weft_async_group_t *)request->async;
 }
 
-/* Tells those that want to hear of its end: the flight record, a caller that asked for the source,
- * the owner of an asynchronous one. */
+/* Tells those that want to hear of its end: the flight record, a caller that asked for the source
+ * or for the error, the owner of an asynchronous one. A caller that gets the error takes it from the
+ * thread's record, so that it is not taken for that of the next request. */
 void weft_request_tell(const weft_request_t *request, weft_status_t status);
 
 /* Marks the request as done with `status`; a failure is the calling thread's error. Its owner may
@@ -75,9 +77,11 @@ static inline void weft_request_complete(weft_request_t *request, weft_status_t 
 {
     request->status = status;
     request->state = WEFT_OP_DONE;
-    /* A short blocking call has nobody to tell: one branch in place of three. */
+    /* A short blocking call has nobody to tell: one branch in place of three, and one that is
+     * never taken. */
     if (((uintptr_t)request->flight | (uintptr_t)request->source_p | (uintptr_t)request->async) !=
-        0) {
+            0 ||
+        status < 0) {
         weft_request_tell(request, status);
     }
 }

@@ -13,6 +13,7 @@
 #include "tools/args.h"
 #include "tools/run_agent.h"
 #include "tools/run_master.h"
+#include "tools/run_ports.h"
 #include "tools/run_task.h"
 #include "tools/tool.h"
 #include "tools/values.h"
@@ -225,6 +226,7 @@ int tool_run(int argc, char **argv)
             code = TOOL_OK;
         } else if (run_take_folder(&job, folder) &&
                    run_task_hosts(&job, request.hosts, (uint32_t)request.nranks)) {
+            job.ports = run_ports_configured(&job);
             code = run_master(&job);
         }
     }

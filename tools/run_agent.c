@@ -17,6 +17,7 @@
 
 #include "core/os/os.h"
 #include "core/os/os_socket.h"
+#include "tools/run_ports.h"
 #include "tools/run_rank.h"
 #include "tools/run_signals.h"
 #include "tools/run_warden.h"
@@ -115,16 +116,31 @@ static bool run_agent_reserve(run_agent_t *agent)
     return true;
 }
 
-static void run_agent_prepare(run_agent_t *agent, const char *data, size_t bytes)
+/* False: reported. */
+static bool run_agent_hold_ports(run_agent_t *agent, uint32_t among, uint16_t ports[2])
+{
+    const weft_port_range_t range = {(uint16_t)among, (uint16_t)(among >> 16)};
+    char why[96];
+    if (run_ports_hold(&range, agent->sockets, ports)) {
+        return true;
+    }
+    snprintf(why, sizeof why, "no port for rank 0: %s", strerror(errno));
+    if (range.first != 0) {
+        snprintf(why, sizeof why, "no port for rank 0: all of boot.port_range = %u-%u are in use",
+                 range.first, range.last);
+    }
+    run_agent_complain(agent, why);
+    return false;
+}
+
+/* `among`: as in RUN_JOB. */
+static void run_agent_prepare(run_agent_t *agent, uint32_t among, const char *data, size_t bytes)
 {
     uint16_t ports[2] = {0, 0};
     if (agent->ranks != NULL || !run_task_read(data, bytes, &agent->task)) {
         run_agent_complain(agent, "a task it cannot read");
-    } else if (!run_agent_reserve(agent)) {
-        return;
-    } else if (agent->task.first == 0 && !run_rank_hold_ports(agent->sockets, ports)) {
-        run_agent_complain(agent, "no port for rank 0");
-    } else {
+    } else if (run_agent_reserve(agent) &&
+               (agent->task.first > 0 || run_agent_hold_ports(agent, among, ports))) {
         run_agent_send(agent, RUN_READY, (uint32_t)ports[0] | (uint32_t)ports[1] << 16, NULL, 0);
     }
 }
@@ -185,7 +201,7 @@ static void run_agent_take(run_agent_t *agent, const run_frame_t *frame, const c
 {
     switch (frame->kind) {
     case RUN_JOB:
-        run_agent_prepare(agent, data, frame->bytes);
+        run_agent_prepare(agent, frame->number, data, frame->bytes);
         break;
     case RUN_START:
         run_agent_start(agent, frame->number, data, frame->bytes);

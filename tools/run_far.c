@@ -93,7 +93,9 @@ bool run_far_start(run_far_t *far, const run_job_t *job, const run_host_t *host)
     if (!fine) {
         fprintf(stderr, "weft run: command and variables are too long\n");
     } else {
-        (void)run_wire_send(far->to, RUN_JOB, 0, text, bytes); /* its end is seen at far->from */
+        const uint32_t among = (uint32_t)job->ports.first | (uint32_t)job->ports.last << 16;
+        (void)run_wire_send(far->to, RUN_JOB, among, text,
+                            bytes); /* its end is seen at far->from */
     }
     free(text);
     return fine;

@@ -6,14 +6,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "core/config/env.h"
@@ -26,24 +24,6 @@ static const char *const foreign[] = {
     "OMPI_",     "PMIX_",       "PMI_",          "MPI_LOCAL",      "SLURM_",
     "HYDRA_",    "PRTE_",       "TORCHELASTIC_", "GROUP_",         "JOB_COMPLETION_INDEX",
     "WEFT_RANK", "WEFT_NRANKS", "WEFT_LOCAL_",   "WEFT_UNIQUE_ID", NULL};
-
-bool run_rank_hold_ports(int sockets[2], uint16_t ports[2])
-{
-    for (int i = 0; i < 2; i++) {
-        struct sockaddr_in at = {.sin_family = AF_INET};
-        socklen_t bytes = sizeof at;
-        int yes = 1;
-        sockets[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        if (sockets[i] < 0 ||
-            setsockopt(sockets[i], SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 ||
-            bind(sockets[i], (struct sockaddr *)&at, sizeof at) != 0 ||
-            getsockname(sockets[i], (struct sockaddr *)&at, &bytes) != 0) {
-            return false;
-        }
-        ports[i] = ntohs(at.sin_port);
-    }
-    return true;
-}
 
 static void run_rank_forget_foreign(void)
 {

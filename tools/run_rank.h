@@ -22,10 +22,6 @@ typedef struct run_place {
     uint32_t port;    /* for the store of torch */
 } run_place_t;
 
-/* Binds two ports of this host which nobody else gets while the sockets are open: rank 0 may listen
- * there (SO_REUSEADDR). False if it cannot. */
-bool run_rank_hold_ports(int sockets[2], uint16_t ports[2]);
-
 /* Starts rank `index` of those of this host. False: `text` says why. */
 bool run_rank_start(const run_place_t *place, uint32_t index, run_rank_t *rank, char *text,
                     size_t bytes);

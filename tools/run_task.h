@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <weft/sdk/endpoint.h>
+
 /* A name of the DNS and its end; Linux has at most 64 characters for its own. */
 enum { RUN_HOST_NAME = 256 };
 
@@ -26,10 +28,11 @@ typedef struct run_job {
     const char *rsh;        /* words of the remote shell, with spaces between */
     const char **variables; /* "NAME=VALUE" for the ranks on other hosts too */
     uint32_t variable_count;
-    double grace;    /* seconds from the request to end until ranks are killed */
-    bool label;      /* lines of stdout begin with the rank as well */
-    bool bind;       /* each rank to a core of its own */
-    bool keep_going; /* ranks that fail do not end the others */
+    weft_port_range_t ports; /* of which the id has one */
+    double grace;            /* seconds from the request to end until ranks are killed */
+    bool label;              /* lines of stdout begin with the rank as well */
+    bool bind;               /* each rank to a core of its own */
+    bool keep_going;         /* ranks that fail do not end the others */
 } run_job_t;
 
 /* Shares `nranks` among the hosts of `list`, "host1:4,host2:4", in its order; 0 takes all slots. A

@@ -15,11 +15,12 @@
 
 typedef enum run_kind {
     /* to an agent */
-    RUN_JOB = 1, /* strings, see run_task.h */
-    RUN_START,   /* number: port of torch's store; data: strings, the id and the host of rank 0 */
-    RUN_INPUT,   /* data for rank 0; none: the end */
-    RUN_SIGNAL,  /* number: the signal that all ranks get */
-    RUN_MORE,    /* number: so many bytes of output are written, and as many may come */
+    RUN_JOB =
+        1,     /* number: first and last of the ports for the id, 0: any; strings, see run_task.h */
+    RUN_START, /* number: port of torch's store; data: strings, the id and the host of rank 0 */
+    RUN_INPUT, /* data for rank 0; none: the end */
+    RUN_SIGNAL, /* number: the signal that all ranks get */
+    RUN_MORE,   /* number: so many bytes of output are written, and as many may come */
     /* from an agent */
     RUN_READY, /* number: the two ports that rank 0 may use */
     RUN_TAKEN, /* rank 0 has taken the input: there may be more */

@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/boot/id_exchange_given.h"
 #include "core/os/os_fork.h"
 
 #define LISTENER_BACKLOG 4096
@@ -25,8 +26,16 @@ static weft_status_t control_listener_listen(weft_control_listener_t *listener, 
         return weft_os_listen(LISTENER_BACKLOG, fd_p, &listener->port);
     }
     (void)weft_os_random(&start, sizeof start);
-    for (uint32_t i = 0; status == WEFT_AGAIN && i < weft_port_range_span(ports); i++) {
+    const uint32_t span = weft_port_range_span(ports);
+    const uint16_t last = weft_id_given_port();
+    for (uint32_t i = 0; status == WEFT_AGAIN && i < span; i++) {
         listener->port = weft_port_range_at(ports, start, i);
+        if (listener->port != last) {
+            status = weft_os_listen(LISTENER_BACKLOG, fd_p, &listener->port);
+        }
+    }
+    if (status == WEFT_AGAIN && last >= ports->first && last <= ports->last) {
+        listener->port = last;
         status = weft_os_listen(LISTENER_BACKLOG, fd_p, &listener->port);
     }
     return status != WEFT_AGAIN
@@ -50,11 +59,7 @@ weft_status_t weft_control_listener_open(weft_control_listener_t *listener, cons
                                          const uint8_t key[32])
 {
     int fd = -1;
-    const uint16_t port = listener->port;
-    const weft_port_range_t ports = listener->ports;
-    memset(listener, 0, sizeof *listener);
-    listener->port = port;
-    listener->ports = ports;
+    *listener = (weft_control_listener_t){.port = listener->port, .ports = listener->ports};
     weft_auth_host_init(&listener->host, name, key);
     weft_acceptor_init(&listener->acceptor, &listener->host.host, -1);
     listener->acceptor.log_level = WEFT_LOG_WARN;

@@ -23,7 +23,8 @@ typedef struct weft_control_listener {
 } weft_control_listener_t;
 
 /* Starts to listen on listener->port, or if that is 0 on one of listener->ports, or if there are
- * none on a port that the kernel chooses. `name` is for the log and must outlive the listener, of
+ * none on a port that the kernel chooses. Of a range the port of a fixed id that this process was
+ * given comes last: rank 0 listens there. `name` is for the log and must outlive the listener, of
  * which all else is zeros before. AGAIN: the port is in use. ERR_CONFIG: all of the range are;
  * ERR_RESOURCE, ERR_SYSTEM. */
 weft_status_t weft_control_listener_open(weft_control_listener_t *listener, const char *name,

@@ -38,5 +38,20 @@ static weft_status_t id_exchange_given_take(const weft_id_exchange_job_t *job, w
     return status;
 }
 
+uint16_t weft_id_given_port(void)
+{
+    const weft_error_t before = *weft_error_record();
+    weft_unique_id_t found;
+    weft_id_t opened = {.port = 0};
+    if (weft_id_from_hex(weft_env(VARIABLE), &found) &&
+        weft_id_decode(&found, &opened) != WEFT_OK) {
+        opened.port = 0;
+    }
+    const uint16_t port = opened.port;
+    weft_id_wipe(&opened);
+    *weft_error_record() = before;
+    return port;
+}
+
 const weft_id_exchange_t weft_id_exchange_given = {
     .name = "id", .applies = id_exchange_given_applies, .exchange = id_exchange_given_take};

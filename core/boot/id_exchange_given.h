@@ -10,4 +10,7 @@
  * */
 extern const weft_id_exchange_t weft_id_exchange_given;
 
+/* The port of that id if it is a fixed one, else 0. */
+uint16_t weft_id_given_port(void);
+
 #endif

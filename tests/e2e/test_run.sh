@@ -47,6 +47,32 @@ rm -r "it's"
 expect 0 "${run[@]}" -n 2 sh -c 'echo $(cut -d" " -f6 /proc/$$/stat) $(($(cut -d" " -f5 /proc/$$/stat) - $$))'
 [ "$(grep -cx "$(cut -d' ' -f6 /proc/$$/stat) 0" out)" -eq 2 ] || die "sessions of ranks"
 
+# A firewall lets only the ports of boot.port_range through: that of the id is one of them, whoever gives the
+# range, and the listeners of the ranks leave it to rank 0. Rank 1 says where it looked for rank 0.
+first=$((61000 + $$ % 4000))
+lone() {
+    expect 0 "${run[@]}" "$@" -k -n 2 \
+        sh -c '[ $WEFT_RANK = 0 ] || WEFT_BOOT_INIT_TIMEOUT=0.3 "$0" perf barrier || :' "$weft"
+    local port
+    port=$(sed -n 's/.*not reached at 127\.0\.0\.1:\([0-9]*\),.*/\1/p' err | tail -n 1)
+    [ "${port:-0}" -ge "$first" ] && [ "$port" -le $((first + 3)) ] || die "the id has port $port"
+}
+printf '[boot]\nport_range = %s-%s\n' "$first" $((first + 3)) >range.ini
+WEFT_BOOT_PORT_RANGE=$first-$((first + 3)) lone
+lone -x WEFT_BOOT_PORT_RANGE="$first-$((first + 3))"
+WEFT_BOOT_PORT_RANGE=1-2 lone -x WEFT_BOOT_PORT_RANGE="$first-$((first + 3))"
+WEFT_CONF=$work/range.ini lone
+lone -x WEFT_CONF="$work/range.ini"
+# Three ranks, the id, and one that rank 0 makes though it has one.
+printf '[boot]\nport_range = %s-%s\n' "$first" $((first + 4)) >range.ini
+for _ in 1 2 3 4 5 6; do
+    expect 0 "${run[@]}" -x WEFT_CONF="$work/range.ini" -n 3 "${quick[@]}"
+done
+# A range that is none is told of by the ranks; programs without weft need none.
+expect 0 env WEFT_BOOT_PORT_RANGE=none "${run[@]}" -n 2 true
+expect 3 env WEFT_BOOT_PORT_RANGE=none "${run[@]}" -n 2 "${quick[@]}"
+says err 'port_range is "none"'
+
 # Lines stay whole, also where ranks write them in pieces.
 printf '%s\n' 'for i in $(seq 300); do printf "<%s" "$WEFT_RANK"; printf "%s>\n" "$WEFT_RANK"; done; printf last' >pieces
 expect 0 "${run[@]}" -n 3 sh pieces

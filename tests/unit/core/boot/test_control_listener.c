@@ -26,6 +26,7 @@
 #include "core/boot/join_request.h"
 #include "core/boot/connector.h"
 #include "core/boot/control_listener.h"
+#include "core/boot/fixed_id.h"
 #include "core/boot/id_create.h"
 #include "core/os/os.h"
 
@@ -400,6 +401,42 @@ static void a_listener_keeps_to_its_range(void **unused)
     weft_os_close(taken);
 }
 
+static void be_given_a_fixed_id(uint16_t port)
+{
+    weft_unique_id_t id;
+    char at[32], hex[WEFT_ID_HEX];
+    snprintf(at, sizeof at, "127.0.0.1:%u", port);
+    assert_int_equal(weft_fixed_id_make(at, &id), WEFT_OK);
+    weft_id_to_hex(&id, hex);
+    assert_int_equal(setenv("WEFT_UNIQUE_ID", hex, 1), 0);
+}
+
+/* Rank 0 will listen on the port of a fixed id: others take it where there is no other. */
+static void a_listener_leaves_the_port_of_the_id_to_rank_0(void **unused)
+{
+    static const uint8_t key[32] = {1};
+    int taken = -1;
+    const weft_port_range_t ports = take_half_a_range(&taken);
+    (void)unused;
+    weft_os_close(taken);
+    be_given_a_fixed_id(ports.first);
+    for (int i = 0; i < 20; i++) {
+        weft_control_listener_t listener = {.ports = ports};
+        assert_int_equal(weft_control_listener_open(&listener, "test", key), WEFT_OK);
+        assert_int_equal(listener.port, ports.last);
+        weft_control_listener_close(&listener);
+    }
+    be_given_a_fixed_id(ports.last);
+    weft_control_listener_t first = {.ports = ports}, second = {.ports = ports};
+    assert_int_equal(weft_control_listener_open(&first, "test", key), WEFT_OK);
+    assert_int_equal(weft_control_listener_open(&second, "test", key), WEFT_OK);
+    assert_int_equal(first.port, ports.first);
+    assert_int_equal(second.port, ports.last);
+    weft_control_listener_close(&first);
+    weft_control_listener_close(&second);
+    assert_int_equal(unsetenv("WEFT_UNIQUE_ID"), 0);
+}
+
 /* The maker of an id and each rank. */
 static void ranks_that_join_keep_to_the_range(void **unused)
 {
@@ -473,6 +510,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_child_does_not_listen_for_its_parent),
         cmocka_unit_test(a_listener_keeps_to_its_range),
+        cmocka_unit_test(a_listener_leaves_the_port_of_the_id_to_rank_0),
         cmocka_unit_test(ranks_that_join_keep_to_the_range),
         cmocka_unit_test(a_child_keeps_no_pending_peer),
         cmocka_unit_test(a_join_under_a_storm_of_strangers_succeeds),

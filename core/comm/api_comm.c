@@ -294,7 +294,10 @@ static void comm_end_now(weft_comm_state_t *state, void *arg)
     error.peer = (int32_t)state->self.rank;
     snprintf(error.text, sizeof error.text, "rank %u called %s", state->self.rank, ending->call);
     weft_failure_set(&state->failure, &state->self, &error, NULL, true);
-    weft_side_calls_stop(&state->self, ending->status, ending->call);
+    weft_os_lock(&state->self.family->lock);
+    weft_side_calls_stop(state->self.family, state->self.id, ending->status, error.peer,
+                         ending->call);
+    weft_os_unlock(&state->self.family->lock);
 }
 
 static weft_status_t comm_end(weft_comm_t *comm, comm_ending_t ending)

@@ -124,9 +124,14 @@ static void create_group_explain(const create_group_t *c, const weft_comm_state_
     error->comm_id = c->parent_id;
     error->sequence = 0;
     error->rank = (int32_t)c->parent_rank;
-    error->peer = error->peer >= 0 && (uint32_t)error->peer < c->wish->count
-                      ? (int32_t)c->wish->ranks[error->peer]
-                      : -1;
+    const int32_t by = weft_side_call_ended_by(&c->side, error->status);
+    if (by >= 0) {
+        error->peer = by; /* who may be no member */
+    } else {
+        error->peer = error->peer >= 0 && (uint32_t)error->peer < c->wish->count
+                          ? (int32_t)c->wish->ranks[error->peer]
+                          : -1;
+    }
     char why[sizeof error->text];
     snprintf(why, sizeof why, "%s", error->text);
     if (error->status == WEFT_ERR_TIMEOUT && missing > 0) {

@@ -3,6 +3,7 @@
  * The calls that a thread of this rank waits in without having the communicator. */
 #include "core/comm/side_calls.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "core/base/error.h"
@@ -36,6 +37,7 @@ weft_status_t weft_side_call_begin(weft_side_call_t *call, const weft_comm_ident
                                    .family = family,
                                    .name = name,
                                    .votes = votes,
+                                   .by = -1,
                                    .comm_id = self->id,
                                    .rank = self->rank};
         family->survival.side_calls = call;
@@ -92,24 +94,36 @@ weft_status_t weft_side_call_raise(const weft_side_call_t *call)
     return call->ended;
 }
 
-void weft_side_calls_stop(const weft_comm_identity_t *self, weft_status_t status, const char *by)
+void weft_side_calls_stop(weft_family_t *family, uint64_t comm_id, weft_status_t status, int32_t by,
+                          const char *name)
 {
-    weft_family_t *family = self->family;
-    weft_os_lock(&family->lock);
+    weft_os_mutex_assert_held(&family->lock);
     for (weft_side_call_t *call = family->survival.side_calls; call != NULL; call = call->next) {
         bool ends = !call->votes || status == WEFT_ERR_ABORTED;
-        if (call->comm_id != self->id || !ends || weft_side_call_has_ended(call)) {
+        if (call->comm_id != comm_id || !ends || weft_side_call_has_ended(call)) {
             continue;
         }
         call->ended = status;
-        snprintf(call->why, sizeof call->why, "rank %u called %s", self->rank, by);
+        call->by = by;
+        if (by >= 0) {
+            snprintf(call->why, sizeof call->why, "rank %" PRId32 " called %s", by, name);
+        } else {
+            snprintf(call->why, sizeof call->why, "a rank called %s", name);
+        }
         if (call->child != NULL) {
             side_call_fail_child(call);
         } else if (call->votes) {
-            weft_consensus_stop_waiting(family, self->id);
+            weft_consensus_stop_waiting(family, comm_id);
         }
     }
-    weft_os_unlock(&family->lock);
+}
+
+int32_t weft_side_call_ended_by(const weft_side_call_t *call, weft_status_t status)
+{
+    weft_os_lock(&call->family->lock);
+    int32_t by = call->ended == status ? call->by : -1;
+    weft_os_unlock(&call->family->lock);
+    return by;
 }
 
 const char *weft_side_calls_voting(const weft_comm_identity_t *self)

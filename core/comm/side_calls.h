@@ -2,7 +2,8 @@
  *
  * Calls that wait for other ranks of a communicator without taking it: agreeing, shrinking, making
  * a communicator of some ranks. They go on beside its operations, and where it has failed. What
- * ends them early is a call of this rank, weft_comm_abort() or weft_comm_revoke(). */
+ * ends them early is weft_comm_abort() of this rank, and where they do not vote weft_comm_revoke() of
+ * this rank, or of another one while the communicator is well here. */
 #ifndef WEFT_COMM_SIDE_CALLS_H
 #define WEFT_COMM_SIDE_CALLS_H
 
@@ -17,8 +18,9 @@ typedef struct weft_side_call {
     uint64_t comm_id;
     uint32_t rank;            /* in that communicator */
     weft_comm_state_t *child; /* the new communicator that it waits in; NULL: none */
-    weft_status_t ended;      /* by which call of this rank … */
-    char why[64];             /* … in words; OK: by none */
+    weft_status_t ended;      /* by which call; OK: by none … */
+    int32_t by;               /* … of which rank of that communicator; −1: not known … */
+    char why[64];             /* … in words */
 } weft_side_call_t;
 
 /* Begins a call `name` on the communicator. ERR_STATE: it votes, and another thread is inside one
@@ -39,9 +41,12 @@ static inline bool weft_side_call_has_ended(const weft_side_call_t *call)
 /* The error of a call that was ended early, and its status. */
 weft_status_t weft_side_call_raise(const weft_side_call_t *call);
 
-/* This rank has called `by` on the communicator, which ends all with ERR_ABORTED, or those that do
- * not vote with ERR_REVOKED. */
-void weft_side_calls_stop(const weft_comm_identity_t *self, weft_status_t status, const char *by);
+/* Rank `by` of the communicator, or −1, has called `name` on it, which ends all with ERR_ABORTED, or
+ * those that do not vote with ERR_REVOKED. The caller holds the family's lock. */
+void weft_side_calls_stop(weft_family_t *family, uint64_t comm_id, weft_status_t status, int32_t by,
+                          const char *name);
+/* Returns the rank that ended the call with `status`, or −1. */
+int32_t weft_side_call_ended_by(const weft_side_call_t *call, weft_status_t status);
 
 /* The name of the call of the communicator that votes, or NULL. */
 const char *weft_side_calls_voting(const weft_comm_identity_t *self);

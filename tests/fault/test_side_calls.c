@@ -187,6 +187,48 @@ static void the_others_go_on_without_who_aborts(void **state)
     run(3, end_among_others);
 }
 
+/* Rank 0 waits for others to make a group; one of them revokes the parent instead, as whoever goes on
+ * without somebody does, and all meet in the shrink. In the second round rank 0 has the parent no more. */
+static int revoke_for_others(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    static const uint32_t all[] = {0, 1, 2};
+    inside_t t;
+    int wrong = 0;
+    (void)arg;
+    for (int destroys = 0; destroys < 2; destroys++) {
+        weft_comm_t *copy = NULL, *rest = NULL, *group = NULL;
+        NEED(weft_comm_dup(comm, &copy) == WEFT_OK);
+        NEED(rank != 0 || begin(&t, CREATE_GROUP, copy));
+        NEED(rank != 0 || !destroys || weft_comm_destroy(copy) == WEFT_OK);
+        NEED(weft_barrier(comm, NULL) == WEFT_OK);
+        NEED(rank != 1 || weft_comm_revoke(copy) == WEFT_OK);
+        if (rank == 0) {
+            NEED(ends(&t, 20, WEFT_ERR_REVOKED) && t.made == NULL);
+            NEED(strstr(t.error.text, "rank 1 called weft_comm_revoke on the parent") != NULL);
+            NEED(t.error.peer == 1 && t.error.rank == 0);
+        }
+        NEED(weft_barrier(comm, NULL) == WEFT_OK);
+        /* The creation is over on all; the next one goes on, as on any parent that has failed. */
+        if (!destroys) {
+            NEED(weft_comm_shrink(copy, NULL, 0, &rest) == WEFT_OK);
+            NEED(weft_barrier(rest, NULL) == WEFT_OK);
+            NEED(rank == 0 || weft_comm_create_group(copy, all, n, 0, &group) == WEFT_ERR_REVOKED);
+            NEED(weft_comm_create_group(copy, all, n, 0, &group) == WEFT_OK);
+            NEED(weft_barrier(group, NULL) == WEFT_OK);
+            NEED(weft_comm_destroy(group) == WEFT_OK && weft_comm_destroy(rest) == WEFT_OK);
+        }
+        NEED((rank == 0 && destroys) || weft_comm_destroy(copy) == WEFT_OK);
+        NEED(weft_barrier(comm, NULL) == WEFT_OK);
+    }
+    return wrong;
+}
+
+static void a_revoke_of_another_rank_ends_a_group(void **state)
+{
+    (void)state;
+    run(3, revoke_for_others);
+}
+
 /* Votes outlive a revoke, and all come to their end. */
 static int vote_over_revoke(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
@@ -282,6 +324,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(aborting_ends_calls_beside_the_communicator),
         cmocka_unit_test(the_others_go_on_without_who_aborts),
+        cmocka_unit_test(a_revoke_of_another_rank_ends_a_group),
         cmocka_unit_test(votes_outlive_a_revoke),
         cmocka_unit_test(one_thread_votes_at_a_time),
         cmocka_unit_test(a_group_outlives_its_parent),

@@ -109,8 +109,8 @@ static void signature_diff_plans(const weft_signature_t *here, const weft_signat
 {
     if (signature_has_sum(here)) {
         snprintf(text, bytes,
-                 "counts of blocks whose sum is %" PRIu64
-                 " on both: compare the vectors of counts; if they are equal, the plan",
+                 "the vectors of counts differ, and their sum, %" PRIu64
+                 ", does not: compare them; if they are equal, the plan differs",
                  here->count);
         return;
     }
@@ -131,7 +131,7 @@ void weft_signature_diff(const weft_signature_t *here, const weft_signature_t *t
         signature_diff_functions(here, there, text, bytes);
     } else if (here->count != there->count) {
         snprintf(text, bytes, "%s %" PRIu64 " here, %" PRIu64 " there",
-                 signature_has_sum(here) ? "sum of the counts" : "count", here->count,
+                 signature_has_sum(here) ? "vectors of counts: sum" : "count", here->count,
                  there->count);
     } else if (here->dtype != there->dtype) {
         snprintf(text, bytes, "data type %s here, %s there",

@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/base/error.h"
 
@@ -29,11 +30,33 @@ void weft_comm_fail(weft_comm_state_t *state, int32_t peer)
     weft_comm_fail_missing(state, peer, NULL);
 }
 
+/* Adds the block by which the vectors of counts differ, where it is known. */
+static void comm_name_block(const weft_comm_state_t *state, const weft_signature_t *mine,
+                            const weft_signature_t *theirs, char *text, size_t bytes)
+{
+    const weft_request_t *request = state->queue.first;
+    const uint32_t n = state->self.nranks;
+    const size_t used = strlen(text);
+    if (request == NULL || request->vectors == NULL || mine->coll != request->args.coll ||
+        mine->sequence != (uint32_t)request->sequence || theirs->sequence != mine->sequence ||
+        theirs->coll != mine->coll) {
+        return;
+    }
+    const uint32_t b = weft_vectors_find(request->vectors, n, mine, theirs);
+    if (b < n) {
+        const uint64_t here = weft_vectors_count(request->vectors, request->args.coll, b);
+        snprintf(text + used, bytes - used,
+                 ": block %" PRIu32 " has %" PRIu64 " here, %" PRIu64 " there", b, here,
+                 here + theirs->count - mine->count);
+    }
+}
+
 void weft_comm_mismatch(weft_comm_state_t *state, uint32_t peer, const weft_signature_t *mine,
                         const weft_signature_t *theirs)
 {
     char field[WEFT_SIGNATURE_DIFF];
     weft_signature_diff(mine, theirs, field, sizeof field);
+    comm_name_block(state, mine, theirs, field, sizeof field);
     weft_fail(WEFT_ERR_MISMATCH, 0,
               "operation %" PRIu32 " differs between rank %u (here) and rank %u (there): %s",
               mine->sequence, state->self.rank, peer, field);

@@ -11,6 +11,9 @@
 #include "core/base/error.h"
 #include "core/plan/hash.h"
 
+/* Vectors up to this length are searched, in the square of it: 8 million steps. */
+#define FIND_BLOCKS 4096u
+
 weft_vector_t weft_vectors_need(weft_coll_t coll)
 {
     if (!weft_coll_has_vectors(coll)) {
@@ -149,20 +152,59 @@ static uint64_t vectors_largest_of(const uint64_t *counts, uint32_t n)
     return largest;
 }
 
+/* The vector that all ranks know, of a collective that has one. */
+static const uint64_t *vectors_shared(weft_coll_t coll, const weft_bound_vectors_t *bound)
+{
+    return coll == WEFT_ALL_GATHER_V ? bound->v.out_counts : bound->v.in_counts;
+}
+
+static uint32_t vectors_fold(uint64_t hash)
+{
+    return (uint32_t)(hash ^ hash >> 32);
+}
+
 /* Computes the part of the signature that all ranks know alike. */
 static void vectors_sign(const weft_args_t *args, uint32_t n, weft_bound_vectors_t *bound)
 {
     if (weft_vectors_need(args->coll) != WEFT_VECTOR_BLOCKS) {
         return;
     }
-    const uint64_t *counts =
-        args->coll == WEFT_ALL_GATHER_V ? bound->v.out_counts : bound->v.in_counts;
+    const uint64_t *counts = vectors_shared(args->coll, bound);
     uint64_t hash = WEFT_HASH_START;
     for (uint32_t b = 0; b < n; b++) {
         hash = weft_hash_add(hash, counts[b]);
         bound->total += counts[b];
     }
-    bound->hash = (uint32_t)(hash ^ hash >> 32);
+    bound->hash = vectors_fold(hash);
+}
+
+uint32_t weft_vectors_find(const weft_bound_vectors_t *bound, uint32_t n,
+                           const weft_signature_t *mine, const weft_signature_t *theirs)
+{
+    const uint32_t hash_there = theirs->plan - (mine->plan - bound->hash);
+    const uint64_t more = theirs->count - mine->count;
+    if (weft_vectors_need((weft_coll_t)mine->coll) != WEFT_VECTOR_BLOCKS || more == 0 ||
+        n > FIND_BLOCKS) {
+        return n;
+    }
+    const uint64_t *counts = vectors_shared((weft_coll_t)mine->coll, bound);
+    uint64_t before = WEFT_HASH_START; /* of the blocks before `b` */
+    for (uint32_t b = 0; b < n; b++) {
+        uint64_t hash = weft_hash_add(before, counts[b] + more);
+        for (uint32_t i = b + 1; i < n; i++) {
+            hash = weft_hash_add(hash, counts[i]);
+        }
+        if (vectors_fold(hash) == hash_there) {
+            return b;
+        }
+        before = weft_hash_add(before, counts[b]);
+    }
+    return n;
+}
+
+uint64_t weft_vectors_count(const weft_bound_vectors_t *bound, weft_coll_t coll, uint32_t b)
+{
+    return vectors_shared(coll, bound)[b];
 }
 
 /* Checks the block that goes from this rank to itself, whose length is given twice. */

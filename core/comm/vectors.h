@@ -4,6 +4,7 @@
 #ifndef WEFT_COMM_VECTORS_H
 #define WEFT_COMM_VECTORS_H
 
+#include "core/base/signature.h"
 #include "core/comm/args.h"
 #include "core/comm/identity.h"
 #include "core/exec/interpreter.h"
@@ -21,6 +22,14 @@ typedef struct weft_bound_vectors {
  * rank's block for itself has two lengths. ERR_RESOURCE. */
 weft_status_t weft_vectors_bind(const weft_comm_identity_t *self, const weft_args_t *args,
                                 weft_bound_vectors_t **vectors_p);
+
+/* Finds the block by which two ranks differ, if it is one alone and both have the same plan: the
+ * signatures carry the sum of the counts and a hash of them, so each block is tried. Returns its
+ * number, or `n`: it is not known. */
+uint32_t weft_vectors_find(const weft_bound_vectors_t *bound, uint32_t n,
+                           const weft_signature_t *mine, const weft_signature_t *theirs);
+/* Returns block `b` of the vector that all ranks know. */
+uint64_t weft_vectors_count(const weft_bound_vectors_t *bound, weft_coll_t coll, uint32_t b);
 
 /* Returns the class of sizes that a call is prepared for: the next power of two where all ranks
  * know the vectors, 0 where only pairs of ranks do. */

@@ -33,9 +33,10 @@ WEFT_EXPORT weft_status_t weft_comm_abort(weft_comm_t *comm);
  *
  * Three calls do not use the communicator, and go on when it fails. weft_comm_agree() and
  * weft_comm_shrink() go on over a revoke, too; only weft_comm_abort() of this rank ends them.
- * weft_comm_create_group() ends with ERR_REVOKED on all its members, if this rank is inside it, or if
- * one that is hears of the revoke. Where `comm` had failed already, the others do not hear of it: a
- * rank that waits in there for one that has gone on stays until init_timeout, or until it aborts.
+ * weft_comm_create_group() ends with ERR_REVOKED on all its members, if this rank is inside it, or
+ * if one that is hears of the revoke. Where `comm` had failed already, the others do not hear of
+ * it: a rank that waits in there for one that has gone on stays until init_timeout, or until it
+ * aborts.
  * Errors: ERR_ARG, ERR_STATE.
  * Blocking: no. Thread: any. */
 WEFT_EXPORT weft_status_t weft_comm_revoke(weft_comm_t *comm);

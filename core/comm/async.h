@@ -69,8 +69,8 @@ static inline bool weft_async_is_done(const weft_async_t *async)
 /* Sleeps until the operation is done, at most that long. */
 void weft_async_sleep(weft_async_t *async, uint64_t ns);
 
-/* Returns a copy of the calling thread's error, which the caller frees. NULL: the error is of another
- * status and so of another call, or there is no memory. */
+/* Returns a copy of the calling thread's error, which the caller frees. NULL: the error is of
+ * another status and so of another call, or there is no memory. */
 weft_error_t *weft_async_keep_error(weft_status_t status);
 
 /* Makes a recorded failure the calling thread's error. */

@@ -67,8 +67,8 @@ static inline weft_async_group_t *weft_request_group(const weft_request_t *reque
 }
 
 /* Tells those that want to hear of its end: the flight record, a caller that asked for the source
- * or for the error, the owner of an asynchronous one. A caller that gets the error takes it from the
- * thread's record, so that it is not taken for that of the next request. */
+ * or for the error, the owner of an asynchronous one. A caller that gets the error takes it from
+ * the thread's record, so that it is not taken for that of the next request. */
 void weft_request_tell(const weft_request_t *request, weft_status_t status);
 
 /* Marks the request as done with `status`; a failure is the calling thread's error. Its owner may

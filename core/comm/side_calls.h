@@ -2,8 +2,8 @@
  *
  * Calls that wait for other ranks of a communicator without taking it: agreeing, shrinking, making
  * a communicator of some ranks. They go on beside its operations, and where it has failed. What
- * ends them early is weft_comm_abort() of this rank, and where they do not vote weft_comm_revoke() of
- * this rank, or of another one while the communicator is well here. */
+ * ends them early is weft_comm_abort() of this rank, and where they do not vote weft_comm_revoke()
+ * of this rank, or of another one while the communicator is well here. */
 #ifndef WEFT_COMM_SIDE_CALLS_H
 #define WEFT_COMM_SIDE_CALLS_H
 
@@ -41,8 +41,8 @@ static inline bool weft_side_call_has_ended(const weft_side_call_t *call)
 /* The error of a call that was ended early, and its status. */
 weft_status_t weft_side_call_raise(const weft_side_call_t *call);
 
-/* Rank `by` of the communicator, or −1, has called `name` on it, which ends all with ERR_ABORTED, or
- * those that do not vote with ERR_REVOKED. The caller holds the family's lock. */
+/* Rank `by` of the communicator, or −1, has called `name` on it, which ends all with ERR_ABORTED,
+ * or those that do not vote with ERR_REVOKED. The caller holds the family's lock. */
 void weft_side_calls_stop(weft_family_t *family, uint64_t comm_id, weft_status_t status, int32_t by,
                           const char *name);
 /* Returns the rank that ended the call with `status`, or −1. */

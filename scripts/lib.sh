@@ -65,7 +65,7 @@ fetch_disassemblers() {
 }
 
 # build PRESET [TARGET…]: configures and builds into build/PRESET, all or those targets; the log is
-# shown only if it fails. Whoever builds there meanwhile waits.
+# shown only if it fails. Whoever builds there meanwhile waits. Where `strict` is set, warnings are errors.
 build() {
     local preset=$1 log="$root/build/$1.log" lock
     shift
@@ -76,8 +76,8 @@ build() {
         flock "$lock"
     }
     say "building $preset …"
-    if ! (cd "$root" && cmake --preset "$preset" && cmake --build --preset "$preset" -j "$jobs" ${1:+--target "$@"}) \
-        >"$log" 2>&1; then
+    if ! (cd "$root" && cmake --preset "$preset" ${strict:+-DWEFT_WERROR=ON} &&
+        cmake --build --preset "$preset" -j "$jobs" ${1:+--target "$@"}) >"$log" 2>&1; then
         tail -n 60 "$log" >&2
         fail "the build of $preset failed; the whole log is $log"
     fi

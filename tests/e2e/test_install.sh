@@ -83,4 +83,7 @@ got=$(pkg-config --libs-only-other "$pc" | tr -d ' ')
 if command -v ninja >/dev/null; then
     expect 1 cmake -G 'Ninja Multi-Config' -S "$source_dir" -B "$work/multi"
     says err 'one configuration for each folder'
+    # Who has not asked for it gets no error for the new warning of a new compiler.
+    expect 0 env -C "$source_dir" cmake --preset release -B "$work/preset" -DWEFT_CUDA=OFF -DWEFT_TESTS=OFF
+    grep -q '^WEFT_WERROR:BOOL=OFF$' "$work/preset/CMakeCache.txt" || die "the preset release: warnings are errors"
 fi

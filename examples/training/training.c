@@ -64,7 +64,7 @@ static void model_gradient(const model_t *model, const data_t *data, float *grad
             off += model->now[i] * data->x[r][i];
         }
         for (int i = 0; i < WEIGHTS; i++) {
-            gradient[i] += off * data->x[r][i] / ROWS;
+            gradient[i] += off * data->x[r][i] / (float)ROWS;
         }
     }
 }

@@ -118,7 +118,7 @@ static bool flap(board_t *board)
     const bool on = hosts_await(&board->rounds, atomic_load(&board->rounds) + 1);
     const double took_ms = (double)(weft_os_clock_ns() - back) / 1e6;
     printf("away for %d ms, back after %.0f ms more\n", AWAY_MS, took_ms);
-    return on && (took_ms < BACK_MS || !can_limit_waits());
+    return on && (took_ms < (double)BACK_MS || !can_limit_waits());
 }
 
 static bool all_well(const pid_t *pids)

@@ -10,6 +10,7 @@ mkdir "$work/tree"
 expect 0 tar -xzf "$work"/pack/weft-*.tar.gz -C "$work/tree" --strip-components=1
 expect 0 "$work/tree/bin/all_reduce_perf" -P 2 -b 8 -e 8 -n 2
 all_right 1
+cmp "$source_dir/LICENSE" "$work/tree/share/doc/weft/copyright" || die "the tarball has no licence"
 [ -x "$work/tree/bin/weft-conformance-net" ] || die "the tarball has no conformance kit"
 
 # An absolute folder would be written to on this machine.
@@ -30,6 +31,7 @@ says out ' \./usr/bin/weft$'
 says out ' \./usr/share/doc/weft/conf/weft.ini$'
 ! grep -q ' \./\(usr/\)\?etc/.' "$work/out" || die "a configuration, which weft would not read or need"
 says out ' \./usr/share/doc/weft/configuration.md$'
+says out ' \./usr/share/doc/weft/copyright$'
 expect 0 dpkg-deb --extract "$deb" "$work/root"
 expect 0 "$work/root/usr/bin/all_reduce_perf" -P 2 -b 8 -e 8 -n 2
 all_right 1

@@ -16,6 +16,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "core/base/log.h"
 #include "core/os/call_note.h"
 
 #define OBJECTS 64u
@@ -157,8 +158,7 @@ static void crash_tell(int number, const void *context)
                             ? note.method
                             : "in a call that is told with core.check = yes");
     used = crash_append(line, sizeof line, used, "\n");
-    ssize_t written = write(STDERR_FILENO, line, used);
-    (void)written;
+    (void)weft_log_put(line, used);
 }
 
 static void crash_handle(int number, siginfo_t *info, void *context)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What waiting costs: threads of weft in processes that call nothing, and ranks that wait for a
- * late one while ranks outnumber cores. */
+ * late one while ranks outnumber cores. And what it must not cost: connections. */
 #include <dirent.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -121,6 +122,50 @@ static void idle_communicators_wake_no_thread(void **state)
     run(3, tcp, rest);
 }
 
+/* Returns how many connections over TCP this process has, and in *kept_p those over which the system
+ * sends something while nobody else does. */
+static long count_connections(long *kept_p)
+{
+    long all = 0;
+    *kept_p = 0;
+    for (int fd = 0; fd < 1024; fd++) {
+        struct sockaddr_storage peer;
+        socklen_t bytes = sizeof peer;
+        int kept = 0;
+        if (getpeername(fd, (struct sockaddr *)&peer, &bytes) != 0 || peer.ss_family == AF_UNIX) {
+            continue;
+        }
+        bytes = sizeof kept;
+        all++;
+        *kept_p += getsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &kept, &bytes) == 0 && kept != 0;
+    }
+    return all;
+}
+
+static int keep(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    (void)n;
+    (void)arg;
+    if (!use(comm)) {
+        return 1;
+    }
+    long kept, all = count_connections(&kept);
+    if (kept != all) {
+        fprintf(stderr, "rank %u: %ld of %ld connections are kept alive\n", rank, kept, all);
+    }
+    /* One of control at least, and two sockets of data. */
+    const bool right = all >= 3 && kept == all;
+    return !use(comm) || !right;
+}
+
+/* A firewall that keeps states forgets a connection over which nothing goes, and swallows what comes
+ * over it later. */
+static void idle_connections_are_kept_alive(void **state)
+{
+    (void)state;
+    run(2, tcp, keep);
+}
+
 /* Waits for rank 0, in a call of its own kind for each rank. */
 static weft_status_t wait_for_late_rank(weft_comm_t *comm, uint32_t rank)
 {
@@ -188,6 +233,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(idle_communicators_wake_no_thread),
+        cmocka_unit_test(idle_connections_are_kept_alive),
         cmocka_unit_test(a_waiting_rank_leaves_the_core_to_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,7 +35,7 @@ void weft_message_stream_init(weft_message_stream_t *stream, const weft_host_t *
 
 weft_status_t weft_message_stream_attach(weft_message_stream_t *stream, weft_op_done_t *done)
 {
-    if (stream->failed != WEFT_OK || weft_op_queues_used(&stream->ops)) {
+    if (weft_op_queues_used(&stream->ops)) {
         return stream->host->set_error(stream->host, WEFT_ERR_STATE, 0,
                                        "connection to peer %s is not ready, or in use",
                                        stream->peer);

@@ -5,17 +5,6 @@
 
 #include "core/comm/handle.h"
 
-weft_group_member_t *weft_group_find_member(weft_group_member_t *members, uint32_t count,
-                                            weft_comm_t *comm)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        if (members[i].comm == comm) {
-            return &members[i];
-        }
-    }
-    return NULL;
-}
-
 void weft_group_leave(const weft_group_member_t *members, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {

@@ -157,7 +157,7 @@ static int take_turns(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
     desk_t d;
     int wrong = desk_open(&d, comm, rank, n);
     (void)arg;
-    for (uint32_t round = 0; round < 120 && wrong == 0; round++) {
+    for (uint32_t round = 0; round < 30 && wrong == 0; round++) {
         random = random * 1664525u + 1013904223u;
         NEED(reduces(&d, counts[round % 6], round, random >> 19 & 4, (random >> 24 & 3) == 0));
     }

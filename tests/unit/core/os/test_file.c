@@ -94,8 +94,8 @@ static void the_name_of_the_host_is_cut_where_it_does_not_fit(void **state)
     assert_string_equal(name, all);
     /* "unknown", of a name that is known, would be another. */
     weft_os_host_name(cut, sizeof cut);
-    snprintf(name, sizeof cut, "%s", all);
-    assert_string_equal(cut, name);
+    assert_int_equal(cut[0], all[0]);
+    assert_int_equal(cut[1], '\0');
     memset(name, 'x', sizeof name);
     weft_os_host_name(name, strlen(all) + 1);
     assert_string_equal(name, all);

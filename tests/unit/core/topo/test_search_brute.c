@@ -12,8 +12,9 @@
 #include <cmocka.h>
 
 #include "core/topo/search.h"
+#include "tests/support/part.h"
 
-#define MACHINES 1000u
+#define MACHINES (1000u / PARTS)
 #define MOST_DEVICES 6u
 #define MOST_EDGES 512u
 #define MOST_WAYS 4096u

@@ -16,6 +16,7 @@
 #include "core/os/os.h"
 #include "core/os/os_cancel.h"
 #include "core/os/os_fork.h"
+#include "core/os/os_select.h"
 #include "core/os/os_socket.h"
 
 /* Waits for more descriptors are not those of a join. */
@@ -286,16 +287,9 @@ static uint64_t os_socket_time_left(uint64_t until)
 
 static void os_socket_poll_failed(uint32_t count)
 {
-    struct rlimit files = {0};
     int error = errno;
-    if (error == EINVAL && getrlimit(RLIMIT_NOFILE, &files) == 0) {
-        weft_fail(WEFT_ERR_RESOURCE, error,
-                  "cannot wait for %u descriptors: RLIMIT_NOFILE (ulimit -n) is %llu", count,
-                  (unsigned long long)files.rlim_cur);
-    } else {
-        weft_fail(error == ENOMEM ? WEFT_ERR_RESOURCE : WEFT_ERR_SYSTEM, error,
-                  "cannot wait for %u descriptors", count);
-    }
+    weft_fail(error == ENOMEM ? WEFT_ERR_RESOURCE : WEFT_ERR_SYSTEM, error,
+              "cannot wait for %u descriptors", count);
 }
 
 static int os_socket_poll(struct pollfd *entries, uint32_t count, uint64_t until)
@@ -305,6 +299,11 @@ static int os_socket_poll(struct pollfd *entries, uint32_t count, uint64_t until
         struct timespec t = {.tv_sec = (time_t)(left / WEFT_NS_PER_S),
                              .tv_nsec = (long)(left % WEFT_NS_PER_S)};
         int ready = ppoll(entries, count, &t, NULL);
+        if (ready < 0 && errno == EINVAL) {
+            /* A program may have lowered RLIMIT_NOFILE since they were opened, as services do that
+             * shut themselves in: then poll(2) takes no more entries than that. */
+            ready = weft_os_select(entries, count, &t);
+        }
         if (ready >= 0) {
             return ready;
         }

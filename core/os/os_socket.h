@@ -53,8 +53,8 @@ void weft_os_close(int fd);
 
 /* Waits until an entry with fd ≥ 0 is ready or the monotonic time `until` has come. Returns how
  * many are ready; −1 if the system cannot wait for them, with the cause as error record:
- * ERR_RESOURCE names RLIMIT_NOFILE when that allows fewer entries, whether they are in use or
- * not; ERR_ABORTED: os_cancel.h. */
+ * ERR_RESOURCE, ERR_SYSTEM; ERR_ABORTED: os_cancel.h. Descriptors that are open may be more than
+ * RLIMIT_NOFILE allows now. */
 int weft_os_poll(struct pollfd *entries, uint32_t count, uint64_t until);
 
 /* A watch: any number of descriptors that are waited for together, at a cost per event. It tells

@@ -281,17 +281,20 @@ static void rendezvous_note_ended(meeting_t *meeting, const weft_join_request_t 
         writer->pid, writer->host_name);
 }
 
-/* Tells whether the root of a note that was written then has given up before this rank came. */
+/* Tells whether the root of a note that was written then has given up before this rank came. A process
+ * of this host takes its note away then, and the clock may have been set since it wrote it. */
 static bool rendezvous_note_expired(meeting_t *meeting, const record_t *record, const weft_id_t *id,
                                     int64_t written)
 {
     const char *why;
     weft_join_request_t writer;
     const int64_t age = meeting->came - written;
-    if (id->life == 0 || age <= (int64_t)id->life) {
+    bool known = weft_join_request_decode(record->writer, &writer, &why) == WEFT_OK;
+    if (id->life == 0 || age <= (int64_t)id->life ||
+        (known && rendezvous_is_here(meeting, &writer))) {
         return false;
     }
-    if (weft_join_request_decode(record->writer, &writer, &why) == WEFT_OK) {
+    if (known) {
         snprintf(meeting->ended, sizeof meeting->ended,
                  "pid %d of host %s, which left it %lld s before this rank came: more than its "
                  "init_timeout",

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -208,6 +209,45 @@ static void an_id_of_another_clock_is_taken(void **unused)
     assert_int_equal(rendezvous_files_left(), 0);
 }
 
+/* For a process of its own: rank 1 of 2, which comes when the note of rank 0 seems to be an hour old. */
+static int come_an_hour_later(const weft_comm_options_t *options)
+{
+    char path[512];
+    uint8_t bytes[2048];
+    weft_unique_id_t id;
+    weft_launcher_t launcher = rendezvous_launcher(1, 2);
+    const time_t then = time(NULL) - 3600;
+    const struct timespec before[2] = {{.tv_sec = then}, {.tv_sec = then}};
+    (void)rendezvous_keep_file(path, bytes, sizeof bytes);
+    bool set = utimensat(AT_FDCWD, path, before, 0) == 0;
+    weft_status_t status = weft_launcher_exchange_id(&launcher, &id, options);
+    fprintf(stderr, "%s", status == WEFT_OK ? "" : weft_error_record()->text);
+    return !set || status != WEFT_OK;
+}
+
+/* As by a clock that is set forward while the ranks of a host start. */
+static void an_id_from_before_the_clock_was_set_is_taken(void **unused)
+{
+    (void)unused;
+    int how;
+    weft_unique_id_t id = {{0}};
+    weft_launcher_t launcher = rendezvous_launcher(0, 2);
+    const char *settings[] = {"boot.init_timeout=10"};
+    weft_comm_options_t options = {
+        .size = sizeof options, .settings = settings, .settings_count = 1};
+    launcher_environment("PMIX_NAMESPACE=set", NULL);
+    pid_t other = fork();
+    alarm(50);
+    if (other == 0) {
+        _exit(come_an_hour_later(&options));
+    }
+    assert_int_equal(weft_unique_id_create(&id, &options), WEFT_OK);
+    assert_int_equal(weft_launcher_exchange_id(&launcher, &id, &options), WEFT_OK);
+    waitpid(other, &how, 0);
+    assert_true(WIFEXITED(how) && WEXITSTATUS(how) == 0);
+    assert_int_equal(rendezvous_files_left(), 0);
+}
+
 /* Nobody here sees whether a process of another host has ended. */
 static void a_note_of_another_host_that_is_too_old_is_named_at_the_deadline(void **unused)
 {
@@ -264,6 +304,7 @@ int main(void)
         cmocka_unit_test(rank_0_sweeps_what_dead_jobs_left),
         cmocka_unit_test(a_note_that_may_be_ours_is_named_at_the_deadline),
         cmocka_unit_test(an_id_of_another_clock_is_taken),
+        cmocka_unit_test(an_id_from_before_the_clock_was_set_is_taken),
         cmocka_unit_test(a_note_of_another_host_that_is_too_old_is_named_at_the_deadline),
         cmocka_unit_test(rank_0_that_waits_in_vain_names_its_folder),
     };

@@ -31,7 +31,9 @@ typedef union shm_control {
     char bytes[CMSG_SPACE(sizeof(int))];
 } shm_control_t;
 
-/* Abstract sockets have no file mode, so the kernel is asked which user is at the other end. */
+/* Abstract sockets have no file mode, so the kernel is asked which user is at the other end. Processes
+ * may have changed their user since they joined, as services that begin as root do: a listener counts
+ * for the user who made it, and a connector for the one it is now. */
 static weft_status_t shm_conn_identify(weft_net_conn_t *conn)
 {
     struct ucred peer;
@@ -40,7 +42,7 @@ static weft_status_t shm_conn_identify(weft_net_conn_t *conn)
         return conn->host->set_error(conn->host, WEFT_ERR_SYSTEM, errno, "SO_PEERCRED");
     }
     snprintf(conn->info.peer, sizeof conn->info.peer, "pid %d", (int)peer.pid);
-    if (peer.uid != geteuid()) {
+    if (peer.uid != geteuid() && peer.uid != conn->device->net->own.uid) {
         return conn->host->set_error(conn->host, WEFT_ERR_AUTH, 0,
                                      "%s belongs to user %u, this process to user %u",
                                      conn->info.peer, peer.uid, geteuid());
@@ -49,12 +51,14 @@ static weft_status_t shm_conn_identify(weft_net_conn_t *conn)
 }
 
 /* If this fails the caller still owns `fd`. */
-static weft_net_conn_t *shm_conn_create(const weft_host_t *host, int fd,
+static weft_net_conn_t *shm_conn_create(weft_net_device_t *device, int fd,
                                         const uint8_t label[WEFT_AUTH_LABEL])
 {
+    const weft_host_t *host = device->host;
     weft_net_conn_t *conn = host->alloc(host, sizeof *conn, 0);
     if (conn != NULL) {
         conn->host = host;
+        conn->device = device;
         conn->fd = fd;
         conn->memory.fd = -1;
         conn->info.size = sizeof conn->info;
@@ -75,12 +79,11 @@ weft_status_t shm_connect_begin(weft_net_device_t *device, const weft_net_addres
     if (fd < 0) {
         return host->set_error(host, WEFT_ERR_RESOURCE, errno, "cannot open a socket");
     }
-    weft_net_conn_t *conn = shm_conn_create(host, fd, params->label);
+    weft_net_conn_t *conn = shm_conn_create(device, fd, params->label);
     if (conn == NULL) {
         close(fd);
         return WEFT_ERR_RESOURCE;
     }
-    conn->device = device;
     conn->info.connector = 1;
     shm_address_name(peer.token, &conn->name);
     bool partly = params->size >=
@@ -160,6 +163,19 @@ static weft_status_t shm_conn_send_descriptor(weft_net_conn_t *conn)
     return WEFT_OK;
 }
 
+/* A peer that has kept its user sends away a process that has changed its own (shm_conn_identify). */
+static weft_status_t shm_conn_refused(weft_net_conn_t *conn, const char *what, int error)
+{
+    const uint32_t joined = conn->device->net->own.uid, now = (uint32_t)geteuid();
+    char why[80] = "";
+    if (joined != now) {
+        snprintf(why, sizeof why, "; this process joined as user %u and is user %u now", joined,
+                 now);
+    }
+    return conn->host->set_error(conn->host, WEFT_ERR_LINK, error, "%s %s%s", conn->info.peer, what,
+                                 why);
+}
+
 static weft_status_t shm_conn_send_memory(weft_net_conn_t *conn)
 {
     weft_status_t status = conn->done == 0 ? shm_conn_send_descriptor(conn) : WEFT_OK;
@@ -167,8 +183,7 @@ static weft_status_t shm_conn_send_memory(weft_net_conn_t *conn)
         status = weft_record_send(conn->fd, conn->record, sizeof(uint64_t), &conn->done);
     }
     if (status == WEFT_ERR_LINK) {
-        return conn->host->set_error(conn->host, status, errno, "cannot hand shared memory to %s",
-                                     conn->info.peer);
+        return shm_conn_refused(conn, "does not take shared memory", errno);
     }
     conn->done = status == WEFT_OK ? 0 : conn->done;
     return status;
@@ -179,9 +194,8 @@ static weft_status_t shm_conn_read_ack(weft_net_conn_t *conn)
     weft_status_t status =
         weft_record_receive(conn->fd, conn->record, sizeof(uint32_t), &conn->done);
     if (status == WEFT_ERR_LINK) {
-        return conn->host->set_error(conn->host, status, errno,
-                                     "%s closed the connection before it took the shared memory",
-                                     conn->info.peer);
+        return shm_conn_refused(conn, "closed the connection before it took the shared memory",
+                                errno);
     }
     if (status == WEFT_OK && conn->record[0] != ACK) {
         return conn->host->set_error(conn->host, WEFT_ERR_PROTO, 0, "%s answered %#x",
@@ -227,7 +241,7 @@ weft_status_t shm_conn_adopt(weft_net_device_t *device, int fd,
                              const uint8_t label[WEFT_AUTH_LABEL], weft_net_conn_t **conn_p)
 {
     const weft_host_t *host = device->host;
-    weft_net_conn_t *conn = shm_conn_create(host, fd, label);
+    weft_net_conn_t *conn = shm_conn_create(device, fd, label);
     if (conn == NULL) {
         close(fd);
         return WEFT_ERR_RESOURCE;

@@ -207,10 +207,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     static void (*const parts[])(weft_net_device_t *, const uint8_t *,
                                  size_t) = {address, acceptor, connector, acceptor};
+    static weft_net_t net;
     static weft_net_device_t device;
     if (fake.name == NULL) {
         fake_host_init(&fake, "fuzz");
+        net.own.uid = geteuid();
         device.host = &fake.host;
+        device.net = &net;
         FUZZ_NEED(shm_watch_open(&device) == WEFT_OK);
     }
     uint64_t live = atomic_load(&fake.live);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The acceptor's end of a connection: a record in pieces, a peer without a descriptor or with two, one that
- * leaves, and memory that cannot be used. */
+ * leaves, memory that cannot be used, and whose the processes are. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -18,6 +18,7 @@ enum { BYTES = 4096 };
 
 typedef struct fixture {
     fake_host_t fake;
+    weft_net_t net;
     weft_net_device_t device;
     weft_net_conn_t *conn;
     shm_memory_t memory; /* the connector's */
@@ -130,13 +131,45 @@ static void who_listens_nowhere_may_be_on_a_clone_of_this_host(void **state)
     shm_conn_close(conn);
 }
 
+/* What comes of a connection with a process of root, after this process, which joined as `joined`, has
+ * become nobody's. */
+static weft_status_t join_as_nobody(fixture_t *f, uint32_t joined)
+{
+    const uint8_t label[WEFT_AUTH_LABEL] = {0};
+    weft_net_conn_t *conn = NULL;
+    int pair[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    f->net.own.uid = joined;
+    assert_int_equal(seteuid(65534), 0);
+    weft_status_t status = shm_conn_adopt(&f->device, pair[1], label, &conn);
+    assert_int_equal(seteuid(0), 0);
+    close(pair[0]);
+    if (conn != NULL) {
+        shm_conn_close(conn);
+    }
+    return status;
+}
+
+static void who_gives_up_its_user_keeps_the_peers_of_the_old_one(void **state)
+{
+    fixture_t *f = *state;
+    if (geteuid() != 0) {
+        skip();
+    }
+    assert_int_equal(join_as_nobody(f, 0), WEFT_OK);
+    assert_int_equal(join_as_nobody(f, 65533), WEFT_ERR_AUTH);
+    assert_non_null(strstr(f->fake.error, "belongs to user 0, this process to user 65534"));
+}
+
 static int setup(void **state)
 {
     fixture_t *f = calloc(1, sizeof *f);
     const uint8_t label[WEFT_AUTH_LABEL] = {0};
     int pair[2];
     fake_host_init(&f->fake, "net-shm");
+    f->net.own.uid = geteuid();
     f->device.host = &f->fake.host;
+    f->device.net = &f->net;
     assert_int_equal(shm_watch_open(&f->device), WEFT_OK);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
     f->far = pair[0];
@@ -166,6 +199,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_record_without_memory_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(of_two_descriptors_none_stays, setup, teardown),
         cmocka_unit_test_setup_teardown(memory_of_another_size_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(who_gives_up_its_user_keeps_the_peers_of_the_old_one, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_peer_may_leave_inside_its_record, setup, teardown),
         cmocka_unit_test_setup_teardown(who_listens_nowhere_may_be_on_a_clone_of_this_host, setup,
                                         teardown),

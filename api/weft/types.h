@@ -75,7 +75,9 @@ typedef enum weft_dtype {
  * 8-bit floats are combined in fp32 and rounded to nearest, ties to even, once per combination of
  * up to four inputs. A result that is too large for its type becomes infinity, or NaN in FP8_E4M3,
  * which has no infinity. Nothing saturates, so an overflow is visible. The sign and payload of a
- * NaN are unspecified, except that data that is only moved keeps every bit. */
+ * NaN are unspecified, except that data that is only moved keeps every bit. Subnormal numbers are
+ * kept and sums of all floats rounded to nearest, whatever mode the program computes in itself
+ * (-ffast-math, fesetround()), and none of its traps is sprung. */
 typedef enum weft_op {
 #define WEFT_OP_ENUM(value, name, text) WEFT_##name = (value),
     WEFT_OP_MAP(WEFT_OP_ENUM)

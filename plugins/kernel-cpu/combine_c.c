@@ -4,6 +4,7 @@
  * and all there is on other processors. The compiler turns most loops into vector code. */
 #include "combine.h"
 #include "convert.h"
+#include "float_mode.h"
 
 /* A dst is equal to a src or apart from it: no iteration depends on another. */
 #if defined(__clang__)
@@ -69,6 +70,17 @@ uint32_t combine_aligned(const weft_combine_t *c, uint32_t mask, size_t offset, 
 #define BODY "combine_c.inc"
 #include "each_dtype.inc"
 
+#define ENTRY(name, op)                                                                            \
+    static void name##_##op##_entry(const weft_combine_t *c)                                       \
+    {                                                                                              \
+        float_mode_call(name##_##op, c);                                                           \
+    }
+#define ENTRIES(dtype, name, size)                                                                 \
+    ENTRY(name, sum)                                                                               \
+    ENTRY(name, prod)                                                                              \
+    ENTRY(name, minimum) ENTRY(name, maximum) ENTRY(name, avg) ENTRY(name, premulsum)
+COMBINE_ROWS(ENTRIES)
+
 #define BITS_ENTRY(op, size)                                                                       \
     static void op##_##size(const weft_combine_t *c)                                               \
     {                                                                                              \
@@ -79,8 +91,9 @@ uint32_t combine_aligned(const weft_combine_t *c, uint32_t mask, size_t offset, 
 COMBINE_SIZES(BITS_ENTRIES)
 
 #define ROW(name)                                                                                  \
-    [WEFT_SUM] = name##_sum, [WEFT_PROD] = name##_prod, [WEFT_MIN] = name##_minimum,               \
-    [WEFT_MAX] = name##_maximum, [WEFT_AVG] = name##_avg, [WEFT_PREMULSUM] = name##_premulsum
+    [WEFT_SUM] = name##_sum_entry, [WEFT_PROD] = name##_prod_entry,                                \
+    [WEFT_MIN] = name##_minimum_entry, [WEFT_MAX] = name##_maximum_entry,                          \
+    [WEFT_AVG] = name##_avg_entry, [WEFT_PREMULSUM] = name##_premulsum_entry
 #define ROW_FLOAT(dtype, name, size) [WEFT_##dtype] = {ROW(name)},
 #define ROW_INTEGER(dtype, name, size)                                                             \
     [WEFT_##dtype] = {                                                                             \

@@ -11,6 +11,7 @@
 #define KERNEL_CPU_COMBINE_VECTOR_H
 
 #include "combine.h"
+#include "float_mode.h"
 #include "vector.h"
 
 #define VEC_GROUP 4u /* vectors of each operand in flight: enough to hide latencies */
@@ -39,15 +40,16 @@ static void vec_copy(const weft_combine_t *c, size_t bytes, uint32_t stream)
     }
 }
 
-#define ENTRY(name, op)                                                                            \
-    static void name##_##op##_plain(const weft_combine_t *c)                                       \
+#define ENTRY_WAY(name, op, way, stream)                                                           \
+    static COMBINE_APART void name##_##op##_##way##_ieee(const weft_combine_t *c)                  \
     {                                                                                              \
-        name##_##op(c, 0);                                                                         \
+        name##_##op(c, stream);                                                                    \
     }                                                                                              \
-    static void name##_##op##_stream(const weft_combine_t *c)                                      \
+    static void name##_##op##_##way(const weft_combine_t *c)                                       \
     {                                                                                              \
-        name##_##op(c, c->nt_mask);                                                                \
+        float_mode_call(name##_##op##_##way##_ieee, c);                                            \
     }
+#define ENTRY(name, op) ENTRY_WAY(name, op, plain, 0) ENTRY_WAY(name, op, stream, c->nt_mask)
 #define ENTRIES(dtype, name, size)                                                                 \
     ENTRY(name, sum)                                                                               \
     ENTRY(name, prod)                                                                              \

@@ -45,7 +45,8 @@ typedef struct weft_combine {
  * rounded once; a product of PREMULSUM is rounded to the data type before it is summed, so that a
  * source has the same bits where it is multiplied here and where another rank sent the product. The
  * stores are visible before any later release store of the same thread; non-temporal stores are
- * fenced.
+ * fenced. How the calling thread rounds, whether it flushes subnormal numbers, and its traps, which
+ * are the program's, change nothing.
  * Blocking: no. Thread: [any]. */
 typedef void (*weft_combine_fn_t)(const weft_combine_t *combine);
 

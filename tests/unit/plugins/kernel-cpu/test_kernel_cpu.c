@@ -2,6 +2,7 @@
  *
  * The choice of the instruction set. What the functions compute is the business of the conformance
  * suite. */
+#include <fenv.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 
 #include <weft/plugin/kernel.h>
 
+#include "plugins/kernel-cpu/float_mode.h"
 #include "tests/support/fake_host.h"
 
 #if defined(__aarch64__)
@@ -110,6 +112,74 @@ static void results_do_not_depend_on_streaming(void **state)
     assert_true(sum[0][7] == a[7] + b[7]);
 }
 
+#define SMALL 71u /* numbers: whole vectors and some more */
+
+/* Subnormal numbers, and some whose sum is not a float. */
+static void fill_small(float *a, float *b)
+{
+    static const float odd[] = {1.0f, 0x1p-25f, -0.0f, 0x1.8p-126f};
+    for (uint32_t i = 0; i < SMALL; i++) {
+        const uint32_t x = 0x00400000u >> i % 20, y = 0x00200000u | i;
+        memcpy(&a[i], &x, sizeof x);
+        memcpy(&b[i], &y, sizeof y);
+        if (i % 5 == 0) {
+            a[i] = odd[i % 4];
+            b[i] = odd[(i + 1) % 4];
+        }
+    }
+}
+
+static void combine_in_mode(weft_combine_fn_t fn, const weft_combine_t *c, uint64_t mode)
+{
+    const uint64_t before = float_mode_get();
+    float_mode_set(mode);
+    fn(c);
+    const uint64_t after = float_mode_get();
+    float_mode_set(before);
+    assert_int_equal(after & FLOAT_MODE_MASK, mode & FLOAT_MODE_MASK);
+}
+
+static void compare_modes(const made_t *made, weft_op_t op)
+{
+    float a[SMALL], b[SMALL], plain[SMALL], result[SMALL];
+    uint64_t modes[] = {FLOAT_MODE_IEEE | FLOAT_MODE_FLUSH, 0, 0};
+    weft_combine_t c = {.src = {a, b}, .count = SMALL, .nsrc = 2, .ndst = 1, .nranks = 3};
+    weft_combine_fn_t fn;
+    fill_small(a, b);
+    c.flags = WEFT_COMBINE_FINAL;
+    assert_int_equal(fesetround(FE_UPWARD), 0);
+    modes[1] = float_mode_get();
+    assert_int_equal(fesetround(FE_TOWARDZERO), 0);
+    modes[2] = float_mode_get();
+    fesetround(FE_TONEAREST);
+    assert_int_equal(made->ops->select(made->kernel, WEFT_FP32, op, &fn), WEFT_OK);
+    c.dst[0] = plain;
+    combine_in_mode(fn, &c, FLOAT_MODE_IEEE);
+    c.dst[0] = result;
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+        combine_in_mode(fn, &c, modes[i]);
+        assert_memory_equal(result, plain, sizeof plain);
+    }
+}
+
+/* A program that was linked with -ffast-math flushes subnormal numbers; its other ranks may not. */
+static void results_do_not_depend_on_the_mode_of_the_caller(void **state)
+{
+    static const char *const sets[] = {"isa=c", "isa=avx2", "isa=avx512", "isa=neon"};
+    (void)state;
+    for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++) {
+        made_t made;
+        char text[512];
+        weft_status_t status = make(&made, sets[i], "stream=yes");
+        assert_true(status == WEFT_OK || (i > 0 && status == WEFT_ERR_UNSUPPORTED));
+        for (weft_op_t op = 0; status == WEFT_OK && op < WEFT_PREMULSUM; op++) {
+            compare_modes(&made, op);
+        }
+        fake_host_take_error(&made.fake, text, sizeof text);
+        unmake(&made);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -118,6 +188,7 @@ int main(void)
         cmocka_unit_test(auto_takes_the_first_that_the_error_line_would_name),
         cmocka_unit_test(plain_c_serves_everywhere),
         cmocka_unit_test(results_do_not_depend_on_streaming),
+        cmocka_unit_test(results_do_not_depend_on_the_mode_of_the_caller),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

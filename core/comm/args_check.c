@@ -191,6 +191,28 @@ static weft_status_t args_check_same_blocks(const weft_comm_identity_t *self,
     return WEFT_OK;
 }
 
+/* A reduce_scatter_v in place puts the result where this rank's block is, which is sent. Where send
+ * blocks overlap, parts of others are there too, and may not have been sent yet. */
+static weft_status_t args_check_own_place(const weft_comm_identity_t *self, const weft_args_t *args)
+{
+    const weft_blocks_t *in = args->in_blocks;
+    if (args->coll != WEFT_REDUCE_SCATTER_V || in->displs == NULL) {
+        return WEFT_OK;
+    }
+    uint64_t mine = in->displs[self->rank], count = in->counts[self->rank];
+    for (uint32_t b = 0; b < self->nranks; b++) {
+        if (b != self->rank && in->counts[b] > 0 && mine < in->displs[b] + in->counts[b] &&
+            in->displs[b] < mine + count) {
+            return weft_fail(WEFT_ERR_ARG, 0,
+                             "weft_reduce_scatter_v: in place the result of block %u (%" PRIu64
+                             " elements at %" PRIu64 ") would take the place of send block %u "
+                             "(%" PRIu64 " at %" PRIu64 ")",
+                             self->rank, count, mine, b, in->counts[b], in->displs[b]);
+        }
+    }
+    return WEFT_OK;
+}
+
 static weft_status_t args_check_overlap(const weft_comm_identity_t *self, const weft_args_t *args,
                                         size_t elem)
 {
@@ -203,7 +225,8 @@ static weft_status_t args_check_overlap(const weft_comm_identity_t *self, const 
     char in_place[48] = "recv itself";
     int64_t offset = args_in_place_offset(self, args) * (int64_t)elem;
     if ((int64_t)(send - recv) == offset) {
-        return args_check_same_blocks(self, args);
+        weft_status_t status = args_check_same_blocks(self, args);
+        return status == WEFT_OK ? args_check_own_place(self, args) : status;
     }
     if (offset != 0) {
         snprintf(in_place, sizeof in_place, "recv %+" PRId64 " bytes", offset);
@@ -255,7 +278,7 @@ static inline weft_status_t args_measure_side(const weft_comm_identity_t *self,
     uint64_t elements = args->count, blocks = 1;
     if (vectors != NULL) {
         weft_status_t status =
-            weft_vectors_extent(weft_args_call(args), vectors, self->nranks, &elements);
+            weft_vectors_extent(weft_args_call(args), vectors, self->nranks, elem, &elements);
         if (status != WEFT_OK) {
             return status;
         }

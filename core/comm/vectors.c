@@ -48,7 +48,7 @@ uint64_t weft_vectors_start(const weft_blocks_t *blocks, uint32_t b)
 }
 
 weft_status_t weft_vectors_extent(const char *call, const weft_blocks_t *blocks, uint32_t n,
-                                  uint64_t *extent_p)
+                                  size_t elem, uint64_t *extent_p)
 {
     uint64_t extent = 0, packed = 0;
     for (uint32_t b = 0; b < n; b++) {
@@ -57,10 +57,11 @@ weft_status_t weft_vectors_extent(const char *call, const weft_blocks_t *blocks,
         if (blocks->counts[b] == 0) {
             continue; /* wherever it is */
         }
-        if (__builtin_add_overflow(start, blocks->counts[b], &end) || end > INT64_MAX) {
+        if (__builtin_add_overflow(start, blocks->counts[b], &end) || end > INT64_MAX / elem) {
             return weft_fail(WEFT_ERR_ARG, 0,
-                             "%s: block %u of %" PRIu64 " elements at %" PRIu64 " overflows", call,
-                             b, blocks->counts[b], start);
+                             "%s: block %u of %" PRIu64 " elements of %zu bytes at %" PRIu64
+                             " overflows",
+                             call, b, blocks->counts[b], elem, start);
         }
         packed = end;
         extent = end > extent ? end : extent;

@@ -38,10 +38,10 @@ uint64_t weft_vectors_class(weft_coll_t coll, uint64_t largest);
 /* Returns the property that a plan needs to serve the collective. */
 weft_vector_t weft_vectors_need(weft_coll_t coll);
 
-/* Counts the elements from the start of the buffer to the end of its last block. ERR_ARG:
- * overflow. */
+/* Counts the elements, of `elem` bytes, from the start of the buffer to the end of its last block.
+ * ERR_ARG: overflow. */
 weft_status_t weft_vectors_extent(const char *call, const weft_blocks_t *blocks, uint32_t n,
-                                  uint64_t *extent_p);
+                                  size_t elem, uint64_t *extent_p);
 
 /* Returns the element at which block `b` starts. */
 uint64_t weft_vectors_start(const weft_blocks_t *blocks, uint32_t b);

@@ -466,6 +466,33 @@ static int own_blocks(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
     return bad;
 }
 
+/* A place in blocks that lie far off, or one upon the other. */
+static int places_of_blocks(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    float data[64] = {0}, other[64];
+    uint64_t counts[2] = {8, 8}, far[2] = {0, UINT64_C(1) << 61}, upon[2] = {0, 7},
+             apart[2] = {8, 0};
+    (void)n;
+    (void)arg;
+    int bad =
+        expect(weft_all_gather_v(data, other, counts, far, WEFT_FP64, comm, NULL), WEFT_ERR_ARG,
+               "block 1 of 8 elements of 8 bytes at 2305843009213693952 overflows");
+    bad += expect(weft_reduce_scatter_v(data, data + upon[rank], counts, upon, WEFT_FP32, WEFT_SUM,
+                                        comm, NULL),
+                  WEFT_ERR_ARG, "take the place of send block");
+    bad += expect(weft_reduce_scatter_v(data, other, counts, upon, WEFT_FP32, WEFT_SUM, comm, NULL),
+                  WEFT_OK, "");
+    return bad + expect(weft_reduce_scatter_v(data, data + apart[rank], counts, apart, WEFT_FP32,
+                                              WEFT_SUM, comm, NULL),
+                        WEFT_OK, "");
+}
+
+static void places_of_blocks_that_cannot_be_are_refused(void **state)
+{
+    (void)state;
+    assert_int_equal(run_jobs(places_of_blocks, 2), 0);
+}
+
 static void own_blocks_of_two_lengths_are_refused(void **state)
 {
     (void)state;
@@ -495,6 +522,7 @@ int main(void)
         cmocka_unit_test(bad_buffers_are_refused_and_nothing_is_lost),
         cmocka_unit_test(questions_about_calls_that_cannot_be_are_refused),
         cmocka_unit_test(own_blocks_of_two_lengths_are_refused),
+        cmocka_unit_test(places_of_blocks_that_cannot_be_are_refused),
         cmocka_unit_test(null_and_stale_handles_are_errors),
         cmocka_unit_test(one_rank_copies),
         cmocka_unit_test(a_start_that_fails_is_told_in_one_line),

@@ -153,17 +153,27 @@ void weft_signature_diff(const weft_signature_t *here, const weft_signature_t *t
     }
 }
 
+/* True if each pair of ranks has a count of its own. */
+static bool signature_counts_pairs(const weft_signature_t *signature)
+{
+    return signature->coll == WEFT_ALL_TO_ALL_V || signature->coll == WEFT_GATHER_V ||
+           signature->coll == WEFT_SCATTER_V;
+}
+
 void weft_signature_text(const weft_signature_t *signature, char *text, size_t bytes)
 {
     const char *coll = signature_or_unknown(weft_coll_name((weft_coll_t)signature->coll));
     const char *dtype = signature_or_unknown(weft_dtype_name((weft_dtype_t)signature->dtype));
+    char count[24] = "", root[24] = "";
     if (signature->coll == WEFT_BARRIER || signature_is_exchange(signature)) {
         (void)signature_function(signature, text, bytes);
-    } else if (signature->coll < WEFT_COLL_COUNT &&
-               weft_coll_is_rooted((weft_coll_t)signature->coll)) {
-        snprintf(text, bytes, "%s of %" PRIu64 " %s, root %" PRIu32, coll, signature->count, dtype,
-                 signature->root);
-    } else {
-        snprintf(text, bytes, "%s of %" PRIu64 " %s", coll, signature->count, dtype);
+        return;
     }
+    if (signature->count > 0 || !signature_counts_pairs(signature)) {
+        snprintf(count, sizeof count, "%" PRIu64 " ", signature->count);
+    }
+    if (signature->coll < WEFT_COLL_COUNT && weft_coll_is_rooted((weft_coll_t)signature->coll)) {
+        snprintf(root, sizeof root, ", root %" PRIu32, signature->root);
+    }
+    snprintf(text, bytes, "%s of %s%s%s", coll, count, dtype, root);
 }

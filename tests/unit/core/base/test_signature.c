@@ -155,6 +155,25 @@ static void a_text_names_the_root_where_there_is_one(void **state)
     assert_string_equal(text, "unknown of 8 float");
 }
 
+/* Each pair of ranks has a number of elements of its own; 0 where a text is of no pair. */
+static void a_text_of_blocks_between_pairs_names_no_number_that_is_none(void **state)
+{
+    weft_signature_t s = {.coll = WEFT_GATHER_V, .dtype = WEFT_FP32, .root = 1};
+    char text[80];
+    (void)state;
+    weft_signature_text(&s, text, sizeof text);
+    assert_string_equal(text, "gather_v of float, root 1");
+    s.count = 8;
+    weft_signature_text(&s, text, sizeof text);
+    assert_string_equal(text, "gather_v of 8 float, root 1");
+    s.coll = WEFT_ALL_TO_ALL_V, s.count = 0;
+    weft_signature_text(&s, text, sizeof text);
+    assert_string_equal(text, "all_to_all_v of float");
+    s.coll = WEFT_ALL_GATHER_V; /* its number is the sum of all blocks */
+    weft_signature_text(&s, text, sizeof text);
+    assert_string_equal(text, "all_gather_v of 0 float");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -163,6 +182,7 @@ int main(void)
         cmocka_unit_test(exchanges_of_the_core_have_the_names_of_their_functions),
         cmocka_unit_test(the_number_of_a_message_says_nothing_of_calls),
         cmocka_unit_test(a_text_names_the_root_where_there_is_one),
+        cmocka_unit_test(a_text_of_blocks_between_pairs_names_no_number_that_is_none),
         cmocka_unit_test(equal_signatures_have_no_difference),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

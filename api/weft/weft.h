@@ -480,10 +480,10 @@ WEFT_EXPORT weft_status_t weft_scatter(const void *send, void *recv, uint64_t co
 /* Vector collectives have blocks of different lengths. Count and displacement vectors have nranks
  * entries, in elements, and are read during the call. A displacement says where a block starts in
  * its buffer; a NULL vector of displacements means that the blocks follow each other. Blocks of a
- * receive buffer must not overlap, nor, in place, a rank's own block and another. In-place operation
- * is legal where the collective with equal blocks allows it, with the block at its displacement. If
- * two ranks give different counts for one block the result is ERR_MISMATCH, which names the ranks.
- * A rank gives two lengths of its block for itself, too: if they differ the result is ERR_ARG. */
+ * receive buffer must not overlap, nor, in place, a rank's own block and another. In-place calls
+ * are legal where the collective with equal blocks allows it, with the block at its displacement.
+ * If two ranks give different counts for one block the result is ERR_MISMATCH, which names the
+ * ranks. A rank gives two lengths of its block for itself, too: if they differ it is ERR_ARG. */
 
 /* weft_all_gather() with recv_counts[r] elements from rank r. send has recv_counts[rank] elements.
  * Every rank passes the same counts. */

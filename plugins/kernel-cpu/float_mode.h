@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The mode in which a thread computes with floats: rounding, flushing of subnormal numbers, traps.
- * It belongs to the program, which may have changed it on some ranks only (-ffast-math does, where it
- * links). Results may not depend on it, so that all ranks get the same bits. */
+ * It belongs to the program, which may have changed it on some ranks only (-ffast-math does, where
+ * it links). Results may not depend on it, so that all ranks get the same bits. */
 #ifndef KERNEL_CPU_FLOAT_MODE_H
 #define KERNEL_CPU_FLOAT_MODE_H
 

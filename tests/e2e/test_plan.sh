@@ -196,9 +196,9 @@ expect 4 "$weft" plan all_reduce -n 4 --patience 1 "${wrong[@]}" --set algo-wron
 says err '^weft: algo-wrong has been inside emit for 1(\.[0-9]+)? s and does not return'
 expect 4 "$weft" sim all_reduce -n 4 --patience 1 "${wrong[@]}" --set algo-wrong.wrong=emit-hang
 says err '^weft: algo-wrong has been inside emit '
-expect 3 "$weft" plan all_reduce -n 4 --patience 1 "${wrong[@]}" --set algo-wrong.wrong=emit-endless
+expect 3 "$weft" plan all_reduce -n 4 --patience 30 "${wrong[@]}" --set algo-wrong.wrong=emit-endless
 says err 'algo-wrong: plan of rank 0: .*no end in sight'
-expect 3 "$weft" plan all_reduce -n 4 --patience 1 -A algo-wrong "${wrong[@]}" --set algo-wrong.wrong=emit-endless
+expect 3 "$weft" plan all_reduce -n 4 --patience 30 -A algo-wrong "${wrong[@]}" --set algo-wrong.wrong=emit-endless
 says err 'algo-wrong: plan of rank 0: .*no end in sight'
 expect 0 "$weft" plan all_reduce -n 4 --patience 0 "${wrong[@]}"
 expect 6 "$weft" plan all_reduce -n 4 --patience x

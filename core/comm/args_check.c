@@ -356,6 +356,10 @@ weft_status_t weft_args_check_peer(const weft_comm_identity_t *self, const weft_
     if (args->root == WEFT_ANY_RANK && !args->sends) {
         return args_check_any(self, call, may_send_to_self);
     }
+    if (args->root == WEFT_ANY_RANK) {
+        return weft_fail(WEFT_ERR_ARG, 0,
+                         "weft_send: a message goes to one rank; WEFT_ANY_RANK is for weft_recv");
+    }
     if (args->root >= self->nranks) {
         return weft_fail(WEFT_ERR_ARG, 0, "%s: peer %u is out of range 0 … %u", name, args->root,
                          self->nranks - 1);

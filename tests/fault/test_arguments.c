@@ -173,7 +173,7 @@ static int questions(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
     bad += ask(comm, WEFT_SEND_RECV, 8, WEFT_FP32, other, NULL);
     bad += ask(comm, WEFT_SEND_RECV, 8, WEFT_FP32, n, "weft_send: peer ");
     bad += ask(comm, WEFT_SEND_RECV, 8, WEFT_FP32, 100000000, "weft_send: peer 100000000 is out");
-    bad += ask(comm, WEFT_SEND_RECV, 8, WEFT_FP32, WEFT_ANY_RANK, "weft_send: peer ");
+    bad += ask(comm, WEFT_SEND_RECV, 8, WEFT_FP32, WEFT_ANY_RANK, "WEFT_ANY_RANK is for weft_recv");
     bad += ask(comm, WEFT_SEND_RECV, UINT64_MAX, WEFT_FP32, other, "overflow");
     bad += ask(comm, WEFT_ALL_REDUCE, UINT64_MAX, WEFT_FP32, 0, "overflow");
     bad += ask(comm, WEFT_ALL_REDUCE, UINT64_C(1) << 60, WEFT_FP64, 0, "overflow");

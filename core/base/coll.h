@@ -39,6 +39,13 @@ static inline bool weft_coll_has_vectors(weft_coll_t coll)
     return weft_coll_table[coll].vectors;
 }
 
+/* True if each pair of ranks has a count of its own, which no other rank knows; false for any other
+ * number, too. */
+static inline bool weft_coll_has_pairs(weft_coll_t coll)
+{
+    return coll == WEFT_ALL_TO_ALL_V || coll == WEFT_GATHER_V || coll == WEFT_SCATTER_V;
+}
+
 /* Returns the name of the entry point; send_recv has two, and "weft_send_recv" is neither. */
 static inline const char *weft_coll_call(weft_coll_t coll)
 {

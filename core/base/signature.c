@@ -153,13 +153,6 @@ void weft_signature_diff(const weft_signature_t *here, const weft_signature_t *t
     }
 }
 
-/* True if each pair of ranks has a count of its own. */
-static bool signature_counts_pairs(const weft_signature_t *signature)
-{
-    return signature->coll == WEFT_ALL_TO_ALL_V || signature->coll == WEFT_GATHER_V ||
-           signature->coll == WEFT_SCATTER_V;
-}
-
 void weft_signature_text(const weft_signature_t *signature, char *text, size_t bytes)
 {
     const char *coll = signature_or_unknown(weft_coll_name((weft_coll_t)signature->coll));
@@ -169,7 +162,7 @@ void weft_signature_text(const weft_signature_t *signature, char *text, size_t b
         (void)signature_function(signature, text, bytes);
         return;
     }
-    if (signature->count > 0 || !signature_counts_pairs(signature)) {
+    if (signature->count > 0 || !weft_coll_has_pairs((weft_coll_t)signature->coll)) {
         snprintf(count, sizeof count, "%" PRIu64 " ", signature->count);
     }
     if (signature->coll < WEFT_COLL_COUNT && weft_coll_is_rooted((weft_coll_t)signature->coll)) {

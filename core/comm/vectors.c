@@ -19,8 +19,7 @@ weft_vector_t weft_vectors_need(weft_coll_t coll)
     if (!weft_coll_has_vectors(coll)) {
         return WEFT_VECTOR_NONE;
     }
-    return coll == WEFT_ALL_GATHER_V || coll == WEFT_REDUCE_SCATTER_V ? WEFT_VECTOR_BLOCKS
-                                                                      : WEFT_VECTOR_PAIRS;
+    return weft_coll_has_pairs(coll) ? WEFT_VECTOR_PAIRS : WEFT_VECTOR_BLOCKS;
 }
 
 uint64_t weft_vectors_class(weft_coll_t coll, uint64_t largest)

@@ -180,6 +180,15 @@ static void a_note_that_may_be_ours_is_named_at_the_deadline(void **unused)
     rendezvous_remove_files();
 }
 
+/* For a process of its own: gets the id as that rank, and tells why it cannot. */
+static int exchange(const weft_launcher_t *launcher, const weft_comm_options_t *options)
+{
+    weft_unique_id_t id;
+    weft_status_t status = weft_launcher_exchange_id(launcher, &id, options);
+    fprintf(stderr, "%s", status == WEFT_OK ? "" : weft_error_record()->text);
+    return status != WEFT_OK;
+}
+
 /* An hour between the clocks of the hosts of ranks 0 and 1 is no matter. */
 static void an_id_of_another_clock_is_taken(void **unused)
 {
@@ -195,9 +204,7 @@ static void an_id_of_another_clock_is_taken(void **unused)
     pid_t other = fork();
     alarm(50);
     if (other == 0) {
-        weft_status_t status = weft_launcher_exchange_id(&launchers[1], &id, &options);
-        fprintf(stderr, "%s", status == WEFT_OK ? "" : weft_error_record()->text);
-        _exit(status != WEFT_OK);
+        _exit(exchange(&launchers[1], &options));
     }
     assert_int_equal(weft_unique_id_create(&id, &options), WEFT_OK);
     assert_int_equal(weft_id_decode(&id, &opened), WEFT_OK);
@@ -214,15 +221,11 @@ static int come_an_hour_later(const weft_comm_options_t *options)
 {
     char path[512];
     uint8_t bytes[2048];
-    weft_unique_id_t id;
     weft_launcher_t launcher = rendezvous_launcher(1, 2);
     const time_t then = time(NULL) - 3600;
     const struct timespec before[2] = {{.tv_sec = then}, {.tv_sec = then}};
     (void)rendezvous_keep_file(path, bytes, sizeof bytes);
-    bool set = utimensat(AT_FDCWD, path, before, 0) == 0;
-    weft_status_t status = weft_launcher_exchange_id(&launcher, &id, options);
-    fprintf(stderr, "%s", status == WEFT_OK ? "" : weft_error_record()->text);
-    return !set || status != WEFT_OK;
+    return utimensat(AT_FDCWD, path, before, 0) != 0 || exchange(&launcher, options);
 }
 
 /* As by a clock that is set forward while the ranks of a host start. */

@@ -38,6 +38,7 @@ typedef struct weft_aim {
     uint64_t offset[2 * WEFT_MOVE_MAX]; /* by operand: from its buffer to slice 0; or its port */
     uint8_t kind[2 * WEFT_MOVE_MAX];    /* by operand: weft_operand_kind_t */
     uint8_t operands;                   /* 0: not known yet */
+    bool is_near;                       /* a MOVE of near_move.h */
 } weft_aim_t;
 
 /* All zero keeps nothing. */

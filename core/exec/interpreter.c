@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/exec/landing.h"
 #include "core/exec/member.h"
+#include "core/exec/near_move.h"
 
 /* Memory --------------------------------------------------------------------------------------- */
 
@@ -346,11 +347,30 @@ static weft_status_t interpreter_lane_control(weft_interpreter_t *run, weft_lane
     return WEFT_OK;
 }
 
+/* Returns the aim of the MOVE at pc if it is one of near_move.h, or NULL. */
+static const weft_aim_t *interpreter_lane_near_aim(const weft_interpreter_t *run,
+                                                   const weft_lane_run_t *lane,
+                                                   const weft_code_t *c)
+{
+    if (run->aims == NULL || lane->members != 0 || c->opcode != WEFT_CODE_MOVE) {
+        return NULL;
+    }
+    const weft_aim_t *aim = &run->aims[lane->channel * run->program->plan->nmoves + c->n];
+    return aim->is_near ? aim : NULL;
+}
+
 /* Runs one instruction. OK: go on; AGAIN: blocked; or a failure. */
 static weft_status_t interpreter_lane_instruction(weft_interpreter_t *run, weft_lane_run_t *lane,
                                                   bool *moved_p)
 {
     const weft_code_t *c = &lane->code->code[lane->pc];
+    const weft_aim_t *aim = interpreter_lane_near_aim(run, lane, c);
+    if (aim != NULL) {
+        weft_status_t status = weft_near_move(run, &run->program->plan->moves[c->n], aim);
+        lane->pc += status == WEFT_OK;
+        *moved_p |= status == WEFT_OK;
+        return status;
+    }
     if (c->opcode != WEFT_CODE_MOVE && c->opcode != WEFT_CODE_PAR) {
         return interpreter_lane_control(run, lane, c, moved_p);
     }

@@ -10,6 +10,8 @@
 #include "core/exec/combination.h"
 #include "core/exec/landing.h"
 #include "core/exec/measure.h"
+#include "core/exec/move_ports.h"
+#include "core/exec/near_move.h"
 #include "core/exec/nt_tuner.h"
 #include "core/exec/packed.h"
 #include "core/exec/zero_copy.h"
@@ -106,6 +108,7 @@ static void member_keep(const weft_interpreter_t *run, const weft_member_t *m, w
         aim->kind[i] = m->operands[i].kind;
         aim->offset[i] = m->at[i].address - run->buffers[aim->kind[i]];
     }
+    aim->is_near = weft_near_move_is_one(run, m->move, aim);
 }
 
 static void member_take(const weft_interpreter_t *run, weft_member_t *m, const weft_aim_t *aim)
@@ -163,57 +166,16 @@ void weft_member_offer_landings(const weft_interpreter_t *run, const weft_lane_r
 
 /* One slice ------------------------------------------------------------------------------------ */
 
-/* Returns the first operand of a mask that is not empty. */
-static uint32_t member_first(uint32_t mask)
-{
-    return (uint32_t)__builtin_ctz(mask);
-}
-
-/* Returns the first port that is not ready, or NULL. */
-static weft_port_t *member_blocker(const weft_member_t *m)
-{
-    for (uint32_t left = m->shape.receives; left != 0; left &= left - 1) {
-        weft_port_t *port = m->at[member_first(left)].port;
-        if (!weft_port_can_receive(port)) {
-            return port;
-        }
-    }
-    for (uint32_t left = m->shape.sends; left != 0; left &= left - 1) {
-        weft_port_t *port = m->at[member_first(left)].port;
-        if (!weft_port_can_send(port)) {
-            return port;
-        }
-    }
-    return NULL;
-}
-
 static const weft_signature_t *member_signature(const weft_interpreter_t *run,
                                                 const weft_member_t *m)
 {
     return run->program->pairs != WEFT_PAIRS_NONE ? &m->signature : &run->signature;
 }
 
-static bool member_signatures_match(weft_interpreter_t *run, const weft_member_t *m)
-{
-    const weft_signature_t *mine = member_signature(run, m);
-    for (uint32_t left = m->shape.receives; left != 0; left &= left - 1) {
-        weft_port_t *port = m->at[member_first(left)].port;
-        /* A copy first: the peer can write shared memory at any time. */
-        weft_signature_t theirs = *weft_port_signature(port);
-        if (!weft_signature_equal(&theirs, mine)) {
-            run->mismatched = port;
-            run->signature = *mine;
-            run->theirs = theirs;
-            return false;
-        }
-    }
-    return true;
-}
-
 static void member_abandon(const weft_member_t *m)
 {
     for (uint32_t left = m->shape.receives; left != 0; left &= left - 1) {
-        weft_zero_copy_abandon(m->at[member_first(left)].port);
+        weft_zero_copy_abandon(m->at[weft_move_first(left)].port);
     }
 }
 
@@ -222,7 +184,7 @@ static weft_status_t member_resolve(weft_interpreter_t *run, weft_member_t *m, u
 {
     weft_status_t status = WEFT_OK;
     for (uint32_t left = m->shape.receives; left != 0 && status == WEFT_OK; left &= left - 1) {
-        uint32_t at = member_first(left), i = at - m->move->ndst;
+        uint32_t at = weft_move_first(left), i = at - m->move->ndst;
         weft_port_t *port = m->at[at].port;
         m->there[i] = NULL;
         if (weft_port_may_be_apart(port, bytes)) {
@@ -241,7 +203,7 @@ static weft_status_t member_resolve(weft_interpreter_t *run, weft_member_t *m, u
 static void member_end_landings(weft_member_t *m)
 {
     for (uint32_t left = m->shape.sends; left != 0; left &= left - 1) {
-        uint32_t i = member_first(left);
+        uint32_t i = weft_move_first(left);
         if (m->where[i].window == WEFT_ZERO_COPY_LANDED) {
             weft_landing_end(m->at[i].port);
             m->where[i].offset = 0;
@@ -293,7 +255,7 @@ static weft_status_t member_describe(weft_interpreter_t *run, weft_member_t *m, 
 {
     weft_status_t status = WEFT_OK;
     for (uint32_t left = m->shape.sends; left != 0 && status == WEFT_OK; left &= left - 1) {
-        uint32_t i = member_first(left);
+        uint32_t i = weft_move_first(left);
         weft_port_t *port = m->at[i].port;
         m->where[i] = member_choose(run, m, port, bytes);
         m->sends_there = m->sends_there || m->where[i].window != 0 || m->where[i].offer.token != 0;
@@ -406,37 +368,13 @@ static weft_status_t member_combine(const weft_interpreter_t *run, const weft_me
 static bool member_is_withdrawn(weft_interpreter_t *run, const weft_member_t *m)
 {
     for (uint32_t left = m->shape.receives; left != 0; left &= left - 1) {
-        uint32_t at = member_first(left);
+        uint32_t at = weft_move_first(left);
         if (m->there[at - m->move->ndst] != NULL && weft_zero_copy_is_withdrawn(m->at[at].port)) {
             run->blocked = m->at[at].port;
             return true;
         }
     }
     return false;
-}
-
-/* Sends and releases the slots, after the data is in place. It goes on if one link breaks at this
- * moment: the slice is done, and the other ports must stay in step. */
-static weft_status_t member_publish(weft_interpreter_t *run, const weft_member_t *m, uint64_t bytes)
-{
-    const weft_signature_t *signature = member_signature(run, m);
-    weft_status_t status = WEFT_OK;
-    for (uint32_t left = m->shape.sends; left != 0; left &= left - 1) {
-        uint32_t i = member_first(left);
-        const weft_zero_copy_t *where = m->sends_there ? &m->where[i] : NULL;
-        weft_status_t one = weft_port_send(m->at[i].port, signature, bytes, where);
-        if (status == WEFT_OK && one != WEFT_OK) {
-            status = one;
-            run->blocked = m->at[i].port;
-        }
-    }
-    for (uint32_t left = m->shape.receives; left != 0; left &= left - 1) {
-        /* A peer that has sent its last message may be gone. The next receive tells if the slot
-         * cannot be offered again. */
-        weft_status_t offered = weft_port_release(m->at[member_first(left)].port);
-        (void)offered;
-    }
-    return status;
 }
 
 /* Asks for the payloads of the chunk that has not come yet where the MOVE puts them, if it puts
@@ -449,7 +387,7 @@ static void member_place(const weft_interpreter_t *run, const weft_member_t *m)
     if (!m->shape.copies || here == 0 || m->shape.receives == 0) {
         return;
     }
-    uint32_t to = member_first(here);
+    uint32_t to = weft_move_first(here);
     weft_port_t *from = m->at[ndst].port;
     if (from->kind != WEFT_PORT_MESSAGE) {
         return;
@@ -487,7 +425,7 @@ weft_status_t weft_member_slice(weft_interpreter_t *run, const weft_lane_run_t *
                                 weft_member_t *m)
 {
     const weft_segmentation_t *g = &run->segmentation;
-    weft_port_t *blocker = member_blocker(m);
+    weft_port_t *blocker = weft_move_blocker(&m->shape, m->at);
     if (blocker != NULL) {
         run->blocked = blocker;
         if (!blocker->sends) {
@@ -496,7 +434,7 @@ weft_status_t weft_member_slice(weft_interpreter_t *run, const weft_lane_run_t *
         return blocker->broken != WEFT_OK ? blocker->broken : WEFT_AGAIN;
     }
     weft_measure_learn(run, lane, m);
-    if (!member_signatures_match(run, m)) {
+    if (!weft_move_signatures_match(run, &m->shape, m->at, member_signature(run, m))) {
         return WEFT_ERR_MISMATCH;
     }
     bool packed = m->shape.packs != WEFT_PACKS_NOTHING;
@@ -507,7 +445,10 @@ weft_status_t weft_member_slice(weft_interpreter_t *run, const weft_lane_run_t *
         return status;
     }
     uint64_t bytes = count * run->program->elem;
-    status = member_publish(run, m, packed ? m->move->cnt * bytes : bytes);
+    const weft_move_message_t message = {.signature = member_signature(run, m),
+                                         .bytes = packed ? m->move->cnt * bytes : bytes,
+                                         .where = m->sends_there ? m->where : NULL};
+    status = weft_move_publish(run, &m->shape, m->at, &message);
     if (++m->slice == g->slices) {
         m->finished = ++m->done == m->cnt;
         if (!m->finished) {

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * MOVEs of the smallest calls. Nothing of them lands in memory of a receiver, stays in a window or
+ * is stored past the caches. */
+#include "core/exec/near_move.h"
+
+#include "core/exec/combination.h"
+#include "core/exec/move_ports.h"
+
+bool weft_near_move_is_one(const weft_interpreter_t *run, const weft_plan_move_t *move,
+                           const weft_aim_t *aim)
+{
+    const weft_program_t *program = run->program;
+    return run->segmentation.slices == 1 && program->plan->nafters == 0 &&
+           (move->flags & WEFT_MOVE_PACKED) == 0 && program->pairs == WEFT_PAIRS_NONE &&
+           aim->shape.chunk * program->elem <= program->memory.near_bytes;
+}
+
+/* Returns where the payload of an operand is, or goes. */
+static void *near_payload(const weft_place_t *place, bool is_port, uint64_t bytes)
+{
+    return is_port ? weft_port_payload(place->port, bytes) : place->base;
+}
+
+static weft_status_t near_combine(const weft_interpreter_t *run, const weft_plan_move_t *move,
+                                  const weft_shape_t *shape, const weft_place_t *at)
+{
+    weft_combine_t c;
+    uint64_t bytes = shape->chunk * run->program->elem;
+    uint32_t ndst = move->ndst, ports = shape->sends | shape->receives;
+    c.count = shape->chunk;
+    c.pre_mask = shape->pre_mask;
+    c.nt_mask = 0;
+    c.nsrc = move->nsrc;
+    c.ndst = 0;
+    for (uint32_t i = 0; i < c.nsrc; i++) {
+        c.src[i] = near_payload(&at[ndst + i], ports >> (ndst + i) & 1, bytes);
+    }
+    for (uint32_t i = 0; i < ndst; i++) {
+        void *to = near_payload(&at[i], ports >> i & 1, bytes);
+        if (!shape->copies || to != c.src[0]) {
+            c.dst[c.ndst++] = to; /* no copy goes onto itself */
+        }
+    }
+    return c.ndst > 0 && c.count > 0 ? weft_combination_run(run, move, &c, shape->copies) : WEFT_OK;
+}
+
+weft_status_t weft_near_move(weft_interpreter_t *run, const weft_plan_move_t *move,
+                             const weft_aim_t *aim)
+{
+    weft_place_t at[2 * WEFT_MOVE_MAX];
+    for (uint32_t i = 0; i < aim->operands; i++) {
+        at[i].address = run->buffers[aim->kind[i]] + aim->offset[i];
+    }
+    weft_port_t *blocker = weft_move_blocker(&aim->shape, at);
+    if (blocker != NULL) {
+        run->blocked = blocker;
+        return blocker->broken != WEFT_OK ? blocker->broken : WEFT_AGAIN;
+    }
+    if (!weft_move_signatures_match(run, &aim->shape, at, &run->signature)) {
+        return WEFT_ERR_MISMATCH;
+    }
+    weft_status_t status = near_combine(run, move, &aim->shape, at);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    const weft_move_message_t message = {.signature = &run->signature,
+                                         .bytes = aim->shape.chunk * run->program->elem};
+    return weft_move_publish(run, &aim->shape, at, &message);
+}

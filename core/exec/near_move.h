@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * MOVEs of the smallest calls: one slice, with payloads in the headers of slots. An aim says all
+ * about them, so they need no member. Used by the interpreter only. */
+#ifndef WEFT_EXEC_NEAR_MOVE_H
+#define WEFT_EXEC_NEAR_MOVE_H
+
+#include "core/exec/interpreter_state.h"
+
+/* Returns whether a MOVE with that aim is one of them, in every run that keeps aims. The plan's
+ * MOVEs must not wait for each other (`after`). */
+bool weft_near_move_is_one(const weft_interpreter_t *run, const weft_plan_move_t *move,
+                           const weft_aim_t *aim);
+
+/* Does such a MOVE. OK: done; AGAIN: run->blocked is not ready; ERR_MISMATCH; or the failure of a
+ * port. */
+weft_status_t weft_near_move(weft_interpreter_t *run, const weft_plan_move_t *move,
+                             const weft_aim_t *aim);
+
+#endif

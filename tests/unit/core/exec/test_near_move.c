@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The MOVEs of the smallest calls: from the second run on they go without a member, and must do what
+ * a member does. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "core/exec/interpreter.h"
+#include "tests/support/lanes_job.h"
+
+#define NEAR_COUNT (WEFT_SLOT_INLINE / sizeof(int32_t))
+
+/* What algo-flat does for two ranks: a copy into a port, and a sum with what has come. */
+static weft_status_t emit_exchange(weft_algo_t *algo, const weft_algo_call_t *call,
+                                   const weft_algo_topo_t *view, weft_plan_builder_t *b)
+{
+    uint32_t peer = 1 - call->rank;
+    (void)algo;
+    (void)view;
+    b->grid(b, 1, 0);
+    uint32_t lane = b->lane(b);
+    uint32_t to = b->port(b, lane, peer, 0, 1), from = b->port(b, lane, peer, 0, 0);
+    weft_move_t send = {.dst = {weft_port(to)}, .ndst = 1, .nsrc = 1};
+    send.src[0] = weft_in(0, 0);
+    b->move(b, lane, &send);
+    weft_move_t sum = {.dst = {weft_out(0, 0)}, .ndst = 1, .nsrc = 2, .flags = WEFT_MOVE_FINAL};
+    sum.src[0] = weft_in(0, 0);
+    sum.src[1] = weft_port(from);
+    b->move(b, lane, &sum);
+    return WEFT_OK;
+}
+
+static void runs_of_one_slice_in_a_header_take_the_near_way(void **state)
+{
+    (void)state;
+    for (uint64_t count = 0; count <= NEAR_COUNT + 1; count++) {
+        for (uint32_t slices = 1; slices <= 2; slices++) {
+            lanes_job_t job;
+            lanes_job_init(&job, emit_exchange, 2, count, slices, 1);
+            for (uint32_t sequence = 1; sequence <= 3 * LANES_SLOTS; sequence++) {
+                lanes_job_run(&job, sequence);
+                assert_true(lanes_job_is_right(&job));
+            }
+            const weft_aim_t *aims = job.rank[0].program.aims.aims;
+            bool one = job.rank[0].program.segmentation.slices == 1;
+            assert_int_equal(aims[0].is_near, one && count <= NEAR_COUNT);
+            assert_int_equal(aims[1].is_near, one && count <= NEAR_COUNT);
+            lanes_job_fini(&job);
+        }
+    }
+}
+
+static void start(lanes_rank_t *r, uint32_t sequence)
+{
+    assert_int_equal(
+        weft_interpreter_start(&r->run,
+                               &(weft_binding_t){.in = r->in, .out = r->out, .sequence = sequence}),
+        WEFT_OK);
+}
+
+static void a_message_that_has_not_come_is_waited_for(void **state)
+{
+    lanes_job_t job;
+    bool moved = false;
+    (void)state;
+    lanes_job_init(&job, emit_exchange, 2, 2, 1, 1);
+    lanes_job_run(&job, 1);
+    lanes_rank_t *r = &job.rank[0];
+    start(r, 2);
+    assert_int_equal(weft_interpreter_step(&r->run, &moved), WEFT_IN_PROGRESS);
+    assert_true(moved); /* it has sent */
+    moved = false;
+    assert_int_equal(weft_interpreter_step(&r->run, &moved), WEFT_IN_PROGRESS);
+    assert_false(moved);
+    assert_ptr_equal(r->run.blocked, r->program.ports[1]);
+    start(&job.rank[1], 2);
+    assert_int_equal(weft_interpreter_step(&job.rank[1].run, &moved), WEFT_OK);
+    assert_int_equal(weft_interpreter_step(&r->run, &moved), WEFT_OK);
+    lanes_job_fini(&job);
+}
+
+static void a_slice_of_another_operation_is_a_mismatch(void **state)
+{
+    lanes_job_t job;
+    bool moved = false;
+    (void)state;
+    lanes_job_init(&job, emit_exchange, 2, 2, 1, 1);
+    lanes_job_run(&job, 1);
+    start(&job.rank[0], 2);
+    start(&job.rank[1], 3);
+    assert_int_equal(weft_interpreter_step(&job.rank[0].run, &moved), WEFT_IN_PROGRESS);
+    assert_int_equal(weft_interpreter_step(&job.rank[1].run, &moved), WEFT_ERR_MISMATCH);
+    assert_int_equal(job.rank[1].run.mismatched->peer, 0);
+    assert_int_equal(job.rank[1].run.theirs.sequence, 2);
+    lanes_job_fini(&job);
+}
+
+static weft_status_t refuse(weft_kernel_t *kernel)
+{
+    (void)kernel;
+    return WEFT_ERR_SYSTEM;
+}
+
+/* The message stays where it is: the peer of a run that failed must not take it for consumed. */
+static void a_combination_that_fails_releases_nothing(void **state)
+{
+    lanes_job_t job;
+    bool moved = false;
+    (void)state;
+    lanes_job_init(&job, emit_exchange, 2, 2, 1, 1);
+    lanes_job_run(&job, 1);
+    start(&job.rank[0], 2);
+    start(&job.rank[1], 2);
+    assert_int_equal(weft_interpreter_step(&job.rank[0].run, &moved), WEFT_IN_PROGRESS);
+    job.rank[1].program.combiner.status = refuse;
+    uint64_t taken = job.rank[1].program.ports[1]->next;
+    while (moved) {
+        moved = false;
+        if (weft_interpreter_step(&job.rank[1].run, &moved) != WEFT_IN_PROGRESS) {
+            break;
+        }
+    }
+    assert_int_equal(weft_interpreter_step(&job.rank[1].run, &moved), WEFT_ERR_SYSTEM);
+    assert_int_equal(job.rank[1].program.ports[1]->next, taken);
+    lanes_job_fini(&job);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(runs_of_one_slice_in_a_header_take_the_near_way),
+        cmocka_unit_test(a_message_that_has_not_come_is_waited_for),
+        cmocka_unit_test(a_slice_of_another_operation_is_a_mismatch),
+        cmocka_unit_test(a_combination_that_fails_releases_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

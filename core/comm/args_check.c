@@ -321,11 +321,48 @@ weft_status_t weft_args_check_numbers(const weft_comm_identity_t *self, const we
     return status == WEFT_OK ? args_measure(self, args, weft_dtype_bytes(args->dtype)) : status;
 }
 
-weft_status_t weft_args_check(const weft_comm_identity_t *self, const weft_user_ops_t *ops,
-                              weft_args_t *args, const weft_call_t *call)
+/* Takes the extents from the last call if this one has the same numbers. */
+static bool args_recall(const weft_args_memo_t *memo, weft_args_t *args)
 {
+    bool same = memo->count == args->count && memo->coll == args->coll &&
+                memo->dtype == args->dtype && memo->op == args->op && memo->root == args->root;
+    if (same) {
+        args->send_bytes = memo->send_bytes;
+        args->recv_bytes = memo->recv_bytes;
+    }
+    return same;
+}
+
+/* Remembers arguments that were good, unless that depends on more than the numbers: on vectors, on
+ * which side of a message this is, on a factor, on an operator that the user can destroy. */
+static void args_remember(weft_args_memo_t *memo, const weft_args_t *args)
+{
+    bool reduces = weft_coll_reduces(args->coll);
+    if (args->coll != WEFT_SEND_RECV && !weft_coll_has_vectors(args->coll) &&
+        (!reduces || ((int)args->op < WEFT_OP_COUNT && args->op != WEFT_PREMULSUM))) {
+        *memo = (weft_args_memo_t){.count = args->count,
+                                   .coll = args->coll,
+                                   .dtype = args->dtype,
+                                   .op = args->op,
+                                   .root = args->root,
+                                   .send_bytes = args->send_bytes,
+                                   .recv_bytes = args->recv_bytes};
+    }
+}
+
+weft_status_t weft_args_check(const weft_comm_identity_t *self, const weft_user_ops_t *ops,
+                              weft_args_memo_t *memo, weft_args_t *args, const weft_call_t *call)
+{
+    weft_status_t status = WEFT_OK;
+    if (!args_recall(memo, args)) {
+        status = weft_args_check_numbers(self, ops, args, call);
+        if (status == WEFT_OK) {
+            args_remember(memo, args);
+        }
+    } else if (call != NULL) {
+        status = args_check_options(self, args, call);
+    }
     size_t elem = weft_dtype_bytes(args->dtype);
-    weft_status_t status = weft_args_check_numbers(self, ops, args, call);
     if (status == WEFT_OK) {
         status = args_check_buffers(args, elem);
     }

@@ -5,6 +5,7 @@
 #ifndef WEFT_COMM_QUEUE_H
 #define WEFT_COMM_QUEUE_H
 
+#include "core/comm/args_check.h"
 #include "core/comm/programs.h"
 #include "core/comm/request.h"
 
@@ -15,6 +16,7 @@ typedef struct weft_queue {
     uint64_t completed;         /* of the last one completed */
     uint64_t made;              /* of the last one by which the communicator itself was made */
     uint32_t steps;             /* idle steps since the clock was read */
+    weft_args_memo_t checked;   /* of the last operation called */
     weft_flight_comm_t *flight; /* constant: both numbers stand there too */
 } weft_queue_t;
 

@@ -152,6 +152,55 @@ static void bad_buffers_are_refused_and_nothing_is_lost(void **state)
 }
 
 /* Both questions about one call get the answer that the call itself would. */
+static void add_nothing(void *inout, const void *in, uint64_t count, weft_dtype_t dtype, void *arg)
+{
+    (void)inout;
+    (void)in;
+    (void)count;
+    (void)dtype;
+    (void)arg;
+}
+
+/* Each bad call has the numbers of the call before it, which was good. */
+static int good_and_then_bad(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    float a[64] = {0}, b[64], factor = 2;
+    const weft_call_t scaled = {.size = sizeof scaled, .scalar = &factor};
+    weft_op_t op;
+    int bad = 0;
+    (void)arg;
+    bad += expect(weft_all_reduce(a, b, 4, WEFT_FP32, WEFT_SUM, comm, NULL), WEFT_OK, "");
+    bad += expect(weft_all_reduce(NULL, b, 4, WEFT_FP32, WEFT_SUM, comm, NULL), WEFT_ERR_ARG,
+                  "send buffer is NULL, 16 bytes");
+    bad += expect(weft_all_reduce(a, a + 1, 4, WEFT_FP32, WEFT_SUM, comm, NULL), WEFT_ERR_ARG,
+                  "overlap");
+    bad += expect(weft_all_reduce(a, b, 4, WEFT_FP32, WEFT_SUM, comm, &(weft_call_t){.timeout = 1}),
+                  WEFT_ERR_ARG, "weft_call_t.size is 0");
+    bad += expect(weft_all_reduce(a, b, 4, WEFT_FP32, WEFT_PREMULSUM, comm, &scaled), WEFT_OK, "");
+    bad += expect(weft_all_reduce(a, b, 4, WEFT_FP32, WEFT_PREMULSUM, comm, NULL), WEFT_ERR_ARG,
+                  "scalar");
+    bad += expect(weft_op_create(comm, add_nothing, NULL, &op), WEFT_OK, "");
+    bad += expect(weft_all_reduce(a, b, 4, WEFT_FP32, op, comm, NULL), WEFT_OK, "");
+    bad += expect(weft_op_destroy(comm, op), WEFT_OK, "");
+    bad += expect(weft_all_reduce(a, b, 4, WEFT_FP32, op, comm, NULL), WEFT_ERR_ARG,
+                  "unknown operator");
+    /* Only the root has a buffer of all blocks, and it is another rank each time. */
+    for (uint32_t root = 0; root < n; root++) {
+        bad += expect(weft_gather(a, rank == root ? b : NULL, 4, WEFT_FP32, root, comm, NULL),
+                      WEFT_OK, "");
+    }
+    bad += expect(weft_gather(NULL, b, 4, WEFT_FP32, n - 1, comm, NULL), WEFT_ERR_ARG,
+                  "send buffer is NULL, 16 bytes");
+    bad += expect(weft_all_reduce(a, b, 4, WEFT_FP32, WEFT_SUM, comm, NULL), WEFT_OK, "");
+    return bad;
+}
+
+static void what_was_good_before_is_looked_at_again(void **state)
+{
+    (void)state;
+    assert_int_equal(run_jobs(good_and_then_bad, 2), 0);
+}
+
 static int ask(weft_comm_t *comm, weft_coll_t coll, uint64_t count, weft_dtype_t dtype,
                uint32_t root, const char *words)
 {
@@ -520,6 +569,7 @@ int main(void)
         cmocka_unit_test(times_that_are_no_numbers_are_refused),
         cmocka_unit_test(more_ranks_than_a_job_has_are_refused),
         cmocka_unit_test(bad_buffers_are_refused_and_nothing_is_lost),
+        cmocka_unit_test(what_was_good_before_is_looked_at_again),
         cmocka_unit_test(questions_about_calls_that_cannot_be_are_refused),
         cmocka_unit_test(own_blocks_of_two_lengths_are_refused),
         cmocka_unit_test(places_of_blocks_that_cannot_be_are_refused),

@@ -148,6 +148,9 @@ void weft_disseminate_death(weft_health_t *health, const weft_neighbour_t *from,
     dissemination_flush(health);
     health->callbacks.died(health->arg, 0, error);
     weft_tree_repair(health);
+    if (error->status == WEFT_ERR_PEER_UNRESPONSIVE) {
+        weft_tree_repair_below_silent(health);
+    }
 }
 
 static void dissemination_disseminate_step(weft_health_t *health, audience_t to,

@@ -312,7 +312,8 @@ static void detector_declare_absent(weft_health_t *health, uint32_t rank, const 
         weft_fail(WEFT_ERR_PEER_UNRESPONSIVE, 0, "%s %s", who,
                   absence->unreachable ? "cannot be reached (option boot.unresponsive)"
                   : health->membership.breaks[rank] != WEFT_BREAK_NONE
-                      ? "did not connect again after its control connection broke"
+                      ? "did not connect again after its control connection broke, or its parent "
+                        "in the tree was lost"
                       : "did not connect again after its parent in the tree left");
         detector_declare_silent(health, rank, health->membership.since[rank]);
         return;

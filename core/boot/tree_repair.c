@@ -121,3 +121,17 @@ void weft_tree_repair(weft_health_t *health)
         tree_repair_knock(health);
     }
 }
+
+void weft_tree_repair_below_silent(weft_health_t *health)
+{
+    weft_membership_t *membership = &health->membership;
+    weft_health_assert_owner(health);
+    for (uint32_t i = 0; i < membership->ndoubts; i++) {
+        uint32_t rank = membership->doubts[i];
+        if (membership->states[rank] == WEFT_MEMBER_LIVE &&
+            membership->breaks[rank] == WEFT_BREAK_NONE) {
+            membership->breaks[rank] = WEFT_BREAK_NEW;
+        }
+    }
+    weft_tree_repair(health);
+}

@@ -2,8 +2,8 @@
  *
  * Keeping the control tree connected while ranks leave or die and connections break: a rank without
  * its parent connects to the next one by the rule of membership.h, or to the same one again, and
- * waits for the ranks whose parent it is. It knocks at those whose connections broke, and at
- * those that could not be reached.
+ * waits for the ranks whose parent it is. It knocks at those whose connections broke, at those that
+ * could not be reached, and at those whose parent fell silent.
  *
  * Thread: the health thread's. */
 #ifndef WEFT_BOOT_TREE_REPAIR_H
@@ -16,5 +16,9 @@
 void weft_tree_repair(weft_health_t *health);
 /* The parent `rank` was last heard at that time, and has to be connected to again. */
 void weft_tree_repair_seek(weft_health_t *health, uint32_t rank, uint64_t since);
+
+/* After weft_tree_repair() for a rank that fell silent: those below it, which still have their
+ * connection to it, hear of its death by a knock. */
+void weft_tree_repair_below_silent(weft_health_t *health);
 
 #endif

@@ -28,15 +28,16 @@ WEFT_EXPORT weft_status_t weft_comm_abort(weft_comm_t *comm);
 
 /* Puts the communicator into the failed state on all ranks: calls in progress return ERR_REVOKED
  * with this rank as the cause, here within 1 s, elsewhere when the word has reached them. Requests
- * that are open complete with it. If the communicator has failed already, its first error stays and
- * nothing is sent, so all ranks may revoke. Never waits for a peer.
+ * that are open complete with it. If the communicator has failed already, its first error stays.
+ * All ranks may revoke: what has been revoked once is not told again. Never waits for a peer.
  *
  * Three calls do not use the communicator, and go on when it fails. weft_comm_agree() and
  * weft_comm_shrink() go on over a revoke, too; only weft_comm_abort() of this rank ends them.
  * weft_comm_create_group() ends with ERR_REVOKED on all its members, if this rank is inside it, or
- * if one that is hears of the revoke. Where `comm` had failed already, the others do not hear of
- * it: a rank that waits in there for one that has gone on stays until init_timeout, or until it
- * aborts.
+ * if one that is hears of the revoke, also where `comm` had failed before. Called by ranks that
+ * have revoked `comm`, or have heard of a revoke, it makes groups of it, which later revokes of
+ * others do not end: there a rank that waits for one that has gone on stays until init_timeout, or
+ * until it aborts or revokes.
  * Errors: ERR_ARG, ERR_STATE.
  * Blocking: no. Thread: any. */
 WEFT_EXPORT weft_status_t weft_comm_revoke(weft_comm_t *comm);

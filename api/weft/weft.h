@@ -251,7 +251,7 @@ WEFT_EXPORT weft_status_t weft_comm_dup(weft_comm_t *comm, weft_comm_t **copy_p)
  *
  * The parent is not used meanwhile: calls on it may go on, and it may be destroyed. It may have
  * failed: the ranks that live go on without a dead one so. If a member aborts or revokes it
- * meanwhile, or any rank revokes it while it is well, the call ends with that on all members.
+ * meanwhile, or hears of the first revoke by any rank, the call ends with that on all members.
  * The child belongs to the family as with weft_comm_split(), and the caller owns *child_p likewise.
  * Each set of ranks and tag is remembered, in 32 bytes, until the parent is destroyed.
  * On failure *child_p is unchanged, and the creation is over on all members; trying again is legal.

@@ -297,6 +297,9 @@ static void comm_end_now(weft_comm_state_t *state, void *arg)
     weft_os_lock(&state->self.family->lock);
     weft_side_calls_stop(state->self.family, state->self.id, ending->status, error.peer,
                          ending->call);
+    if (ending->status == WEFT_ERR_REVOKED) {
+        weft_side_calls_tell_revoke(state->self.family, state->self.id, &error);
+    }
     weft_os_unlock(&state->self.family->lock);
 }
 

@@ -91,6 +91,7 @@ typedef struct weft_family_member {
     struct weft_family_member *next;
     struct weft_comm_state *state;
     uint64_t comm_id;
+    bool revoked;                    /* this rank has revoked it, or heard that another one has */
     weft_family_attempt_t *attempts; /* of calls on it */
 } weft_family_member_t;
 

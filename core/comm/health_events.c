@@ -43,16 +43,6 @@ static int32_t events_find_culprit(const weft_comm_identity_t *self, const weft_
     return found;
 }
 
-/* A revoke calls everybody out of what they wait in, and a group may wait for whoever has left it. Where
- * the communicator had failed before, groups are made on purpose, and words of others come late. */
-static void events_on_revoked(weft_family_t *family, uint64_t comm_id,
-                              const weft_comm_state_t *state, int32_t by)
-{
-    if (state == NULL || !weft_failure_is_set(&state->failure)) {
-        weft_side_calls_stop(family, comm_id, WEFT_ERR_REVOKED, by, "weft_comm_revoke");
-    }
-}
-
 /* Whoever did not come out of a split does not know the numbers in the child. */
 static void events_on_failed(void *arg, uint64_t comm_id, const weft_error_t *error,
                              const weft_missing_t *missing)
@@ -61,7 +51,7 @@ static void events_on_failed(void *arg, uint64_t comm_id, const weft_error_t *er
     weft_os_lock(&family->lock);
     weft_comm_state_t *state = weft_family_find(family, comm_id);
     if (error->status == WEFT_ERR_REVOKED) {
-        events_on_revoked(family, comm_id, state, error->peer);
+        weft_side_calls_hear_revoke(family, comm_id, error->peer);
     }
     if (state != NULL) {
         weft_error_t mine = *error;

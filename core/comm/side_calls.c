@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "core/base/error.h"
+#include "core/comm/child_id.h"
 #include "core/comm/consensus_records.h"
 
 /* The caller holds the lock. */
@@ -26,6 +27,7 @@ weft_status_t weft_side_call_begin(weft_side_call_t *call, const weft_comm_ident
     weft_family_t *family = self->family;
     weft_status_t status = WEFT_OK;
     weft_os_lock(&family->lock);
+    const weft_comm_state_t *state = weft_family_find(family, self->id);
     const weft_side_call_t *other = votes ? side_calls_find_voter(family, self->id) : NULL;
     if (other != NULL) {
         status = weft_fail(WEFT_ERR_STATE, 0,
@@ -38,6 +40,7 @@ weft_status_t weft_side_call_begin(weft_side_call_t *call, const weft_comm_ident
                                    .name = name,
                                    .votes = votes,
                                    .by = -1,
+                                   .revoked = state != NULL && state->member.revoked,
                                    .comm_id = self->id,
                                    .rank = self->rank};
         family->survival.side_calls = call;
@@ -94,27 +97,60 @@ weft_status_t weft_side_call_raise(const weft_side_call_t *call)
     return call->ended;
 }
 
+/* The caller holds the lock. */
+static void side_call_stop(weft_side_call_t *call, weft_status_t status, int32_t by,
+                           const char *name)
+{
+    bool ends = !call->votes || status == WEFT_ERR_ABORTED;
+    if (!ends || weft_side_call_has_ended(call)) {
+        return;
+    }
+    call->ended = status;
+    call->by = by;
+    if (by >= 0) {
+        snprintf(call->why, sizeof call->why, "rank %" PRId32 " called %s", by, name);
+    } else {
+        snprintf(call->why, sizeof call->why, "a rank called %s", name);
+    }
+    if (call->child != NULL) {
+        side_call_fail_child(call);
+    } else if (call->votes) {
+        weft_consensus_stop_waiting(call->family, call->comm_id);
+    }
+}
+
 void weft_side_calls_stop(weft_family_t *family, uint64_t comm_id, weft_status_t status, int32_t by,
                           const char *name)
 {
     weft_os_mutex_assert_held(&family->lock);
     for (weft_side_call_t *call = family->survival.side_calls; call != NULL; call = call->next) {
-        bool ends = !call->votes || status == WEFT_ERR_ABORTED;
-        if (call->comm_id != comm_id || !ends || weft_side_call_has_ended(call)) {
-            continue;
+        if (call->comm_id == comm_id) {
+            side_call_stop(call, status, by, name);
         }
-        call->ended = status;
-        call->by = by;
-        if (by >= 0) {
-            snprintf(call->why, sizeof call->why, "rank %" PRId32 " called %s", by, name);
-        } else {
-            snprintf(call->why, sizeof call->why, "a rank called %s", name);
+    }
+}
+
+void weft_side_calls_tell_revoke(weft_family_t *family, uint64_t comm_id, const weft_error_t *error)
+{
+    weft_os_mutex_assert_held(&family->lock);
+    weft_comm_state_t *state = weft_family_find(family, comm_id);
+    if (state != NULL && !state->member.revoked) {
+        state->member.revoked = true;
+        weft_health_report(family->boot, weft_child_base(comm_id, WEFT_CHILD_REVOKE), error, NULL);
+    }
+}
+
+/* A call that began behind a revoke is made on purpose, and words of others come late. */
+void weft_side_calls_hear_revoke(weft_family_t *family, uint64_t id, int32_t by)
+{
+    weft_os_mutex_assert_held(&family->lock);
+    for (weft_side_call_t *call = family->survival.side_calls; call != NULL; call = call->next) {
+        if (!call->revoked && weft_child_base(call->comm_id, WEFT_CHILD_REVOKE) == id) {
+            side_call_stop(call, WEFT_ERR_REVOKED, by, "weft_comm_revoke");
         }
-        if (call->child != NULL) {
-            side_call_fail_child(call);
-        } else if (call->votes) {
-            weft_consensus_stop_waiting(family, comm_id);
-        }
+    }
+    for (weft_family_member_t *m = family->members; m != NULL; m = m->next) {
+        m->revoked = m->revoked || weft_child_base(m->comm_id, WEFT_CHILD_REVOKE) == id;
     }
 }
 

@@ -23,21 +23,6 @@ typedef struct split_wish {
 
 _Static_assert(sizeof(split_wish_t) == 16, "the same bytes on all ranks");
 
-/* The finaliser of splitmix64. */
-uint64_t weft_split_mix(uint64_t hash, uint64_t value)
-{
-    uint64_t h = (hash ^ value) + UINT64_C(0x9e3779b97f4a7c15);
-    h = (h ^ h >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    h = (h ^ h >> 27) * UINT64_C(0x94d049bb133111eb);
-    return h ^ h >> 31;
-}
-
-uint64_t weft_child_base(uint64_t parent, weft_child_kind_t kind)
-{
-    /* No number of ranks, colours or calls is so large. */
-    return weft_split_mix(parent, UINT64_C(0xc411d00000000000) + kind);
-}
-
 /* Returns the id of the child, from the parent's id, the sequence number of the split and the
  * colour: equal on all members, and different for each split and colour. 0 means no
  * communicator. */

@@ -229,6 +229,73 @@ static void a_revoke_of_another_rank_ends_a_group(void **state)
     run(3, revoke_for_others);
 }
 
+/* Fails a communicator by itself: its ranks disagree. */
+static bool disagree(weft_comm_t *comm, uint32_t rank)
+{
+    uint32_t in[2] = {1, 1}, out[2];
+    return weft_all_reduce(in, out, 1 + rank % 2, WEFT_UINT32, WEFT_SUM, comm, NULL) ==
+           WEFT_ERR_MISMATCH;
+}
+
+/* The same with a parent that had failed before: the revoke is no news to it, but to rank 0. */
+static int revoke_what_has_failed(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    inside_t t;
+    int wrong = 0;
+    (void)arg;
+    for (int destroys = 0; destroys < 2; destroys++) {
+        weft_comm_t *copy = NULL, *rest = NULL;
+        NEED(weft_comm_dup(comm, &copy) == WEFT_OK && n == 3);
+        NEED(disagree(copy, rank));
+        NEED(rank != 0 || begin(&t, CREATE_GROUP, copy));
+        NEED(rank != 0 || !destroys || weft_comm_destroy(copy) == WEFT_OK);
+        NEED(weft_barrier(comm, NULL) == WEFT_OK);
+        NEED(rank != 1 || weft_comm_revoke(copy) == WEFT_OK);
+        if (rank == 0) {
+            NEED(ends(&t, 20, WEFT_ERR_REVOKED) && t.made == NULL);
+            NEED(strstr(t.error.text, "rank 1 called weft_comm_revoke on the parent") != NULL);
+            NEED(t.error.peer == 1 && t.error.rank == 0);
+        }
+        if (!destroys) {
+            NEED(weft_comm_shrink(copy, NULL, 0, &rest) == WEFT_OK);
+            NEED(weft_barrier(rest, NULL) == WEFT_OK && weft_comm_destroy(rest) == WEFT_OK);
+        }
+        NEED((rank == 0 && destroys) || weft_comm_destroy(copy) == WEFT_OK);
+        NEED(weft_barrier(comm, NULL) == WEFT_OK);
+    }
+    return wrong;
+}
+
+static void a_revoke_of_what_has_failed_ends_a_group_too(void **state)
+{
+    (void)state;
+    run(3, revoke_what_has_failed);
+}
+
+/* Everybody revokes, and then makes a group of it on purpose: the others' revokes come late. */
+static int group_behind_a_revoke(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    static const uint32_t all[] = {0, 1, 2};
+    int wrong = 0;
+    (void)arg;
+    for (int i = 0; i < 40; i++) {
+        weft_comm_t *copy = NULL, *group = NULL;
+        NEED(weft_comm_dup(comm, &copy) == WEFT_OK);
+        NEED(i % 2 == 0 || disagree(copy, rank));
+        NEED(weft_comm_revoke(copy) == WEFT_OK);
+        NEED(weft_comm_create_group(copy, all, n, 0, &group) == WEFT_OK);
+        NEED(weft_barrier(group, NULL) == WEFT_OK && weft_comm_destroy(group) == WEFT_OK);
+        NEED(weft_comm_destroy(copy) == WEFT_OK);
+    }
+    return wrong;
+}
+
+static void groups_are_made_behind_a_revoke(void **state)
+{
+    (void)state;
+    run(3, group_behind_a_revoke);
+}
+
 /* Votes outlive a revoke, and all come to their end. */
 static int vote_over_revoke(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
@@ -325,6 +392,8 @@ int main(void)
         cmocka_unit_test(aborting_ends_calls_beside_the_communicator),
         cmocka_unit_test(the_others_go_on_without_who_aborts),
         cmocka_unit_test(a_revoke_of_another_rank_ends_a_group),
+        cmocka_unit_test(a_revoke_of_what_has_failed_ends_a_group_too),
+        cmocka_unit_test(groups_are_made_behind_a_revoke),
         cmocka_unit_test(votes_outlive_a_revoke),
         cmocka_unit_test(one_thread_votes_at_a_time),
         cmocka_unit_test(a_group_outlives_its_parent),

@@ -5,6 +5,7 @@
 
 #include <arpa/inet.h>
 #include <assert.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,10 @@
  * bytes. */
 #define HEADER 32u
 #define ENTRY 20u
+
+#define KEEP_IDLE_S 60
+#define KEEP_AGAIN_S 30
+#define KEEP_GIVE_UP_S 3600 /* longer than boot.unresponsive and exec.op_timeout are by default */
 
 static const uint8_t magic[4] = {'t', 'c', 'p', '1'};
 
@@ -89,6 +94,16 @@ void weft_endpoint_text(const weft_endpoint_t *point, char text[WEFT_ENDPOINT_TE
     }
     snprintf(text, WEFT_ENDPOINT_TEXT, v4 ? "%s:%u" : "[%s]:%u", address,
              weft_endpoint_port(point));
+}
+
+void weft_endpoint_keep_alive(int fd)
+{
+    const int yes = 1, idle = KEEP_IDLE_S, again = KEEP_AGAIN_S;
+    const int times = KEEP_GIVE_UP_S / KEEP_AGAIN_S;
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &again, sizeof again);
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &times, sizeof times);
+    (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
 }
 
 /* Returns the bytes of the address, and how many there are. */

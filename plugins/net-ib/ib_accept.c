@@ -153,6 +153,7 @@ static weft_status_t ib_joiner_add(weft_net_listener_t *listener, int fd,
     socklen_t bytes = sizeof point;
     int one = 1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    weft_endpoint_keep_alive(fd);
     getpeername(fd, &point.any, &bytes);
     weft_endpoint_text(&point, conn->info.peer);
     conn->side.fd = fd;

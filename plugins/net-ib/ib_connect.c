@@ -145,6 +145,7 @@ static weft_status_t ib_connect_open(weft_net_conn_t *conn)
                                "cannot open a socket; the limit of open files is ulimit -n");
     }
     setsockopt(conn->side.fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    weft_endpoint_keep_alive(conn->side.fd);
     if (connect(conn->side.fd, &point->any, weft_endpoint_bytes(point)) != 0 &&
         errno != EINPROGRESS && errno != EINTR) {
         conn->attempt->cause = errno;

@@ -31,6 +31,7 @@ static weft_status_t ncclnet_control_open(weft_net_conn_t *conn)
         return conn->host->set_error(conn->host, WEFT_ERR_RESOURCE, errno, "cannot open a socket");
     }
     setsockopt(conn->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    weft_endpoint_keep_alive(conn->fd);
     if (connect(conn->fd, &point->any, weft_endpoint_bytes(point)) != 0 && errno != EINPROGRESS &&
         errno != EINTR) {
         join->cause = errno;

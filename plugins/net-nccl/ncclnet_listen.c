@@ -59,7 +59,9 @@ static weft_status_t ncclnet_listener_open(weft_net_listener_t *listener, weft_e
         return host->set_error(host, WEFT_ERR_RESOURCE, errno, "cannot open a socket");
     }
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    /* Accepted sockets have these from it. */
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    weft_endpoint_keep_alive(fd);
     if (family == AF_INET6) {
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
     }

@@ -24,13 +24,3 @@ bool sock_backoff_limit(int fd)
            setsockopt(fd, IPPROTO_TCP, TCP_RTO_MAX_MS, &longest, sizeof longest) == 0 &&
            setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &give_up, sizeof give_up) == 0;
 }
-
-void sock_keep_alive(int fd)
-{
-    const int yes = 1, idle = SOCK_KEEP_IDLE_S, again = SOCK_KEEP_AGAIN_S;
-    const int times = SOCK_GIVE_UP_MS / 1000 / SOCK_KEEP_AGAIN_S;
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &again, sizeof again);
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &times, sizeof times);
-    (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
-}

@@ -16,12 +16,4 @@
 /* Limits the waits of a connected socket. False: its round trip is too long for that, or the system cannot. */
 bool sock_backoff_limit(int fd);
 
-/* Firewalls that keep states, and load balancers, forget a connection over which nothing goes for some
- * minutes, and swallow in silence what comes over it later. So the system sends an empty segment where
- * nothing goes. Its answers say nothing of the rank, and a lack of them ends the connection no sooner than
- * SOCK_GIVE_UP_MS. */
-#define SOCK_KEEP_IDLE_S 60
-#define SOCK_KEEP_AGAIN_S 30
-void sock_keep_alive(int fd);
-
 #endif

@@ -10,12 +10,12 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "tests/support/connections.h"
 #include "tests/support/ranks.h"
 
 static const char *const shm = "core.net=net-shm";
@@ -122,26 +122,6 @@ static void idle_communicators_wake_no_thread(void **state)
     run(3, tcp, rest);
 }
 
-/* Returns how many connections over TCP this process has, and in *kept_p those over which the system
- * sends something while nobody else does. */
-static long count_connections(long *kept_p)
-{
-    long all = 0;
-    *kept_p = 0;
-    for (int fd = 0; fd < 1024; fd++) {
-        struct sockaddr_storage peer;
-        socklen_t bytes = sizeof peer;
-        int kept = 0;
-        if (getpeername(fd, (struct sockaddr *)&peer, &bytes) != 0 || peer.ss_family == AF_UNIX) {
-            continue;
-        }
-        bytes = sizeof kept;
-        all++;
-        *kept_p += getsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &kept, &bytes) == 0 && kept != 0;
-    }
-    return all;
-}
-
 static int keep(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     (void)n;
@@ -149,7 +129,7 @@ static int keep(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
     if (!use(comm)) {
         return 1;
     }
-    long kept, all = count_connections(&kept);
+    long kept, all = connections_count(&kept);
     if (kept != all) {
         fprintf(stderr, "rank %u: %ld of %ld connections are kept alive\n", rank, kept, all);
     }

@@ -18,6 +18,7 @@
 #include <weft/plugin/net.h>
 
 #include "foreign.h"
+#include "tests/support/connections.h"
 #include "tests/support/fake_host.h"
 
 enum { BYTES = 4096 };
@@ -126,6 +127,16 @@ static void pass(fixture_t *f, uint64_t bytes, weft_net_region_t *from, weft_net
     }
     assert_int_equal(done, 2);
     assert_memory_equal(f->in, f->out, bytes);
+}
+
+/* A firewall that keeps states forgets a connection over which nothing goes. Those of the library are
+ * its own. */
+static void control_streams_are_kept_alive(void **state)
+{
+    long kept = 0;
+    (void)state;
+    assert_true(connections_count(&kept) >= 2);
+    assert_int_equal(kept, 2); /* both ends of one */
 }
 
 static void a_region_is_registered_once_per_connection(void **state)
@@ -291,6 +302,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_region_is_registered_once_per_connection, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(control_streams_are_kept_alive, set_up, tear_down),
         cmocka_unit_test_setup_teardown(many_regions_are_found, set_up, tear_down),
         cmocka_unit_test_setup_teardown(memory_of_a_gpu_is_flushed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_dma_buf_outlives_its_descriptor, set_up, tear_down),

@@ -11,6 +11,7 @@
 #include <arpa/inet.h>
 #include <cmocka.h>
 
+#include "tests/support/connections.h"
 #include "traffic.h"
 
 /* Checks which GID of a table is chosen. −1: the port is left out. */
@@ -272,6 +273,21 @@ static void a_connection_stays_on_its_ports(void **state)
     traffic_end(&traffic);
 }
 
+/* A firewall that keeps states forgets a connection over which nothing goes, and the end of the side
+ * channel is how an end hears of the death of a peer that it only receives from. */
+static void side_channels_are_kept_alive(void **state)
+{
+    static const char *const settings[] = {NULL};
+    traffic_t traffic = {.wait = false};
+    long kept = 0;
+    (void)state;
+    fake_setup(1);
+    assert_int_equal(traffic_begin(&traffic, settings), WEFT_OK);
+    assert_int_equal(connections_count(&kept), 2);
+    assert_int_equal(kept, 2);
+    traffic_end(&traffic);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -288,6 +304,7 @@ int main(void)
         cmocka_unit_test(link_layers_do_not_reach_each_other),
         cmocka_unit_test(partition_key_outside_of_the_table_is_named),
         cmocka_unit_test(a_connection_stays_on_its_ports),
+        cmocka_unit_test(side_channels_are_kept_alive),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,6 +49,27 @@ bool ib_filter_exact(const char *text, const char *name, uint32_t port)
     return exact;
 }
 
+/* The number of the first word that chooses the name. */
+static uint32_t ib_filter_place(const char *text, const char *name)
+{
+    weft_choice_t choice;
+    weft_choice_word_t word;
+    uint32_t place = 0;
+    weft_choice_parse(text, &choice);
+    for (const char *at = choice.words; weft_choice_next(&choice, &at, &word); place++) {
+        if (!word.exclude && ib_filter_fits(&word, name, 0)) {
+            return place;
+        }
+    }
+    return UINT32_MAX;
+}
+
+bool ib_filter_before(const char *text, const char *one, const char *two)
+{
+    uint32_t first = ib_filter_place(text, one), second = ib_filter_place(text, two);
+    return first != second ? first < second : strverscmp(one, two) < 0;
+}
+
 bool ib_filter_word(const char *text, uint32_t number, char word[IB_FILTER_WORD], bool *excludes_p)
 {
     weft_choice_t choice;

@@ -236,6 +236,22 @@ static bool ib_hca_any_wanted(const char *word, struct ibv_device **devices, int
     return false;
 }
 
+/* The system lists adapters as their drivers began, which may be otherwise on each host; devices of the
+ * same number meet. */
+static void ib_hcas_sort(const char *filter, struct ibv_device **devices, int count)
+{
+    for (int i = 1; i < count; i++) {
+        struct ibv_device *device = devices[i];
+        int at = i;
+        while (at > 0 && ib_filter_before(filter, ibv_get_device_name(device),
+                                          ibv_get_device_name(devices[at - 1]))) {
+            devices[at] = devices[at - 1];
+            at--;
+        }
+        devices[at] = device;
+    }
+}
+
 static void ib_hca_names(struct ibv_device **devices, int count, char *names, size_t bytes)
 {
     names[0] = '\0';
@@ -456,6 +472,7 @@ weft_status_t ib_ports_open(weft_net_t *net)
                                           "cannot list RDMA adapters");
     }
     status = ib_hcas_check(net, devices, count);
+    ib_hcas_sort(net->config.devices, devices, count);
     for (int i = 0; i < count && status == WEFT_OK; i++) {
         status = ib_hca_add(net, devices[i]);
     }

@@ -124,6 +124,41 @@ static void eight_ports_are_eight_devices_or_one(void **state)
     assert_int_equal(count_with("devices==fake0:2,fake0:5,fake0:9"), 2);
 }
 
+static void check_order(const char *setting, const char *const names[3])
+{
+    const char *const settings[] = {setting, NULL};
+    traffic_side_t side;
+    assert_int_equal(side_open(&side, settings), WEFT_OK);
+    for (uint32_t i = 0; i < 3; i++) {
+        weft_net_props_t props = {.size = sizeof props};
+        assert_int_equal(traffic_ops()->device_props(side.net, i, &props), WEFT_OK);
+        if (strcmp(props.name, names[i]) != 0) {
+            fail_msg("\"%s\": device %u is %s, not %s", setting, i, props.name, names[i]);
+        }
+    }
+    side_close(&side);
+}
+
+/* Devices of the same number meet, and the system lists adapters as their drivers began. */
+static void adapters_are_in_the_order_of_the_words_and_of_their_names(void **state)
+{
+    static const char *const listed[] = {"mlx5_10", "mlx5_2", "mlx5_1"};
+    static const char *const by_name[] = {"mlx5_1:1", "mlx5_2:1", "mlx5_10:1"};
+    static const char *const by_word[] = {"mlx5_2:1", "mlx5_1:1", "mlx5_10:1"};
+    static const char *const by_port[] = {"mlx5_10:1", "mlx5_2:1", "mlx5_1:1"};
+    (void)state;
+    fake_setup(3);
+    for (uint32_t i = 0; i < 3; i++) {
+        snprintf(fake_device(i)->name, sizeof fake_device(i)->name, "%s", listed[i]);
+    }
+    check_order("devices=", by_name);
+    check_order("devices=mlx5", by_name);
+    check_order("devices=^ib", by_name);
+    check_order("devices=mlx5_2, mlx5", by_word);
+    check_order("devices==mlx5_2,mlx5_1,mlx5_10", by_word);
+    check_order("devices==mlx5_10:1,mlx5_2:1,mlx5_1:1", by_port);
+}
+
 static void ports_that_are_not_active_are_left_out(void **state)
 {
     (void)state;
@@ -258,6 +293,7 @@ int main(void)
         cmocka_unit_test(what_does_not_fit_is_left_out_and_named),
         cmocka_unit_test(a_name_that_leaves_nothing_out_is_a_warning),
         cmocka_unit_test(eight_ports_are_eight_devices_or_one),
+        cmocka_unit_test(adapters_are_in_the_order_of_the_words_and_of_their_names),
         cmocka_unit_test(ports_that_are_not_active_are_left_out),
         cmocka_unit_test(what_fails_is_left_out_with_the_cause),
         cmocka_unit_test(what_is_wanted_exactly_is_not_left_out),

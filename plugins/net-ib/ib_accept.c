@@ -20,6 +20,10 @@
 #include "ib_rail.h"
 #include "ib_refusal.h"
 
+/* How long a peer may take for a step. It has proved who it is, so it is waited for: it may have to make the
+ * queue pairs of hundreds of connections first, and each takes an adapter milliseconds. */
+#define JOIN_PATIENCE_NS UINT64_C(30000000000)
+
 typedef enum ib_join_step {
     JOIN_RECEIVE,
     JOIN_SEND,
@@ -158,7 +162,7 @@ static weft_status_t ib_joiner_add(weft_net_listener_t *listener, int fd,
     weft_endpoint_text(&point, conn->info.peer);
     conn->side.fd = fd;
     joiner->conn = conn;
-    joiner->deadline_ns = host->clock_ns(host) + WEFT_ACCEPTOR_PATIENCE_NS;
+    joiner->deadline_ns = host->clock_ns(host) + JOIN_PATIENCE_NS;
     joiner->next = listener->joiners;
     listener->joiners = joiner;
     struct epoll_event event = {.events = EPOLLIN, .data = {.ptr = NULL}};
@@ -256,6 +260,7 @@ static weft_status_t ib_joiner_advance(ib_joiner_t *joiner)
                                                             [JOIN_CM] = ib_join_cm,
                                                             [JOIN_ACK] = ib_join_ack,
                                                             [JOIN_GO] = ib_join_go};
+    const weft_host_t *host = joiner->conn->host;
     while (joiner->step != JOIN_DONE) {
         weft_status_t status = steps[joiner->step](joiner);
         if (status != WEFT_OK) {
@@ -265,6 +270,7 @@ static weft_status_t ib_joiner_advance(ib_joiner_t *joiner)
         joiner->step = back ? JOIN_RECEIVE : joiner->step + 1;
         joiner->again = joiner->again && !back;
         joiner->done = 0;
+        joiner->deadline_ns = host->clock_ns(host) + JOIN_PATIENCE_NS;
     }
     return WEFT_OK;
 }
@@ -291,12 +297,12 @@ static void ib_joiner_refuse(const ib_joiner_t *joiner, weft_status_t status)
  * ends only its own connection. */
 static weft_status_t ib_listener_join(weft_net_listener_t *listener, weft_net_conn_t **conn_p)
 {
-    uint64_t now = listener->host->clock_ns(listener->host);
     ib_joiner_t **link = &listener->joiners;
     while (*link != NULL) {
         ib_joiner_t *joiner = *link;
         weft_status_t status = ib_joiner_advance(joiner);
-        if (status == WEFT_IN_PROGRESS && now < joiner->deadline_ns) {
+        if (status == WEFT_IN_PROGRESS &&
+            listener->host->clock_ns(listener->host) < joiner->deadline_ns) {
             link = &joiner->next;
             continue;
         }

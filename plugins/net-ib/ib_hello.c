@@ -129,7 +129,7 @@ void ib_hello_fill(const weft_net_conn_t *conn, ib_hello_t *hello)
         }
         memcpy(told->gid, rail->gid.gid.raw, sizeof told->gid);
         told->gid_type = htole32(rail->gid.type);
-        told->lid = htole32(rail->lid);
+        told->lid = htole32(rail->lid | (ib_port_is_global(rail->port) ? IB_HELLO_GLOBAL : 0));
         told->mtu = htole32(rail->mtu);
         told->credits_key = htole32(rail->credits_in->rkey);
     }

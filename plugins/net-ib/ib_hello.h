@@ -17,10 +17,12 @@
 typedef struct ib_hello_rail {
     uint8_t gid[16];
     uint32_t gid_type;
-    uint32_t lid;         /* iWARP: TCP port where the acceptor's adapter listens */
-    uint32_t mtu;         /* enum ibv_mtu */
+    uint32_t lid; /* and IB_HELLO_GLOBAL; iWARP: TCP port where the acceptor's adapter listens */
+    uint32_t mtu; /* enum ibv_mtu */
     uint32_t credits_key; /* of the ring that the peer writes */
 } ib_hello_rail_t;
+
+#define IB_HELLO_GLOBAL (1u << 16) /* the port is reached by its GID: others have its LID, too */
 
 /* The record. An acceptor that has lost other rails than the connector answers with IB_HELLO_AGAIN:
  * only `magic` and `lost` count, and the connector sends another record, without those rails. */

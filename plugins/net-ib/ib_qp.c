@@ -15,6 +15,7 @@
 
 #define PSN_MASK 0xffffffu
 #define RNR_TIMER 12 /* 0.64 ms */
+#define RESOLVE_TIMES 5u
 
 /* An adapter reveals its largest inline size only by refusing larger ones. */
 static weft_status_t ib_qp_create(weft_net_conn_t *conn, uint32_t index)
@@ -184,14 +185,28 @@ static void ib_path_fill(const weft_net_conn_t *conn, const ib_rail_t *rail,
                                  .port_num = rail->port->number};
     union ibv_gid theirs;
     memcpy(theirs.raw, told->gid, sizeof theirs.raw);
+    /* A virtual function may have the LID of its adapter, and wants the header at both ends. */
     path->is_global = ib_port_is_ethernet(rail->port) || path->dlid == 0 ||
-                      (rail->port->attr.flags & IBV_QPF_GRH_REQUIRED) != 0;
+                      ib_port_is_global(rail->port) || (le32toh(told->lid) & IB_HELLO_GLOBAL) != 0;
     if (path->is_global) {
         path->grh = (struct ibv_global_route){.dgid = theirs,
                                               .sgid_index = (uint8_t)rail->gid.index,
                                               .hop_limit = 255,
                                               .traffic_class = (uint8_t)config->path.tc};
     }
+}
+
+/* On RoCE the kernel asks for the peer's hardware address within this call, and waits a second for the
+ * answer. While many ranks ask at once, questions and answers are lost. */
+static int ib_qp_meet(struct ibv_qp *handle, struct ibv_qp_attr *attr)
+{
+    int cause = ETIMEDOUT;
+    for (uint32_t i = 0; i < RESOLVE_TIMES && cause == ETIMEDOUT; i++) {
+        cause = ibv_modify_qp(handle, attr,
+                              IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+                                  IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+    }
+    return cause;
 }
 
 weft_status_t ib_qp_connect(weft_net_conn_t *conn, uint32_t index, const ib_hello_t *peer)
@@ -207,9 +222,7 @@ weft_status_t ib_qp_connect(weft_net_conn_t *conn, uint32_t index, const ib_hell
                                .max_dest_rd_atomic = 1,
                                .min_rnr_timer = RNR_TIMER};
     ib_path_fill(conn, rail, told, &attr.ah_attr);
-    int cause = ibv_modify_qp(qp->handle, &attr,
-                              IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-                                  IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+    int cause = ib_qp_meet(qp->handle, &attr);
     if (cause == 0) {
         attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS,
                                     .timeout = (uint8_t)config->path.timeout,

@@ -46,7 +46,7 @@ static bool path_leads(const vqp_t *from, const fake_port_t *mine, const fake_po
         return false;
     }
     if (path->is_global == 0) {
-        return path->dlid == theirs->attr.lid;
+        return path->dlid == theirs->attr.lid && (theirs->attr.flags & IBV_QPF_GRH_REQUIRED) == 0;
     }
     const struct ibv_gid_entry *source = gid_at(mine, path->grh.sgid_index);
     for (uint32_t i = 0; i < theirs->ngids && source != NULL; i++) {

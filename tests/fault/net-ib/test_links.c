@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What two ends agree on: link layers, tables of GIDs, partitions, and the ports of a connection. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -177,23 +178,6 @@ static void a_port_that_wants_global_routes_gets_them(void **state)
     run_clean("sl=0", "tc=8");
 }
 
-static void a_connection_takes_the_lid_and_the_mtu_of_its_time(void **state)
-{
-    static const char *const settings[] = {NULL};
-    traffic_t traffic = {.wait = false};
-    (void)state;
-    fake_setup(1);
-    assert_int_equal(traffic_begin(&traffic, settings), WEFT_OK);
-    fake_device(0)->ports[0].attr.lid += 40;
-    fake_device(0)->ports[0].attr.active_mtu = IBV_MTU_512;
-    assert_int_equal(traffic_again(&traffic), WEFT_OK);
-    traffic_post(&traffic);
-    assert_true(traffic_wait(&traffic, 5));
-    assert_int_equal(traffic.failed, 0);
-    traffic_verify(&traffic);
-    traffic_end(&traffic);
-}
-
 static void begin_between(const char *mine, const char *theirs, weft_status_t expected)
 {
     const char *const first[] = {"devices==fake0", mine, NULL};
@@ -212,6 +196,34 @@ static void begin_between(const char *mine, const char *theirs, weft_status_t ex
     } else {
         assert_true(traffic.sides[0].fake.error[0] != '\0');
     }
+    traffic_end(&traffic);
+}
+
+/* A virtual function shares the LID of its adapter: only the GID tells them apart. */
+static void a_peer_whose_port_wants_global_routes_gets_them(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 2; i++) {
+        fake_setup(2);
+        fake_device(i)->ports[0].attr.flags = IBV_QPF_GRH_REQUIRED;
+        begin_between("sl=0", "sl=0", WEFT_OK);
+    }
+}
+
+static void a_connection_takes_the_lid_and_the_mtu_of_its_time(void **state)
+{
+    static const char *const settings[] = {NULL};
+    traffic_t traffic = {.wait = false};
+    (void)state;
+    fake_setup(1);
+    assert_int_equal(traffic_begin(&traffic, settings), WEFT_OK);
+    fake_device(0)->ports[0].attr.lid += 40;
+    fake_device(0)->ports[0].attr.active_mtu = IBV_MTU_512;
+    assert_int_equal(traffic_again(&traffic), WEFT_OK);
+    traffic_post(&traffic);
+    assert_true(traffic_wait(&traffic, 5));
+    assert_int_equal(traffic.failed, 0);
+    traffic_verify(&traffic);
     traffic_end(&traffic);
 }
 
@@ -273,6 +285,79 @@ static void a_connection_stays_on_its_ports(void **state)
     traffic_end(&traffic);
 }
 
+static uint64_t later_by_ns;
+
+static uint64_t later(const weft_host_t *host)
+{
+    (void)host;
+    return (uint64_t)(traffic_now() * 1e9) + later_by_ns;
+}
+
+static void connect_slowly(traffic_t *traffic, weft_net_conn_t *ends[2])
+{
+    const weft_net_ops_t *ops = traffic->ops;
+    traffic_side_t *from = &traffic->sides[0], *to = &traffic->sides[1];
+    weft_net_conn_params_t params = {.size = sizeof params};
+    weft_status_t mine = WEFT_IN_PROGRESS, theirs = WEFT_AGAIN;
+    const uint32_t qps = fake_count_call(FAKE_CREATE_QP);
+    double end = traffic_now() + 60;
+    to->fake.host.clock_ns = later;
+    assert_int_equal(ops->connect_begin(from->device, &to->address, &params, &ends[0]), WEFT_OK);
+    const uint32_t all = qps + 2 * (fake_count_call(FAKE_CREATE_QP) - qps);
+    while (fake_count_call(FAKE_CREATE_QP) < all && traffic_now() < end) {
+        assert_int_equal(ops->connect_poll(ends[0]), WEFT_IN_PROGRESS);
+        assert_int_equal(ops->accept(to->listener, &ends[1]), WEFT_AGAIN);
+    }
+    later_by_ns += 10 * UINT64_C(1000000000); /* the connector makes queue pairs for others */
+    assert_int_equal(ops->accept(to->listener, &ends[1]), WEFT_AGAIN);
+    while ((mine == WEFT_IN_PROGRESS || (mine == WEFT_OK && theirs == WEFT_AGAIN)) &&
+           traffic_now() < end) {
+        mine = mine == WEFT_IN_PROGRESS ? ops->connect_poll(ends[0]) : mine;
+        theirs = theirs == WEFT_AGAIN ? ops->accept(to->listener, &ends[1]) : theirs;
+    }
+    assert_int_equal(mine, WEFT_OK);
+    assert_int_equal(theirs, WEFT_OK);
+}
+
+/* A process that meets many peers at once makes their queue pairs one after the other, and each takes
+ * an adapter milliseconds. */
+static void a_peer_that_is_busy_with_others_is_waited_for(void **state)
+{
+    static const char *const settings[] = {NULL};
+    traffic_t traffic = {.wait = false};
+    weft_net_conn_t *ends[2] = {NULL, NULL};
+    (void)state;
+    fake_setup(1);
+    assert_int_equal(traffic_begin(&traffic, settings), WEFT_OK);
+    connect_slowly(&traffic, ends);
+    traffic.ops->conn_close(ends[0]);
+    traffic.ops->conn_close(ends[1]);
+    traffic_end(&traffic);
+}
+
+/* On RoCE this call asks for the peer's hardware address, and many ask at once. */
+static void an_address_that_is_not_resolved_at_once_is_asked_for_again(void **state)
+{
+    static const char *const settings[] = {NULL};
+    (void)state;
+    /* Each end has two queue pairs and three steps for each. */
+    for (uint32_t nth = 3; nth <= 5; nth += 2) {
+        const fake_fault_t fault = {
+            .act = FAKE_FAIL, .call = FAKE_MODIFY_QP, .nth = nth + 2, .value = ETIMEDOUT};
+        traffic_t traffic = {.wait = false};
+        fake_setup(1);
+        fake_port_roce(0, 1);
+        fake_fault(&fault);
+        assert_int_equal(traffic_begin(&traffic, settings), WEFT_OK);
+        assert_true(fake_happened());
+        traffic_post(&traffic);
+        assert_true(traffic_wait(&traffic, 5));
+        assert_int_equal(traffic.failed, 0);
+        traffic_verify(&traffic);
+        traffic_end(&traffic);
+    }
+}
+
 /* A firewall that keeps states forgets a connection over which nothing goes, and the end of the side
  * channel is how an end hears of the death of a peer that it only receives from. */
 static void side_channels_are_kept_alive(void **state)
@@ -304,6 +389,9 @@ int main(void)
         cmocka_unit_test(link_layers_do_not_reach_each_other),
         cmocka_unit_test(partition_key_outside_of_the_table_is_named),
         cmocka_unit_test(a_connection_stays_on_its_ports),
+        cmocka_unit_test(a_peer_whose_port_wants_global_routes_gets_them),
+        cmocka_unit_test(a_peer_that_is_busy_with_others_is_waited_for),
+        cmocka_unit_test(an_address_that_is_not_resolved_at_once_is_asked_for_again),
         cmocka_unit_test(side_channels_are_kept_alive),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,8 +35,8 @@ bool ib_gid_same_subnet(const ib_gid_t *gid, const ib_gid_t *peer)
 static bool ib_gid_admitted(const struct ibv_gid_entry *entry, const ib_gid_wish_t *wish)
 {
     ib_gid_family_t family = ib_gid_family(&entry->gid);
-    if (family == IB_GID_NONE) {
-        return false;
+    if (family == IB_GID_NONE || entry->gid_index > UINT8_MAX) {
+        return false; /* empty, or a queue pair cannot be told of it */
     }
     if (wish->index >= 0 && entry->gid_index != wish->index) {
         return false;
@@ -52,11 +52,29 @@ static bool ib_gid_admitted(const struct ibv_gid_entry *entry, const ib_gid_wish
     return wish->peer == NULL || ib_gid_compatible(entry->gid_type, &entry->gid, wish->peer);
 }
 
-static int ib_gid_score(const struct ibv_gid_entry *entry)
+/* The bits that an address has in common with the peer's from the left on, as far as addresses of one
+ * network differ at all: 24 bits of IPv4, 64 of IPv6. As in RFC 6724, rule 9. */
+static uint32_t ib_gid_common(const union ibv_gid *gid, const ib_gid_t *peer)
+{
+    ib_gid_family_t family = ib_gid_family(gid);
+    uint32_t most = family == IB_GID_IPV4 ? 96 + 24 : 64, bits = 0;
+    if (peer == NULL || peer->type == IBV_GID_TYPE_IB || family == IB_GID_LINK) {
+        return 0;
+    }
+    while (bits < most &&
+           ((gid->raw[bits / 8] ^ peer->gid.raw[bits / 8]) & 0x80 >> bits % 8) == 0) {
+        bits++;
+    }
+    return bits;
+}
+
+/* Where the peer is known, all that are admitted are of its version and family. */
+static uint32_t ib_gid_score(const struct ibv_gid_entry *entry, const ib_gid_t *peer)
 {
     ib_gid_family_t family = ib_gid_family(&entry->gid);
-    return (entry->gid_type == IBV_GID_TYPE_ROCE_V2 ? 4 : 0) + (family != IB_GID_LINK ? 2 : 0) +
-           (family == IB_GID_IPV4 ? 1 : 0);
+    return 8 * ib_gid_common(&entry->gid, peer) +
+           (entry->gid_type == IBV_GID_TYPE_ROCE_V2 ? 4u : 0u) + (family != IB_GID_LINK ? 2u : 0u) +
+           (family == IB_GID_IPV4 ? 1u : 0u);
 }
 
 const struct ibv_gid_entry *ib_gid_choose(const struct ibv_gid_entry *table, uint32_t count,
@@ -66,7 +84,7 @@ const struct ibv_gid_entry *ib_gid_choose(const struct ibv_gid_entry *table, uin
     for (uint32_t i = 0; i < count; i++) {
         const struct ibv_gid_entry *entry = &table[i];
         if (entry->port_num == port && ib_gid_admitted(entry, wish) &&
-            (best == NULL || ib_gid_score(entry) > ib_gid_score(best))) {
+            (best == NULL || ib_gid_score(entry, wish->peer) > ib_gid_score(best, wish->peer))) {
             best = entry;
         }
     }
@@ -85,7 +103,7 @@ bool ib_gid_index_parse(const char *text, int64_t *index_p)
     }
     unsigned long value = strtoul(text, &end, 10);
     *index_p = (int64_t)value;
-    return *end == '\0' && value < 65536;
+    return *end == '\0' && value <= UINT8_MAX;
 }
 
 void ib_gid_text(const union ibv_gid *gid, char text[IB_GID_TEXT])

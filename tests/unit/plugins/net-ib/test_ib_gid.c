@@ -100,7 +100,7 @@ static void index_is_auto_or_a_number(void **state)
     assert_int_equal(index, -1);
     assert_true(ib_gid_index_parse("3", &index));
     assert_int_equal(index, 3);
-    static const char *const bad[] = {"", "-1", "x", "3x", "Auto", "65536", " 3"};
+    static const char *const bad[] = {"", "-1", "x", "3x", "Auto", "256", "65536", " 3"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         assert_false(ib_gid_index_parse(bad[i], &index));
     }
@@ -121,6 +121,49 @@ static void iwarp_reaches_iwarp_of_the_same_family(void **state)
     assert_string_equal(ib_gid_type_text(IB_GID_TYPE_IWARP), "iWARP");
 }
 
+static int64_t chosen_of(const struct ibv_gid_entry *table, uint32_t count, uint32_t type,
+                         const char *peer_address)
+{
+    ib_gid_t peer = {.gid = entry(0, type, peer_address).gid, .type = type};
+    const struct ibv_gid_entry *best =
+        ib_gid_choose(table, count, 1, &(ib_gid_wish_t){.index = -1, .peer = &peer});
+    return best == NULL ? -1 : (int64_t)best->gid_index;
+}
+
+/* A port with networks on it (VLANs) has a GID for each, in the order in which they came up; and maybe a
+ * second address in one network, which may move to another host. */
+static void the_network_of_the_peer_wins(void **state)
+{
+    (void)state;
+    const struct ibv_gid_entry table[] = {
+        entry(2, V2, "fe80::a:1"),       entry(3, V2, "::ffff:10.0.0.1"),
+        entry(5, V2, "::ffff:10.7.0.1"), entry(7, V2, "::ffff:10.7.0.9"),
+        entry(9, V2, "fd00:1::1"),       entry(11, V2, "fd00:7::1"),
+        entry(12, V2, "fe80::7:9"),      entry(13, V2, "fd00:7::8"),
+    };
+    const uint32_t count = sizeof table / sizeof table[0];
+    assert_int_equal(chosen_of(table, count, V2, "::ffff:10.0.0.7"), 3);
+    assert_int_equal(chosen_of(table, count, V2, "::ffff:10.7.0.8"), 5);
+    assert_int_equal(chosen_of(table, count, V2, "::ffff:10.7.3.8"), 5);
+    assert_int_equal(chosen_of(table, count, V2, "::ffff:192.168.0.8"), 3);
+    assert_int_equal(chosen_of(table, count, V2, "fd00:1::9"), 9);
+    assert_int_equal(chosen_of(table, count, V2, "fd00:7::9"), 11);
+    assert_int_equal(chosen_of(table, count, V2, "fe80::7:8"), 2);
+    const struct ibv_gid_entry ib[] = {entry(0, IB, "fec0::1"), entry(1, IB, "fe80::7:1")};
+    assert_int_equal(chosen_of(ib, 2, IB, "fec0::2"), 0);
+}
+
+/* An index is one byte where a queue pair is told of it. */
+static void what_no_queue_pair_can_name_is_not_chosen(void **state)
+{
+    (void)state;
+    const struct ibv_gid_entry table[] = {entry(259, V2, "::ffff:10.0.0.1"),
+                                          entry(3, V2, "fd00::1")};
+    const ib_gid_wish_t any = {.index = -1}, exact = {.index = 259};
+    assert_ptr_equal(ib_gid_choose(table, 2, 1, &any), &table[1]);
+    assert_null(ib_gid_choose(table, 2, 1, &exact));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -128,6 +171,8 @@ int main(void)
         cmocka_unit_test(options_narrow_the_choice),
         cmocka_unit_test(peer_decides_version_and_family),
         cmocka_unit_test(infiniband_takes_its_first_entry),
+        cmocka_unit_test(the_network_of_the_peer_wins),
+        cmocka_unit_test(what_no_queue_pair_can_name_is_not_chosen),
         cmocka_unit_test(index_is_auto_or_a_number),
         cmocka_unit_test(iwarp_reaches_iwarp_of_the_same_family),
     };

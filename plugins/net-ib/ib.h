@@ -48,12 +48,13 @@ typedef struct ib_hca {
     struct ibv_device_attr attr;
     char name[64];
     char pci[32];
-    bool iwarp;             /* ib_cm.c connects its queue pairs, and it has no immediates */
-    bool dmabuf;            /* it can register memory of other devices */
-    uint32_t send_depth;    /* requests in the send queue of its queue pairs */
-    uint32_t cq_depth;      /* entries of its completion queues */
-    _Atomic bool fatal;     /* it failed; set by any thread */
-    pthread_mutex_t events; /* held from taking an event until it is noted */
+    char path[IBV_SYSFS_PATH_MAX]; /* its folder in /sys */
+    bool iwarp;                    /* ib_cm.c connects its queue pairs, and it has no immediates */
+    bool dmabuf;                   /* it can register memory of other devices */
+    uint32_t send_depth;           /* requests in the send queue of its queue pairs */
+    uint32_t cq_depth;             /* entries of its completion queues */
+    _Atomic bool fatal;            /* it failed; set by any thread */
+    pthread_mutex_t events;        /* held from taking an event until it is noted */
     ib_cache_t cache;
 } ib_hca_t;
 

@@ -67,10 +67,12 @@ static weft_status_t ib_attempt_make_over(weft_net_conn_t *conn, uint32_t lost)
 {
     ib_attempt_t *attempt = conn->attempt;
     ib_gid_t peers[IB_RAILS_MAX], gid;
+    const ib_gid_t *told = &attempt->address.gid;
     for (uint32_t i = 0; i < conn->nrails; i++) {
         const ib_port_t *port = conn->rails[i].port;
-        bool alike = ib_port_gid(port, &attempt->address.gid, &gid);
-        peers[i] = alike ? attempt->address.gid : port->gid;
+        /* Its network is that of the first rail, and that of no other. */
+        bool own = i > 0 && ib_gid_compatible(port->gid.type, &port->gid.gid, told);
+        peers[i] = !own && ib_port_gid(port, told, &gid) ? *told : port->gid;
     }
     weft_status_t status = ib_qps_create(conn, peers, lost);
     if (status == WEFT_OK) {

@@ -15,9 +15,11 @@
 #include "ib_cm_library.h"
 #include "ib_filter.h"
 #include "ib_memory.h"
+#include "ib_sysfs.h"
 
 #define GIDS_MAX 512u
 #define SPARE_FDS 16
+#define IB_DEVICES_MAX 256u
 #define IB_PORT_NAME (sizeof((ib_hca_t *)0)->name + 24)
 /* Bytes that a write must hold, so that a message of 1 MiB is possible (net.h, max_message). */
 #define WRITE_LEAST (((1u << 20) / (IB_WRITES_MAX - 2) / IB_PART_UNIT + 1) * IB_PART_UNIT)
@@ -161,10 +163,12 @@ static weft_status_t ib_port_without_gid(const ib_port_t *port, int cause)
                                "from the table that weft info shows",
                                port->hca->name, port->number, (long long)net->gid_index);
     }
-    host->log(host, WEFT_LOG_WARN,
-              "%s:%u is left out: no GID fits roce_version and address_family; does its network "
-              "interface have an address?",
-              port->hca->name, port->number);
+    host->log(host, WEFT_LOG_WARN, "%s:%u is left out: %s", port->hca->name, port->number,
+              ib_port_is_ethernet(port)
+                  ? "no GID fits roce_version and address_family; does its network interface have "
+                    "an address?"
+                  : "it has no GID; a virtual function gets its GUID from the host (ip link set … "
+                    "vf … port_guid)");
     return WEFT_ERR_UNSUPPORTED;
 }
 
@@ -214,6 +218,7 @@ static weft_status_t ib_port_add(ib_hca_t *hca, uint8_t number)
 static void ib_hca_pci(ib_hca_t *hca, const struct ibv_device *device)
 {
     char path[PATH_MAX], real[PATH_MAX];
+    snprintf(hca->path, sizeof hca->path, "%s", device->ibdev_path);
     snprintf(path, sizeof path, "%s/device", device->ibdev_path);
     const char *name = realpath(path, real) != NULL ? strrchr(real, '/') : NULL;
     if (name != NULL && strchr(name, ':') != NULL && strlen(name + 1) < sizeof hca->pci) {
@@ -239,6 +244,24 @@ static bool ib_hca_any_wanted(const char *word, struct ibv_device **devices, int
         }
     }
     return false;
+}
+
+/* libibverbs leaves out in silence what it has no driver for, as in a container without the package. */
+static void ib_hcas_driverless(const weft_host_t *host, struct ibv_device **devices, int count)
+{
+    const char *known[IB_DEVICES_MAX];
+    char names[256];
+    uint32_t most = (uint32_t)count < IB_DEVICES_MAX ? (uint32_t)count : IB_DEVICES_MAX;
+    for (uint32_t i = 0; i < most; i++) {
+        known[i] = ibv_get_device_name(devices[i]);
+    }
+    ib_sysfs_others(IB_SYSFS_VERBS, known, most, names, sizeof names);
+    if (names[0] != '\0' && (uint32_t)count == most) {
+        host->log(host, WEFT_LOG_WARN,
+                  "the kernel has adapters for which libibverbs has no driver: %s; install "
+                  "ibverbs-providers or rdma-core (in a container: there)",
+                  names);
+    }
 }
 
 /* The system lists adapters as their drivers began, which may be otherwise on each host; devices of the
@@ -476,6 +499,7 @@ weft_status_t ib_ports_open(weft_net_t *net)
                    : net->host->set_error(net->host, WEFT_ERR_SYSTEM, errno,
                                           "cannot list RDMA adapters");
     }
+    ib_hcas_driverless(net->host, devices, count);
     status = ib_hcas_check(net, devices, count);
     ib_hcas_sort(net->config.devices, devices, count);
     for (int i = 0; i < count && status == WEFT_OK; i++) {

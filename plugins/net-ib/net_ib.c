@@ -17,6 +17,7 @@
 #include "ib_hello.h"
 #include "ib_memory.h"
 #include "ib_poll.h"
+#include "ib_sysfs.h"
 
 /* Whether one connection may use both ports. */
 static bool ib_ports_alike(const ib_port_t *one, const ib_port_t *two)
@@ -138,7 +139,9 @@ static uint64_t ib_port_bandwidth(const ib_port_t *port)
             return (uint64_t)speeds[i].mbit * width * 125000;
         }
     }
-    return UINT64_C(1000000000);
+    /* A speed that is newer than this table. */
+    uint64_t rate = ib_sysfs_rate(port->hca->path, port->number);
+    return rate > 0 ? rate : UINT64_C(1000000000);
 }
 
 /* The kinds of memory that all rails of the device can access. */

@@ -74,6 +74,15 @@ static void gid_of_a_table_with_holes(void **state)
     check_gid("gid_index=auto", "roce_version=auto", -1);
 }
 
+/* A virtual function without a GUID. */
+static void a_port_of_infiniband_without_a_gid_is_left_out(void **state)
+{
+    (void)state;
+    fake_setup(2);
+    memset(&fake_device(1)->ports[0].gids[0].gid, 0, sizeof(union ibv_gid));
+    side_check_log("devices=", 1, "fake1:1 is left out: it has no GID", "address_family");
+}
+
 static void an_index_is_for_ethernet_ports_only(void **state)
 {
     static const char *const settings[] = {"gid_index=3", NULL};
@@ -378,6 +387,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gid_of_the_usual_table),
         cmocka_unit_test(gid_of_a_table_with_holes),
+        cmocka_unit_test(a_port_of_infiniband_without_a_gid_is_left_out),
         cmocka_unit_test(an_index_is_for_ethernet_ports_only),
         cmocka_unit_test(rails_of_a_device_are_of_one_kind),
         cmocka_unit_test(each_rail_has_a_gid_of_its_own_kind),

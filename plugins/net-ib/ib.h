@@ -76,6 +76,12 @@ static inline bool ib_port_lost(const ib_port_t *port)
     return atomic_load(&port->hca->fatal) || atomic_load(&port->down_ns) != 0;
 }
 
+/* Whether packets from and to the port need a global route, because others share its LID. */
+static inline bool ib_port_is_global(const ib_port_t *port)
+{
+    return !port->hca->iwarp && (port->attr.flags & IBV_QPF_GRH_REQUIRED) != 0;
+}
+
 struct weft_net {
     const weft_host_t *host;
     ib_config_t config;

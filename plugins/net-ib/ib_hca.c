@@ -29,11 +29,6 @@ bool ib_port_is_ethernet(const ib_port_t *port)
     return port->attr.link_layer == IBV_LINK_LAYER_ETHERNET;
 }
 
-bool ib_port_is_global(const ib_port_t *port)
-{
-    return !port->hca->iwarp && (port->attr.flags & IBV_QPF_GRH_REQUIRED) != 0;
-}
-
 /* An adapter, or its port if `port` is not 0, that does not serve is left out, so that it does not end
  * the job. It does if the user wants exactly that one, and if this process is short of something: then
  * all would be left out. Returns ERR_UNSUPPORTED if it is left out, else ERR_RESOURCE with the error

@@ -2,7 +2,7 @@
  *
  * Adapters and ports of this host: which ones are admitted, open and active, and by which GID
  * they are spoken to. Thread: [control], except that ib_port_gid(), ib_port_path() and
- * ib_port_is_…() are [any]. */
+ * ib_port_is_ethernet() are [any]. */
 #ifndef WEFT_PLUGINS_NET_IB_HCA_H
 #define WEFT_PLUGINS_NET_IB_HCA_H
 
@@ -18,8 +18,6 @@ void ib_ports_close(weft_net_t *net);
  * Returns false if there is none. */
 bool ib_port_gid(const ib_port_t *port, const ib_gid_t *peer, ib_gid_t *gid);
 bool ib_port_is_ethernet(const ib_port_t *port);
-/* Whether packets from and to the port need a global route, because others share its LID. */
-bool ib_port_is_global(const ib_port_t *port);
 
 /* Reads the LID and the MTU (enum ibv_mtu) that the port has now: both may change while a job runs. */
 void ib_port_path(const ib_port_t *port, uint32_t *lid_p, uint32_t *mtu_p);

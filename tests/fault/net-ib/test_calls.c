@@ -240,7 +240,7 @@ static void the_acceptors_reason_reaches_the_connector(void **state)
         uint32_t nth;
         int cause;
         const char *why;
-    } faults[] = {{FAKE_MODIFY_QP, 7, ETIMEDOUT, "no path from fake0:1"},
+    } faults[] = {{FAKE_MODIFY_QP, 7, ENETUNREACH, "no path from fake0:1"},
                   {FAKE_MODIFY_QP, 4, EINVAL, "pkey = 0"},
                   {FAKE_CREATE_QP, 4, EPERM, "cannot make a queue pair"},
                   {FAKE_CREATE_CQ, 2, ENOMEM, "cannot make a completion queue"},

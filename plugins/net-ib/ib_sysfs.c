@@ -26,7 +26,7 @@ static bool ib_sysfs_line(const char *path, char line[LINE])
     return read;
 }
 
-/* The line is as "400 Gb/sec (4X NDR)". */
+/* The line is as "400 Gb/sec (4X NDR)" or "2.5 Gb/sec (1X SDR)", in every locale. */
 uint64_t ib_sysfs_rate(const char *device, uint32_t port)
 {
     char path[PATH_MAX], line[LINE], *end;
@@ -34,9 +34,13 @@ uint64_t ib_sysfs_rate(const char *device, uint32_t port)
     if (!ib_sysfs_line(path, line)) {
         return 0;
     }
-    double rate = strtod(line, &end);
-    bool valid = end != line && rate > 0 && rate < 1e6 && strncmp(end, " Gb/sec", 7) == 0;
-    return valid ? (uint64_t)(rate * 125e6) : 0;
+    uint64_t whole = strtoul(line, &end, 10), tenths = 0;
+    if (*end == '.' && end[1] >= '0' && end[1] <= '9') {
+        tenths = (uint64_t)(end[1] - '0');
+        end += 2 + strspn(end + 2, "0123456789");
+    }
+    bool valid = *line >= '0' && *line <= '9' && whole < 1000000 && strncmp(end, " Gb/sec", 7) == 0;
+    return valid ? (10 * whole + tenths) * 12500000 : 0;
 }
 
 static bool ib_sysfs_is_known(const char *const *known, uint32_t count, const char *name)

@@ -68,11 +68,12 @@ void weft_endpoint_list_reach(const weft_endpoint_list_t *here, weft_endpoint_li
 /* Tells whether `peer` lies in the network of `own`, an address of this host. */
 bool weft_endpoint_shares_network(const weft_endpoint_entry_t *own, const weft_endpoint_t *peer);
 
-/* Has the system send an empty segment where nothing went over a TCP socket for a minute, and every half
- * minute after that. Firewalls that keep states, and load balancers, forget a connection over which nothing
- * goes for some minutes, and swallow in silence what comes over it later. The answers say nothing of the
- * rank. A lack of them ends the connection after an hour, with ETIMEDOUT: who waits for how long is for
- * boot.unresponsive and exec.op_timeout to say. It does no harm where a system cannot. */
+/* Has the system send an empty segment where nothing went over a TCP socket for a minute, and every
+ * half minute after that. Firewalls that keep states, and load balancers, forget a connection over
+ * which nothing goes for some minutes, and swallow in silence what comes over it later. The answers
+ * say nothing of the rank. A lack of them ends the connection after an hour, with ETIMEDOUT: who
+ * waits for how long is for boot.unresponsive and exec.op_timeout to say. It does no harm where a
+ * system cannot. */
 void weft_endpoint_keep_alive(int fd);
 
 /* The length of the socket address, for bind() and connect(). */

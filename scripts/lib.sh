@@ -48,19 +48,72 @@ install_packages() {
         fail "apt-get install failed for: ${names% }"
 }
 
+# environment FOLDER PYTHON FILL…: a virtual environment of that Python in FOLDER; the command FILL…, with the
+# folder behind it, installs into it. One with the mark `complete` is used as it is. The mark is made last,
+# so that one whose making was interrupted is made anew, by one script at a time.
+environment() {
+    local folder=$1 python=$2 lock
+    shift 2
+    [ ! -e "$folder/complete" ] || return 0
+    mkdir -p "$(dirname "$folder")"
+    # What neither Python nor this function has begun may be somebody's: nothing there is deleted.
+    [ -e "$folder/pyvenv.cfg" ] || [ -e "$folder.lock" ] || [ -z "$(ls -A "$folder" 2>/dev/null)" ] ||
+        fail "$folder is no environment of Python; to use it as it is: touch $folder/complete"
+    exec {lock}>"$folder.lock"
+    flock -n "$lock" || {
+        say "waiting for another that makes $folder …"
+        flock "$lock"
+    }
+    if [ ! -e "$folder/complete" ]; then
+        say "making $folder …"
+        "$python" -m venv --clear "$folder" || fail "$python -m venv failed; Debian has it in python3-venv"
+        "$@" "$folder" || fail "$folder could not be filled; the next run makes it anew"
+        touch "$folder/complete"
+    fi
+    exec {lock}>&-
+}
+
+# run_label LABEL RESULTS: the tests of build/release that have this label. What became of them is in RESULTS.
+run_label() {
+    rm -f "$2"
+    (cd "$root" && ctest --preset release -L "$1" --output-junit "$2")
+    [ -s "$2" ] || fail "ctest wrote no results"
+}
+
+# count_results RESULTS: says which tests were left out and why, and counts. True if some passed and none failed.
+count_results() {
+    local failed passed left_out
+    awk -F'"' '
+        /<testcase / { left_out = /status="notrun"/; name = $2; why = "" }
+        left_out && /skipped:|SKIPPED:/ && why == "" { why = $0; sub(/.*(skipped|SKIPPED): */, "", why) }
+        left_out && /<\/testcase>/ {
+            gsub(/&apos;/, "\047", why)
+            gsub(/&quot;/, "\"", why)
+            print "left out: " name ": " (why == "" ? "it does not say why" : why)
+        }' "$1"
+    failed=$(grep -c 'status="fail"' "$1")
+    passed=$(grep -c 'status="run"' "$1")
+    left_out=$(grep -c 'status="notrun"' "$1")
+    say "$passed passed, $failed failed, $left_out left out"
+    [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+}
+
 # fetch_disassemblers: cuobjdump and nvdisasm for gpu/compiler, of PyPI (6 MiB, into build/cuda-tools), where
 # nvcc is and they are not. Without them the test is skipped, and says so.
 fetch_disassemblers() {
     local folder=$root/build/cuda-tools nvcc
     nvcc=$(PATH=$PATH:/usr/local/cuda/bin:/opt/cuda/bin command -v nvcc) || return 0
+    [ ! -e "$folder/complete" ] || return 0
     (
-        PATH=$PATH:$(dirname "$nvcc"):$folder/nvidia/cu13/bin
+        PATH=$PATH:$(dirname "$nvcc")
         command -v cuobjdump && command -v nvdisasm
     ) >/dev/null && return 0
     mkdir -p "$root/build"
+    # pip leaves what it finds there as it is.
+    rm -rf "$folder"
     say "fetching cuobjdump and nvdisasm …"
     python3 -m pip install -q --no-deps --target "$folder" 'nvidia-cuda-cuobjdump>=13,<14' \
-        'nvidia-cuda-nvdisasm>=13,<14' >"$root/build/cuda-tools.log" 2>&1 ||
+        'nvidia-cuda-nvdisasm>=13,<14' >"$root/build/cuda-tools.log" 2>&1 && touch "$folder/complete" ||
         say "they cannot be had, see build/cuda-tools.log: gpu/compiler will be skipped"
 }
 

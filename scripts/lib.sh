@@ -118,7 +118,9 @@ fetch_disassemblers() {
 }
 
 # build PRESET [TARGET…]: configures and builds into build/PRESET, all or those targets; the log is
-# shown only if it fails. Whoever builds there meanwhile waits. Where `strict` is set, warnings are errors.
+# shown only if it fails. Whoever builds there meanwhile waits. Where `strict` is set, warnings are errors;
+# `options` are further ones of CMake.
+options=()
 build() {
     local preset=$1 log="$root/build/$1.log" lock
     shift
@@ -129,7 +131,7 @@ build() {
         flock "$lock"
     }
     say "building $preset …"
-    if ! (cd "$root" && cmake --preset "$preset" ${strict:+-DWEFT_WERROR=ON} &&
+    if ! (cd "$root" && cmake --preset "$preset" ${strict:+-DWEFT_WERROR=ON} "${options[@]}" &&
         cmake --build --preset "$preset" -j "$jobs" ${1:+--target "$@"}) >"$log" 2>&1; then
         tail -n 60 "$log" >&2
         fail "the build of $preset failed; the whole log is $log"

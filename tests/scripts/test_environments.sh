@@ -11,7 +11,7 @@ made_up() {
     { echo '#!/bin/bash' && cat; } >"$work/path/$1"
     chmod +x "$work/path/$1"
 }
-export MADE=$work/made KILLED=
+export MADE=$work/made CONFIGURED=$work/configured KILLED=
 # It counts what it makes. KILLED is a part of pip's arguments: then the script is killed, half-way.
 made_up pip <<'EOF'
 bin=$(dirname "$0")
@@ -36,7 +36,7 @@ echo "$folder" >>"$MADE"
 cp "$(dirname "$0")/pip" "$folder/bin/"
 ln -sf /bin/true "$folder/bin/python"
 EOF
-made_up cmake </dev/null
+made_up cmake <<<'echo "$*" >>"$CONFIGURED"'
 made_up dpkg-query <<<'echo install ok installed'
 # What the tests would have been given, and one that was left out.
 made_up ctest <<'EOF'
@@ -83,6 +83,22 @@ says out '^1 passed, 0 failed, 1 left out$'
 # Its tools; there is no wheel here.
 again 1 test-wheel "$tree/build/wheel/tools" auditwheel
 says err '^auditwheel: '
+
+# They are configured where whoever builds there is waited for.
+exec {lock}>"$tree/build/release.lock"
+flock "$lock"
+rm -f "$CONFIGURED"
+bash "$tree/scripts/test-torch" --environments "$work/torch" >"$work/waits" {lock}>&- &
+for ((tries = 0; tries < 600; tries++)); do
+    ! grep -q '^waiting for another build of release' "$work/waits" || break
+    sleep 0.1
+done
+[ ! -e "$CONFIGURED" ] || die "configured while another builds there"
+exec {lock}>&-
+wait $! || die "test-torch: exit code $?"
+grep -q -e "-DWEFT_TORCH_ENVIRONMENTS=$work/torch-2.15;$work/torch-2.13" "$CONFIGURED" || die "configured without torch"
+expect 0 bash "$tree/scripts/test-launchers" --environments "$work/mpi"
+grep -q -e "-DWEFT_MPI_ENVIRONMENTS=$work/mpi/openmpi;" "$CONFIGURED" || die "configured without other MPIs"
 
 # A folder that no script has made stays as it is.
 mkdir -p "$work/own/openmpi/bin"

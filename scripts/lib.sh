@@ -80,8 +80,8 @@ run_label() {
     [ -s "$2" ] || fail "ctest wrote no results"
 }
 
-# count_results RESULTS: says which tests were left out and why, and counts. True if some passed and none failed.
-count_results() {
+# tell_results RESULTS: says which tests were left out and why, and counts. True if some passed and none failed.
+tell_results() {
     local failed passed left_out
     awk -F'"' '
         /<testcase / { left_out = /status="notrun"/; name = $2; why = "" }

@@ -89,7 +89,7 @@ exec {lock}>"$tree/build/release.lock"
 flock "$lock"
 rm -f "$CONFIGURED"
 bash "$tree/scripts/test-torch" --environments "$work/torch" >"$work/waits" {lock}>&- &
-for ((tries = 0; tries < 600; tries++)); do
+for ((tries = 0; tries < 1200; tries++)); do
     ! grep -q '^waiting for another build of release' "$work/waits" || break
     sleep 0.1
 done

@@ -40,8 +40,8 @@ typedef struct progress {
     runner_t *runner;
     _Atomic uint32_t kicks;    /* futex word: work was added */
     _Atomic uint32_t kicker;   /* CPU that the last kick came from */
-    _Atomic uint32_t sleeping; /* threads in progress_sleep(): two while one life ends */
-    _Atomic uint32_t napping;  /* those of them that sleep briefly */
+    _Atomic uint32_t sleeping; /* threads that sleep until a kick: two while one life ends */
+    _Atomic uint32_t napping;  /* threads that sleep briefly, none of which is among them */
 } progress_t;
 
 static void progress_forked(bool held);
@@ -98,15 +98,14 @@ static found_t progress_advance(weft_comm_state_t *state, found_t found)
 /* Sleeps until the next kick after `seen`, at most `timeout_ns`. */
 static void progress_sleep(uint32_t seen, uint64_t timeout_ns)
 {
-    const uint32_t nap = timeout_ns <= NAP_MOST_IN_STREAMS_NS;
-    atomic_fetch_add_explicit(&progress.napping, nap, memory_order_seq_cst);
+    _Atomic uint32_t *asleep =
+        timeout_ns <= NAP_MOST_IN_STREAMS_NS ? &progress.napping : &progress.sleeping;
     /* Sequentially consistent with weft_progress_kick(): it sees this thread, or this the kick. */
-    atomic_fetch_add_explicit(&progress.sleeping, 1, memory_order_seq_cst);
+    atomic_fetch_add_explicit(asleep, 1, memory_order_seq_cst);
     if (atomic_load_explicit(&progress.kicks, memory_order_seq_cst) == seen) {
         weft_os_futex_wait(&progress.kicks, seen, timeout_ns);
     }
-    atomic_fetch_sub_explicit(&progress.sleeping, 1, memory_order_relaxed);
-    atomic_fetch_sub_explicit(&progress.napping, nap, memory_order_relaxed);
+    atomic_fetch_sub_explicit(asleep, 1, memory_order_relaxed);
 }
 
 /* Gives way where nobody else wants the core, then naps, longer and longer. `idle` rounds have
@@ -279,12 +278,11 @@ void weft_progress_kick(weft_progress_need_t need)
 {
     atomic_store_explicit(&progress.kicker, weft_os_cpu_here(), memory_order_relaxed);
     atomic_fetch_add_explicit(&progress.kicks, 1, memory_order_seq_cst);
-    /* In this order: whoever naps is among the sleepers only while it is counted as napping. */
-    const uint32_t sleeping = atomic_load_explicit(&progress.sleeping, memory_order_seq_cst);
-    const uint32_t napping = need == WEFT_PROGRESS_SOON
-                                 ? atomic_load_explicit(&progress.napping, memory_order_seq_cst)
-                                 : 0;
-    if (sleeping > napping) {
+    /* One who naps looks soon enough for what is not urgent. The two are looked at apart: their
+     * difference could be that of two moments, and hide a sleeper. */
+    if (atomic_load_explicit(&progress.sleeping, memory_order_seq_cst) != 0 ||
+        (need == WEFT_PROGRESS_NOW &&
+         atomic_load_explicit(&progress.napping, memory_order_seq_cst) != 0)) {
         weft_os_futex_wake(&progress.kicks);
     }
 }

@@ -22,7 +22,10 @@ enum { ROLL_UNKNOWN = 0, ROLL_BEGUN = 1, ROLL_ABSENT = 2 };
 static void roll_begin(weft_roll_call_t *roll, const weft_comm_identity_t *self,
                        weft_peer_status_t *peers, uint32_t sequence, uint64_t now)
 {
-    atomic_store_explicit(&roll->sequence, 0, memory_order_release);
+    atomic_store_explicit(&roll->sequence, 0, memory_order_relaxed);
+    /* Pairs with roll_is_open(): who finds it not over any more finds that there is none. A release
+     * of the store above would order what came before it, and not what follows. */
+    atomic_thread_fence(memory_order_release);
     atomic_store_explicit(&roll->over, 0, memory_order_relaxed);
     for (uint32_t r = 0; r < self->nranks; r++) {
         atomic_store_explicit(&peers[r].roll, r == self->rank ? ROLL_BEGUN : ROLL_UNKNOWN,
@@ -85,10 +88,11 @@ bool weft_roll_call_step(weft_roll_call_t *roll, const weft_comm_identity_t *sel
     return !early || !roll_is_second(self, peers);
 }
 
+/* In this order: `over` is taken back once `sequence` is 0, and before it is that of the next call. */
 static bool roll_is_open(const weft_roll_call_t *roll)
 {
-    return atomic_load_explicit(&roll->sequence, memory_order_acquire) != 0 &&
-           atomic_load_explicit(&roll->over, memory_order_acquire) == 0;
+    return atomic_load_explicit(&roll->over, memory_order_acquire) == 0 &&
+           atomic_load_explicit(&roll->sequence, memory_order_acquire) != 0;
 }
 
 void weft_roll_call_note_begun(weft_roll_call_t *roll, weft_peer_status_t *peer, uint32_t sequence)

@@ -145,7 +145,8 @@ static void fork_note(weft_os_process_mutex_t *mutex)
 
 void weft_os_process_lock(weft_os_process_mutex_t *mutex)
 {
-    if (!atomic_load_explicit(&mutex->known, memory_order_relaxed)) {
+    /* Acquire, for the release in fork_note(): who finds it known, and forks inside, finds it listed. */
+    if (!atomic_load_explicit(&mutex->known, memory_order_acquire)) {
         fork_note(mutex);
     }
     weft_os_lock(&mutex->mutex);

@@ -15,7 +15,7 @@
 /* MXCSR: to nearest, subnormals kept, no traps. The low bits tell what has happened. */
 #define FLOAT_MODE_IEEE 0x1f80u
 #define FLOAT_MODE_MASK 0xffc0u
-#define FLOAT_MODE_FLUSH 0x8040u
+#define FLOAT_MODE_ODD 0x8040u /* what a program may set besides: subnormals are zero */
 
 static inline uint64_t float_mode_get(void)
 {
@@ -27,10 +27,10 @@ static inline void float_mode_set(uint64_t mode)
     __builtin_ia32_ldmxcsr((unsigned)mode);
 }
 #elif defined(__aarch64__)
-/* FPCR: 0 is to nearest, subnormals kept, no traps. */
+/* FPCR: 0 is to nearest, subnormals kept, NaNs as they come, halves with infinities, no traps. */
 #define FLOAT_MODE_IEEE 0u
 #define FLOAT_MODE_MASK 0x07ffffffu
-#define FLOAT_MODE_FLUSH 0x01000000u
+#define FLOAT_MODE_ODD 0x07080000u /* the opposite: AHP, DN, FZ, FZ16 */
 
 static inline uint64_t float_mode_get(void)
 {
@@ -47,7 +47,7 @@ static inline void float_mode_set(uint64_t mode)
 /* Not known: the program's mode is taken for IEEE's. */
 #define FLOAT_MODE_IEEE 0u
 #define FLOAT_MODE_MASK 0u
-#define FLOAT_MODE_FLUSH 0u
+#define FLOAT_MODE_ODD 0u
 
 static inline uint64_t float_mode_get(void)
 {

@@ -53,8 +53,10 @@ static void runs_of_one_slice_in_a_header_take_the_near_way(void **state)
     }
 }
 
+/* A run of two elements. */
 static void start(lanes_rank_t *r, uint32_t sequence)
 {
+    r->in[0] = r->in[1] = 1;
     assert_int_equal(
         weft_interpreter_start(&r->run,
                                &(weft_binding_t){.in = r->in, .out = r->out, .sequence = sequence}),

@@ -76,26 +76,31 @@ static uint64_t detector_doubt_until(const weft_health_t *health, uint64_t since
     return since + health->detector.unresponsive / 4;
 }
 
+static void detector_ask(weft_health_t *health, weft_neighbour_t *neighbour)
+{
+    const weft_signature_t nothing = {.sequence = 0};
+    uint8_t payload[WEFT_WIRE_SIGNATURE];
+    weft_frame_t frame = {.type = WEFT_FRAME_ASK,
+                          .bytes = sizeof payload,
+                          .from = health->boot->rank,
+                          .sequence = neighbour->rank};
+    weft_signature_encode(&nothing, payload);
+    weft_neighbour_send(&health->neighbours, neighbour, &frame, payload);
+}
+
 /* Somebody is silent since then. Others are asked for a sign of life: if they are silent as well, it may be this rank
  * that hears nobody. */
 static void detector_ask_others(weft_health_t *health, uint64_t since, uint64_t now)
 {
-    const weft_signature_t nothing = {.sequence = 0};
-    uint8_t payload[WEFT_WIRE_SIGNATURE];
     uint64_t until = detector_doubt_until(health, since);
     if (health->detector.unresponsive == 0 || now < until || health->detector.heard >= until) {
         return;
     }
-    weft_signature_encode(&nothing, payload);
     for (uint32_t i = 0; i < health->neighbours.count; i++) {
         weft_neighbour_t *neighbour = &health->neighbours.list[i];
-        weft_frame_t frame = {.type = WEFT_FRAME_ASK,
-                              .bytes = sizeof payload,
-                              .from = health->boot->rank,
-                              .sequence = neighbour->rank};
         if (neighbour->asked == 0 &&
             health->membership.states[neighbour->rank] == WEFT_MEMBER_LIVE) {
-            weft_neighbour_send(&health->neighbours, neighbour, &frame, payload);
+            detector_ask(health, neighbour);
         }
     }
 }
@@ -257,15 +262,59 @@ void weft_detector_beat(weft_health_t *health, weft_neighbour_t *neighbour)
 uint64_t weft_detector_next(const weft_health_t *health)
 {
     const weft_membership_t *membership = &health->membership;
-    bool waits = membership->awaited + membership->suspects > 0;
+    bool soon = membership->awaited + membership->suspects > 0, waits = soon;
     for (uint32_t i = 0; i < health->neighbours.count; i++) {
         waits |= health->neighbours.list[i].asked != 0;
+        soon |= health->neighbours.list[i].doubted;
     }
     uint64_t pause = health->detector.heartbeat;
-    if (membership->suspects + membership->awaited > 0 && pause > DETECTOR_ABSENT_LOOK_NS) {
+    if (soon && pause > DETECTOR_ABSENT_LOOK_NS) {
         pause = DETECTOR_ABSENT_LOOK_NS;
     }
     return waits ? health->detector.last_look + pause : WEFT_NEVER;
+}
+
+/* All above us as far as `rank` are lost. */
+static void detector_pass_over(weft_health_t *health, uint32_t rank)
+{
+    const weft_membership_t *membership = &health->membership;
+    uint32_t me = membership->rank, parent = weft_membership_parent(membership, me);
+    while (membership->states[rank] == WEFT_MEMBER_LIVE && parent != rank && parent != me) {
+        weft_detector_unreachable(health, parent, weft_os_clock_ns());
+        parent = weft_membership_parent(membership, me);
+    }
+}
+
+void weft_detector_doubt(weft_health_t *health, uint32_t rank)
+{
+    const weft_membership_t *membership = &health->membership;
+    uint32_t parent = weft_membership_parent(membership, membership->rank);
+    weft_neighbour_t *neighbour = weft_neighbours_find(&health->neighbours, parent);
+    weft_health_assert_owner(health);
+    if (membership->states[rank] != WEFT_MEMBER_LIVE || parent == rank) {
+        return;
+    }
+    if (neighbour == NULL) {
+        detector_pass_over(health, rank);
+        return;
+    }
+    neighbour->doubted = true;
+    neighbour->doubter = rank;
+    detector_ask(health, neighbour);
+}
+
+/* Neighbours that others have lost, and that do not answer here. */
+static void detector_judge_doubted(weft_health_t *health, uint64_t now)
+{
+    for (uint32_t i = 0; i < health->neighbours.count; i++) {
+        weft_neighbour_t *neighbour = &health->neighbours.list[i];
+        if (neighbour->fd >= 0 && neighbour->doubted &&
+            now > neighbour->asked + health->detector.unresponsive / 2) {
+            neighbour->doubted = false;
+            detector_pass_over(health, neighbour->doubter);
+            return; /* neighbours may have moved */
+        }
+    }
 }
 
 /* Neighbours that are connected and do not answer. */
@@ -387,6 +436,7 @@ static void detector_judge_absent(weft_health_t *health, uint64_t now)
 void weft_detector_step(weft_health_t *health, uint64_t now)
 {
     weft_health_assert_owner(health);
+    detector_judge_doubted(health, now);
     detector_judge_silent(health, now);
     detector_judge_absent(health, now);
     if (health->neighbours.quiet && !detector_has_others(health, health->boot->rank)) {

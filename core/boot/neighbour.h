@@ -17,9 +17,11 @@ typedef struct weft_neighbour {
     int process; /* readable when the peer's process has ended; −1: cannot be watched */
     uint32_t rank;
     bool ended_sending;
-    int broken_by;      /* what a send failed with; 0: none did */
-    bool fresh;         /* connected after ranks left, and it has not sent a byte yet */
-    uint64_t asked;     /* since when a sign of life is awaited; 0: nobody asked for one */
+    int broken_by;  /* what a send failed with; 0: none did */
+    bool fresh;     /* connected after ranks left, and it has not sent a byte yet */
+    uint64_t asked; /* since when a sign of life is awaited; 0: nobody asked for one */
+    bool doubted;   /* `doubter`, a rank above it, has lost it; over with the next sign of life */
+    uint32_t doubter;
     uint32_t in_bytes;  /* in `in` */
     uint32_t in_served; /* of these, returned as frames */
     uint8_t in[2 * WEFT_WIRE_LONGEST];

@@ -32,18 +32,6 @@ static void reconnect_attach(weft_health_t *health, int fd, uint32_t rank)
     }
 }
 
-/* A knock of a rank above our parent. All between are lost to it, and of that nobody could tell us: our
- * parent may stand still, and its kernel keeps the connection. */
-static void reconnect_pass_over(weft_health_t *health, uint32_t rank)
-{
-    const weft_membership_t *membership = &health->membership;
-    uint32_t me = membership->rank, parent = weft_membership_parent(membership, me);
-    while (membership->states[rank] == WEFT_MEMBER_LIVE && parent != rank && parent != me) {
-        weft_detector_unreachable(health, parent, weft_os_clock_ns());
-        parent = weft_membership_parent(membership, me);
-    }
-}
-
 /* A knock. What we send over a connection that the other end has lost is answered by a reset. Who
  * knocks lives: without a connection to it we make one. */
 static void reconnect_test(weft_health_t *health, uint32_t rank)
@@ -54,7 +42,7 @@ static void reconnect_test(weft_health_t *health, uint32_t rank)
         weft_neighbour_flush(neighbour);
     } else {
         weft_detector_trust(health, rank);
-        reconnect_pass_over(health, rank);
+        weft_detector_doubt(health, rank);
         weft_tree_repair(health);
     }
 }

@@ -132,18 +132,23 @@ static void a_parent_that_is_suspected_is_connected_to(void **unused)
     stage_end(&s);
 }
 
+static void be_knocked_at(stage_t *s, uint32_t by)
+{
+    int ends[2];
+    uint8_t label[WEFT_AUTH_LABEL];
+    weft_auth_label_make(label, WEFT_PURPOSE_TREE, by);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+    weft_reconnect_accept(&s->health, ends[0], label);
+    weft_os_close(ends[1]);
+}
+
 static void a_parent_that_knocks_is_connected_to(void **unused)
 {
     (void)unused;
     stage_t s;
-    int ends[2];
-    uint8_t label[WEFT_AUTH_LABEL];
     stage_begin(&s, 1);
     lose_fresh(&s, 0);
-    weft_auth_label_make(label, WEFT_PURPOSE_TREE, 0);
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
-    weft_reconnect_accept(&s.health, ends[0], label);
-    weft_os_close(ends[1]);
+    be_knocked_at(&s, 0);
     assert_int_equal(s.health.membership.states[0], WEFT_MEMBER_LIVE);
     assert_true(s.health.reconnect.active);
     assert_int_equal(s.health.reconnect.rank, 0);
@@ -368,6 +373,65 @@ static void who_is_alone_tells_the_silent(void **unused)
     stage_end(&s);
 }
 
+/* Lost by another rank -------------------------------------------------------------------------------- */
+
+/* Rank 3 with its parent, 1, which rank 0 has lost: it knocks. */
+static void doubt_begin(stage_t *s, bool connected)
+{
+    stage_begin(s, 3);
+    s->health.detector.unresponsive = (uint64_t)(LIMIT * (double)WEFT_NS_PER_S);
+    if (connected) {
+        meet(s, 1);
+    }
+    be_knocked_at(s, 0);
+}
+
+static void assert_passed_over(const stage_t *s)
+{
+    assert_int_equal(s->health.membership.states[1], WEFT_MEMBER_SUSPECT);
+    assert_int_equal(s->health.membership.states[0], WEFT_MEMBER_LIVE);
+    assert_true(s->health.reconnect.active);
+    assert_int_equal(s->health.reconnect.rank, 0);
+}
+
+/* It stands still, and rank 0 does not wait for ever. */
+static void a_parent_that_another_rank_has_lost_is_asked(void **unused)
+{
+    (void)unused;
+    stage_t s;
+    doubt_begin(&s, true);
+    assert_int_equal(heard_by(&s, 1, WEFT_FRAME_ASK), 1);
+    look_later(&s, LIMIT * 0.4);
+    assert_int_equal(s.health.membership.states[1], WEFT_MEMBER_LIVE);
+    assert_false(s.health.reconnect.active);
+    look_later(&s, LIMIT * 0.6);
+    assert_passed_over(&s);
+    stage_end(&s);
+}
+
+/* There are two sides: whoever listened to both would tell each that the other is dead. */
+static void a_parent_that_answers_is_not_left(void **unused)
+{
+    (void)unused;
+    stage_t s;
+    doubt_begin(&s, true);
+    say(&s, 1, WEFT_FRAME_BEAT);
+    look_later(&s, LIMIT * 0.6);
+    look_later(&s, LIMIT * 2);
+    assert_int_equal(s.health.membership.states[1], WEFT_MEMBER_LIVE);
+    assert_false(s.health.reconnect.active);
+    stage_end(&s);
+}
+
+static void a_parent_without_a_connection_is_passed_over_at_once(void **unused)
+{
+    (void)unused;
+    stage_t s;
+    doubt_begin(&s, false);
+    assert_passed_over(&s);
+    stage_end(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -384,6 +448,9 @@ int main(void)
         cmocka_unit_test(who_hears_others_tells_them_of_the_silent),
         cmocka_unit_test(who_hears_nobody_tells_nobody),
         cmocka_unit_test(who_is_alone_tells_the_silent),
+        cmocka_unit_test(a_parent_that_another_rank_has_lost_is_asked),
+        cmocka_unit_test(a_parent_that_answers_is_not_left),
+        cmocka_unit_test(a_parent_without_a_connection_is_passed_over_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -366,8 +366,9 @@ static weft_status_t interpreter_lane_instruction(weft_interpreter_t *run, weft_
     const weft_code_t *c = &lane->code->code[lane->pc];
     const weft_aim_t *aim = interpreter_lane_near_aim(run, lane, c);
     if (aim != NULL) {
-        weft_status_t status = weft_near_move(run, &run->program->plan->moves[c->n], aim);
-        lane->pc += status == WEFT_OK;
+        bool done;
+        weft_status_t status = weft_near_move(run, &run->program->plan->moves[c->n], aim, &done);
+        lane->pc += done;
         *moved_p |= status == WEFT_OK;
         return status;
     }

@@ -46,8 +46,9 @@ static weft_status_t near_combine(const weft_interpreter_t *run, const weft_plan
 }
 
 weft_status_t weft_near_move(weft_interpreter_t *run, const weft_plan_move_t *move,
-                             const weft_aim_t *aim)
+                             const weft_aim_t *aim, bool *done_p)
 {
+    *done_p = false;
     weft_place_t at[2 * WEFT_MOVE_MAX];
     for (uint32_t i = 0; i < aim->operands; i++) {
         at[i].address = run->buffers[aim->kind[i]] + aim->offset[i];
@@ -66,5 +67,6 @@ weft_status_t weft_near_move(weft_interpreter_t *run, const weft_plan_move_t *mo
     }
     const weft_move_message_t message = {.signature = &run->signature,
                                          .bytes = aim->shape.chunk * run->program->elem};
+    *done_p = true;
     return weft_move_publish(run, &aim->shape, at, &message);
 }

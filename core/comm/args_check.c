@@ -325,7 +325,8 @@ weft_status_t weft_args_check_numbers(const weft_comm_identity_t *self, const we
 static bool args_recall(const weft_args_memo_t *memo, weft_args_t *args)
 {
     bool same = memo->count == args->count && memo->coll == args->coll &&
-                memo->dtype == args->dtype && memo->op == args->op && memo->root == args->root;
+                memo->dtype == args->dtype && memo->op == args->op &&
+                (memo->root == args->root || args->coll == WEFT_SEND_RECV);
     if (same) {
         args->send_bytes = memo->send_bytes;
         args->recv_bytes = memo->recv_bytes;
@@ -333,12 +334,12 @@ static bool args_recall(const weft_args_memo_t *memo, weft_args_t *args)
     return same;
 }
 
-/* Remembers arguments that were good, unless that depends on more than the numbers: on vectors, on
- * which side of a message this is, on a factor, on an operator that the user can destroy. */
+/* Remembers arguments that were good, unless that depends on more than the numbers: on vectors, on a
+ * factor, on an operator that the user can destroy. */
 static void args_remember(weft_args_memo_t *memo, const weft_args_t *args)
 {
     bool reduces = weft_coll_reduces(args->coll);
-    if (args->coll != WEFT_SEND_RECV && !weft_coll_has_vectors(args->coll) &&
+    if (!weft_coll_has_vectors(args->coll) &&
         (!reduces || ((int)args->op < WEFT_OP_COUNT && args->op != WEFT_PREMULSUM))) {
         *memo = (weft_args_memo_t){.count = args->count,
                                    .coll = args->coll,
@@ -351,8 +352,9 @@ static void args_remember(weft_args_memo_t *memo, const weft_args_t *args)
 }
 
 weft_status_t weft_args_check(const weft_comm_identity_t *self, const weft_user_ops_t *ops,
-                              weft_args_memo_t *memo, weft_args_t *args, const weft_call_t *call)
+                              weft_args_memo_t memos[2], weft_args_t *args, const weft_call_t *call)
 {
+    weft_args_memo_t *memo = &memos[args->sends];
     weft_status_t status = WEFT_OK;
     if (!args_recall(memo, args)) {
         status = weft_args_check_numbers(self, ops, args, call);

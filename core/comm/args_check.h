@@ -24,7 +24,8 @@ weft_status_t weft_args_check_numbers(const weft_comm_identity_t *self, const we
                                       weft_args_t *args, const weft_call_t *call);
 
 /* The last arguments of a communicator whose numbers were good, and what they came to: programs
- * call the same thing again and again. All zero is a call of no elements, which is good. */
+ * call the same thing again and again. All zero is a call of no elements, which is good. Sends, which
+ * take turns with receives, have one of their own; a message is as long to any peer. */
 typedef struct weft_args_memo {
     uint64_t count;
     weft_coll_t coll;
@@ -34,9 +35,11 @@ typedef struct weft_args_memo {
     uint64_t send_bytes, recv_bytes;
 } weft_args_memo_t;
 
-/* The same with the buffers. Thread: the owner of the communicator that `memo` belongs to. */
+/* The same with the buffers. Thread: the owner of the communicator that the memos belong to, by
+ * args->sends. */
 weft_status_t weft_args_check(const weft_comm_identity_t *self, const weft_user_ops_t *ops,
-                              weft_args_memo_t *memo, weft_args_t *args, const weft_call_t *call);
+                              weft_args_memo_t memos[2], weft_args_t *args,
+                              const weft_call_t *call);
 
 /* Checks the peer of a send or a receive. `may_send_to_self`: the other end of such a message is
  * there, or can come. ERR_ARG. */

@@ -139,7 +139,7 @@ static weft_status_t call_check(weft_comm_state_t *state, weft_args_t *args,
                                 const weft_call_t *call, bool grouped)
 {
     weft_status_t status =
-        weft_args_check(&state->self, &state->user_ops, &state->queue.checked, args, call);
+        weft_args_check(&state->self, &state->user_ops, state->queue.checked, args, call);
     if (status == WEFT_OK && args->coll == WEFT_SEND_RECV) {
         status = weft_args_check_peer(&state->self, args, call,
                                       call_may_meet_itself(state, args, call, grouped));

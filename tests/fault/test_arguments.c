@@ -191,6 +191,13 @@ static int good_and_then_bad(weft_comm_t *comm, uint32_t rank, uint32_t n, void 
     }
     bad += expect(weft_gather(NULL, b, 4, WEFT_FP32, n - 1, comm, NULL), WEFT_ERR_ARG,
                   "send buffer is NULL, 16 bytes");
+    bad += expect(rank == 0 ? weft_send(a, 4, WEFT_FP32, 1, comm, NULL)
+                            : weft_recv(b, 4, WEFT_FP32, 0, comm, NULL),
+                  WEFT_OK, "");
+    bad += expect(weft_send(NULL, 4, WEFT_FP32, 1 - rank, comm, NULL), WEFT_ERR_ARG, "is NULL, 16");
+    bad += expect(weft_recv(NULL, 4, WEFT_FP32, 1 - rank, comm, NULL), WEFT_ERR_ARG, "is NULL, 16");
+    bad +=
+        expect(weft_send(a, 4, WEFT_FP32, n, comm, NULL), WEFT_ERR_ARG, "peer 2 is out of range");
     bad += expect(weft_all_reduce(a, b, 4, WEFT_FP32, WEFT_SUM, comm, NULL), WEFT_OK, "");
     return bad;
 }

@@ -23,10 +23,8 @@ static void roll_begin(weft_roll_call_t *roll, const weft_comm_identity_t *self,
                        weft_peer_status_t *peers, uint32_t sequence, uint64_t now)
 {
     atomic_store_explicit(&roll->sequence, 0, memory_order_relaxed);
-    /* Pairs with roll_is_open(): who finds it not over any more finds that there is none. A release
-     * of the store above would order what came before it, and not what follows. */
-    atomic_thread_fence(memory_order_release);
-    atomic_store_explicit(&roll->over, 0, memory_order_relaxed);
+    /* Release, for roll_is_open(): who finds it not over any more finds that there is none. */
+    atomic_store_explicit(&roll->over, 0, memory_order_release);
     for (uint32_t r = 0; r < self->nranks; r++) {
         atomic_store_explicit(&peers[r].roll, r == self->rank ? ROLL_BEGUN : ROLL_UNKNOWN,
                               memory_order_relaxed);

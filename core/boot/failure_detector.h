@@ -42,10 +42,11 @@ void weft_detector_suspect(weft_health_t *health, uint32_t rank);
 /* Nothing comes back from the address of `rank`, of which nothing was heard since then: a suspect
  * that is looked for until boot.unresponsive is over. */
 void weft_detector_unreachable(weft_health_t *health, uint32_t rank, uint64_t since);
-/* `rank`, which is above our parent, has knocked: it has lost all between, of which nobody could tell us.
- * Our parent may stand still, and its kernel keep the connection, so it is asked. If it does not answer
- * in half of boot.unresponsive, all between are unreachable here, too. If it does, there are two sides,
- * and we stay on its own: who listens to both would tell each that the other is dead. */
+/* `rank`, which is above our parent, has knocked: it has lost all between, of which nobody could
+ * tell us. Our parent may stand still, and its kernel keep the connection, so it is asked. If it
+ * does not answer in half of boot.unresponsive, all between are unreachable here, too. If it does,
+ * there are two sides, and we stay on its own: who listens to both would tell each that the other
+ * is dead. */
 void weft_detector_doubt(weft_health_t *health, uint32_t rank);
 /* `rank` is alive after all, unless it was declared dead, which is final. */
 void weft_detector_trust(weft_health_t *health, uint32_t rank);

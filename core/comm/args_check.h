@@ -24,8 +24,8 @@ weft_status_t weft_args_check_numbers(const weft_comm_identity_t *self, const we
                                       weft_args_t *args, const weft_call_t *call);
 
 /* The last arguments of a communicator whose numbers were good, and what they came to: programs
- * call the same thing again and again. All zero is a call of no elements, which is good. Sends, which
- * take turns with receives, have one of their own; a message is as long to any peer. */
+ * call the same thing again and again. All zero is a call of no elements, which is good. Sends,
+ * which take turns with receives, have one of their own; a message is as long to any peer. */
 typedef struct weft_args_memo {
     uint64_t count;
     weft_coll_t coll;

@@ -135,6 +135,14 @@ void lanes_job_use_again(const lanes_job_t *job, lanes_rank_t *r)
     memset(r->out, 0xa5, job->count * 4);
 }
 
+void lanes_job_start(lanes_rank_t *r, uint32_t sequence)
+{
+    assert_int_equal(
+        weft_interpreter_start(&r->run,
+                               &(weft_binding_t){.in = r->in, .out = r->out, .sequence = sequence}),
+        WEFT_OK);
+}
+
 void lanes_job_run(lanes_job_t *job, uint32_t sequence)
 {
     uint32_t done = 0, over = 0;
@@ -143,8 +151,7 @@ void lanes_job_run(lanes_job_t *job, uint32_t sequence)
         for (uint64_t e = 0; e < job->count; e++) {
             r->in[e] = lanes_job_input(i, e);
         }
-        weft_interpreter_start(&r->run,
-                               &(weft_binding_t){.in = r->in, .out = r->out, .sequence = sequence});
+        lanes_job_start(r, sequence);
     }
     for (bool moved = true; done < job->nranks && moved;) {
         done = 0;

@@ -45,6 +45,8 @@ void lanes_job_fini(lanes_job_t *job);
 /* All ranks show each other their buffers: window 3 is IN, window 0 is OUT. */
 void lanes_job_show_windows(lanes_job_t *job);
 
+/* Begins a run of one rank, with its buffers. */
+void lanes_job_start(lanes_rank_t *r, uint32_t sequence);
 /* Steps the ranks in turn until all are done. Fails the test when nothing moves any more. */
 void lanes_job_run(lanes_job_t *job, uint32_t sequence);
 /* Element e of what a rank gives. */

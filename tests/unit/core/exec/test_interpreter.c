@@ -395,14 +395,6 @@ static void open_ports(lanes_rank_t *r, weft_message_port_t ports[2], fake_conn_
     }
 }
 
-static void start_run(lanes_rank_t *r, uint32_t sequence)
-{
-    assert_int_equal(
-        weft_interpreter_start(&r->run,
-                               &(weft_binding_t){.in = r->in, .out = r->out, .sequence = sequence}),
-        WEFT_OK);
-}
-
 static void a_link_that_breaks_at_the_last_moment_leaves_the_other_ports_in_step(void **state)
 {
     fake_conn_t conn[2] = {{WEFT_OK}, {WEFT_OK}};
@@ -412,7 +404,7 @@ static void a_link_that_breaks_at_the_last_moment_leaves_the_other_ports_in_step
     (void)state;
     lanes_job_init(&job, emit_gather, 1, 0, 1, 1);
     lanes_rank_t *r = &job.rank[0];
-    start_run(r, 7);
+    lanes_job_start(r, 7);
     open_ports(r, ports, conn, false);
     for (uint32_t i = 0; i < 2; i++) {
         weft_message_header_t *header = (weft_message_header_t *)ports[i].memory;
@@ -462,11 +454,11 @@ static void a_run_that_goes_on_behind_a_broken_link_sends_nothing_twice(void **s
         lanes_rank_t *r = &job.rank[0];
         open_ports(r, ports, conn, true);
         for (uint32_t i = 0; i < before; i++) {
-            start_run(r, 1 + i);
+            lanes_job_start(r, 1 + i);
             assert_int_equal(weft_interpreter_step(&r->run, &moved), WEFT_OK);
         }
         conn[1].status = WEFT_ERR_LINK;
-        start_run(r, 1 + before);
+        lanes_job_start(r, 1 + before);
         assert_int_equal(weft_interpreter_step(&r->run, &moved), WEFT_ERR_LINK);
         assert_int_equal(weft_interpreter_step(&r->run, &moved), WEFT_OK);
         assert_int_equal(ports[0].port.next, before + 1);

@@ -119,8 +119,9 @@ static void control_frame_again(weft_health_t *health, weft_neighbour_t *neighbo
 static bool control_frame_is_believed(const weft_health_t *health,
                                       const weft_neighbour_t *neighbour)
 {
-    return health->membership.states[neighbour->rank] != WEFT_MEMBER_DEAD ||
-           weft_event_log_death(&health->log, neighbour->rank) != WEFT_ERR_PEER_UNRESPONSIVE;
+    const weft_logged_death_t *death = weft_event_log_death(&health->log, neighbour->rank);
+    return health->membership.states[neighbour->rank] != WEFT_MEMBER_DEAD || death == NULL ||
+           death->error.status != WEFT_ERR_PEER_UNRESPONSIVE;
 }
 
 static weft_status_t control_frame_serve(weft_health_t *health, weft_neighbour_t *neighbour,

@@ -107,6 +107,17 @@ void weft_disseminate_leave_comm(weft_health_t *health, const weft_neighbour_t *
     }
 }
 
+/* What was declared dead does not leave in order. Neighbours that have not heard of the death would not
+ * believe it after a word of leaving, and would wait where the others fail. */
+static void dissemination_leave_dead(weft_health_t *health)
+{
+    const weft_logged_death_t *death = weft_event_log_death(&health->log, health->boot->rank);
+    for (uint32_t i = 0; death != NULL && i < health->neighbours.count; i++) {
+        audience_t to = {.only = &health->neighbours.list[i]};
+        dissemination_disseminate_death(health, to, &death->error);
+    }
+}
+
 void weft_disseminate_leave_family(weft_health_t *health, const weft_neighbour_t *from,
                                    uint32_t rank)
 {
@@ -114,6 +125,10 @@ void weft_disseminate_leave_family(weft_health_t *health, const weft_neighbour_t
     uint8_t *state = &health->membership.states[rank];
     weft_frame_t frame = {.type = WEFT_FRAME_LEAVE_FAMILY, .from = rank};
     if (*state == WEFT_MEMBER_LEFT) {
+        return;
+    }
+    if (*state == WEFT_MEMBER_DEAD && rank == health->boot->rank) {
+        dissemination_leave_dead(health);
         return;
     }
     *state = WEFT_MEMBER_LEFT;

@@ -190,13 +190,13 @@ void weft_event_log_add_death(weft_event_log_t *log, const weft_error_t *error)
     }
 }
 
-weft_status_t weft_event_log_death(const weft_event_log_t *log, uint32_t rank)
+const weft_logged_death_t *weft_event_log_death(const weft_event_log_t *log, uint32_t rank)
 {
     const weft_logged_death_t *death = log->deaths;
     while (death != NULL && death->error.peer != (int32_t)rank) {
         death = death->next;
     }
-    return death != NULL ? death->error.status : WEFT_OK;
+    return death;
 }
 
 weft_event_cursor_t weft_event_log_walk(const weft_event_log_t *log)

@@ -15,6 +15,7 @@
 #include "core/boot/auth.h"
 #include "core/boot/boot.h"
 #include "core/boot/control_frames.h"
+#include "core/boot/dissemination.h"
 #include "core/boot/failure_detector.h"
 #include "core/boot/health_state.h"
 #include "core/boot/reconnect.h"
@@ -432,6 +433,23 @@ static void a_parent_without_a_connection_is_passed_over_at_once(void **unused)
     stage_end(&s);
 }
 
+/* Who is below it may know nothing of the death yet, and would believe that it left in order. */
+static void who_is_declared_dead_and_leaves_tells_its_death(void **unused)
+{
+    (void)unused;
+    stage_t s;
+    stage_begin(&s, 1);
+    s.health.membership.states[3] = WEFT_MEMBER_LIVE;
+    meet(&s, 3);
+    weft_fail(WEFT_ERR_PEER_UNRESPONSIVE, 0, "rank 1 does not answer");
+    weft_detector_declare_dead(&s.health, 1);
+    weft_disseminate_leave_family(&s.health, NULL, 1);
+    assert_int_equal(heard_by(&s, 3, WEFT_FRAME_DEATH), 1);
+    weft_disseminate_leave_family(&s.health, NULL, 1);
+    assert_int_equal(heard_by(&s, 3, WEFT_FRAME_LEAVE_FAMILY), 0);
+    stage_end(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -451,6 +469,7 @@ int main(void)
         cmocka_unit_test(a_parent_that_another_rank_has_lost_is_asked),
         cmocka_unit_test(a_parent_that_answers_is_not_left),
         cmocka_unit_test(a_parent_without_a_connection_is_passed_over_at_once),
+        cmocka_unit_test(who_is_declared_dead_and_leaves_tells_its_death),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,6 +57,12 @@ void weft_link_renewal_end(weft_tree_link_t *link)
         weft_os_free(link->connector);
         link->connector = NULL;
     }
+    if (link->reset) {
+        weft_os_close(link->fd);
+        link->fd = -1;
+        link->reset = false;
+        link->broke = weft_os_clock_ns();
+    }
 }
 
 weft_status_t weft_link_renewal_begin(weft_tree_link_t *link)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A connection to a child that was made again while this rank joins: what the child says first on it
- * tells what it lacks. */
+ * Connections that break while this rank joins. What a child says first on a new one tells what it
+ * lacks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -119,11 +119,28 @@ static void a_child_that_has_joined_lacks_nothing(void **unused)
     pair_end(&p);
 }
 
+/* Its kernel says so to one call only. */
+static void a_reset_that_sending_has_found_is_not_forgotten_at_the_end_of_the_join(void **unused)
+{
+    (void)unused;
+    pair_t p;
+    pair_begin(&p);
+    weft_os_close(p.child);
+    p.child = -1;
+    weft_link_renewal_say(&p.boot, p.link, WEFT_FRAME_BEAT);
+    assert_true(p.link->reset);
+    weft_link_renewal_end(p.link);
+    assert_int_equal(p.link->fd, -1);
+    assert_true(p.link->broke != 0);
+    pair_end(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_child_that_joins_says_what_it_lacks),
         cmocka_unit_test(a_child_that_has_joined_lacks_nothing),
+        cmocka_unit_test(a_reset_that_sending_has_found_is_not_forgotten_at_the_end_of_the_join),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

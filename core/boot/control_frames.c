@@ -92,7 +92,8 @@ static weft_status_t control_frame_leave_comm(weft_health_t *health, weft_neighb
 
 /* A child is still in the join, and its connection was made again: it hears what it has not taken of
  * the exchanges, and then all that it passed over before that. */
-static void control_frame_again(weft_health_t *health, weft_neighbour_t *neighbour, uint32_t least)
+static void control_frame_again(weft_health_t *health, weft_neighbour_t *neighbour,
+                                const weft_frame_t *frame)
 {
     const weft_boot_t *boot = health->boot;
     const weft_tree_link_t *link = boot->links;
@@ -100,12 +101,13 @@ static void control_frame_again(weft_health_t *health, weft_neighbour_t *neighbo
     while (link < boot->links + WEFT_TREE_LINKS && link->rank != neighbour->rank) {
         link++;
     }
-    if (link == boot->links + WEFT_TREE_LINKS || neighbour->rank < boot->rank) {
-        return; /* our parent is in the join, and has asked what it need not */
+    if (link == boot->links + WEFT_TREE_LINKS || neighbour->rank < boot->rank ||
+        frame->number == 1) {
+        return; /* it has joined; or our parent is in the join, and has asked what it need not */
     }
     weft_neighbour_send(&health->neighbours, neighbour, &again, NULL);
     const weft_tree_record_t *record = boot->records;
-    while ((record = weft_tree_record_for(boot, link, least, record)) != NULL) {
+    while ((record = weft_tree_record_for(boot, link, frame->sequence, record)) != NULL) {
         weft_neighbour_send_bytes(neighbour, record->header, sizeof record->header);
         weft_neighbour_send_bytes(neighbour, record->payload, record->bytes);
         record = record->next;
@@ -137,7 +139,7 @@ static weft_status_t control_frame_serve(weft_health_t *health, weft_neighbour_t
     case WEFT_FRAME_BEAT:
         return WEFT_OK;
     case WEFT_FRAME_AGAIN:
-        control_frame_again(health, neighbour, frame->sequence);
+        control_frame_again(health, neighbour, frame);
         return WEFT_OK;
     case WEFT_FRAME_LEAVE_FAMILY:
         return control_frame_leave_family(health, neighbour, frame, why);

@@ -12,7 +12,7 @@
 #include "core/os/os.h"
 
 /* A connection that breaks again and again has another cause than a reset on its way. */
-#define RENEWAL_MOST 8
+#define RENEWAL_MOST 16
 /* A child that has not said where it listens, because its first connection broke before that was
  * asked of the kernel, comes again by then: its keepalive says within a second that the connection is
  * gone. */

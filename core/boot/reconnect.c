@@ -11,10 +11,20 @@
 #include "core/boot/tree_repair.h"
 
 /* The first byte shows that the other end believes in the connection too: it may have given up while
- * the handshake's last byte was on its way. */
+ * the handshake's last byte was on its way. A parent that is still in the join hears that it need not
+ * send its exchanges again. */
+static weft_frame_t reconnect_first_frame(const weft_boot_t *boot, uint32_t rank)
+{
+    return rank < boot->rank ? (weft_frame_t){.type = WEFT_FRAME_AGAIN,
+                                              .from = boot->rank,
+                                              .sequence = boot->sequence,
+                                              .number = 1}
+                             : (weft_frame_t){.type = WEFT_FRAME_BEAT, .from = boot->rank};
+}
+
 static void reconnect_attach(weft_health_t *health, int fd, uint32_t rank)
 {
-    weft_frame_t beat = {.type = WEFT_FRAME_BEAT, .from = health->boot->rank};
+    const weft_frame_t first = reconnect_first_frame(health->boot, rank);
     if (health->membership.breaks[rank] != WEFT_BREAK_NONE) {
         weft_log(WEFT_LOG_INFO, "health",
                  "rank %u: the control connection to rank %u is there again", health->boot->rank,
@@ -24,7 +34,7 @@ static void reconnect_attach(weft_health_t *health, int fd, uint32_t rank)
     if (weft_neighbours_add(&health->neighbours, fd, rank) == WEFT_OK) {
         weft_neighbour_t *neighbour = &health->neighbours.list[health->neighbours.count - 1];
         neighbour->fresh = true;
-        weft_neighbour_send(&health->neighbours, neighbour, &beat, NULL);
+        weft_neighbour_send(&health->neighbours, neighbour, &first, NULL);
         weft_disseminate_all_to(health, neighbour);
         weft_detector_beat(health, neighbour);
     } else {

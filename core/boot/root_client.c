@@ -17,7 +17,7 @@
 /* To a root on this host: begin to connect, be connected and send the hello. */
 #define STEPS_TO_HELLO 2
 /* A connection that breaks again and again has another cause than a reset on its way. */
-#define AGAIN_MOST 8
+#define AGAIN_MOST 16
 /* The root waits longer for a rank that it has lost, and keepalive says within a second that a new
  * connection is gone too. */
 #define AGAIN_NS (WEFT_NS_PER_S + WEFT_NS_PER_S / 2)
@@ -43,6 +43,11 @@ static weft_status_t root_client_lost(weft_root_client_t *client, int error, con
     char limit[200];
     root_client_limit(client, limit, sizeof limit);
     client->ended = true;
+    if (client->again >= AGAIN_MOST) {
+        return weft_fail(WEFT_ERR_LINK, error,
+                         "the connection to the process that made the unique id was reset %u times",
+                         client->again + 1);
+    }
     if (!client->id.by_rank_0) {
         return weft_fail(WEFT_ERR_PEER_DEAD, error, "the process that made the unique id %s%s",
                          what, limit);

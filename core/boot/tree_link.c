@@ -128,12 +128,14 @@ static weft_status_t tree_link_put_record(weft_boot_t *boot, weft_tree_link_t *l
     return status;
 }
 
-/* The other end of a new connection says from which exchange on it has not taken our frames. */
+/* The other end of a new connection says from which exchange on it has not taken our frames: none are
+ * lacking if it has joined. */
 static weft_status_t tree_link_resume(weft_boot_t *boot, weft_tree_link_t *link, const char *what,
-                                      uint64_t least, uint64_t until)
+                                      uint32_t least, uint64_t until)
 {
     weft_status_t status = WEFT_OK;
     link->fresh = false;
+    link->sent = least;
     if (link != &boot->links[WEFT_TREE_PARENT]) {
         weft_link_renewal_say(boot, link, WEFT_FRAME_AGAIN);
     }
@@ -146,14 +148,6 @@ static weft_status_t tree_link_resume(weft_boot_t *boot, weft_tree_link_t *link,
     return status == WEFT_AGAIN ? WEFT_OK : status;
 }
 
-/* A child that joins begins a new connection with AGAIN. One that begins it with anything else has joined,
- * and taken all exchanges. */
-static void tree_link_child_has_joined(weft_tree_link_t *link)
-{
-    link->fresh = false;
-    link->sent = UINT32_MAX;
-}
-
 /* A whole header is at the front of this link. Takes the frame if it is a failure, which is returned,
  * or one of connections that are made again. A parent that has joined may say more before it answers,
  * and says that again later. */
@@ -164,9 +158,6 @@ static weft_status_t tree_link_serve(weft_boot_t *boot, weft_tree_link_t *link, 
     const bool parent = link == &boot->links[WEFT_TREE_PARENT];
     const bool again = frame->type == WEFT_FRAME_AGAIN;
     bool whole = false;
-    if (!parent && link->fresh && !again) {
-        tree_link_child_has_joined(link);
-    }
     if (!weft_frame_is_failure(frame) && !again && frame->type != WEFT_FRAME_BEAT &&
         (!link->fresh || !parent || frame->bytes > sizeof message - WEFT_WIRE_HEADER)) {
         link->fresh = false;

@@ -88,7 +88,8 @@ static inline uint64_t weft_get_u64(const uint8_t *p)
     /* exchanges */                                                                                \
     X(17, AGAIN, 0)                       /* first on a connection of the tree that is made again  \
                                              while ranks join: `from` has taken the other end's    \
-                                             frames of the exchanges before number `sequence` */
+                                             frames of the exchanges before number `sequence`;     \
+                                             with `number` 1: of all, for it has joined */
 /* clang-format on */
 
 typedef enum weft_frame_type {

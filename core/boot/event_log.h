@@ -91,7 +91,8 @@ void weft_event_log_add_leave(weft_event_log_t *log, uint64_t comm_id, uint32_t 
                               const weft_leave_t *leave);
 /* Without memory the death is not remembered. */
 void weft_event_log_add_death(weft_event_log_t *log, const weft_error_t *error);
-/* How the rank was declared dead. NULL: it was not, as far as is remembered. Lives as long as the log. */
+/* How the rank was declared dead. NULL: it was not, as far as is remembered. Lives as long as the
+ * log. */
 const weft_logged_death_t *weft_event_log_death(const weft_event_log_t *log, uint32_t rank);
 
 /* What was said in an event LEAVE_COMM. */

@@ -37,8 +37,8 @@ void weft_link_renewal_prepare(const weft_boot_t *boot, struct pollfd entries[WE
  * ERR_LINK: nobody is there any more; ERR_RESOURCE; and those of the connector. */
 weft_status_t weft_link_renewal_step(weft_boot_t *boot, const struct pollfd *listener,
                                      weft_tree_link_t **link_p);
-/* Gives up what is under way. A connection of which only sending has found that it was reset counts as
- * broken: whoever reads from it next would see an end, as of a rank that died. */
+/* Gives up what is under way. A connection of which only sending has found that it was reset counts
+ * as broken: whoever reads from it next would see an end, as of a rank that died. */
 void weft_link_renewal_end(weft_tree_link_t *link);
 
 #endif

@@ -13,12 +13,16 @@
 
 /* For the report of somebody else's death. */
 #define REPORT_NS (WEFT_NS_PER_S / 2)
+/* A connection that breaks again and again has another cause than a reset on its way. */
+#define AGAIN_MOST 16
+/* The root waits longer for a claim that was reset. */
+#define AGAIN_NS (WEFT_NS_PER_S + WEFT_NS_PER_S / 2)
 
-static weft_status_t claim_send(const weft_claim_t *claim, uint32_t type, const uint8_t *payload,
-                                uint32_t bytes)
+/* False: the connection does not take it; *error_p says why. */
+static bool claim_send(const weft_claim_t *claim, uint32_t type, const uint8_t *payload,
+                       uint32_t bytes, int *error_p)
 {
     uint8_t message[WEFT_WIRE_MOST];
-    int error = 0;
     weft_frame_t frame = {
         .type = type, .bytes = bytes, .from = claim->rank, .comm_id = claim->comm_id};
     weft_frame_encode(&frame, message);
@@ -26,28 +30,66 @@ static weft_status_t claim_send(const weft_claim_t *claim, uint32_t type, const 
         memcpy(message + WEFT_WIRE_HEADER, payload, bytes);
     }
     bytes += WEFT_WIRE_HEADER;
-    return weft_os_send(claim->fd, message, bytes, &error) == (ssize_t)bytes ? WEFT_OK
-                                                                             : WEFT_ERR_LINK;
+    return weft_os_send(claim->fd, message, bytes, error_p) == (ssize_t)bytes;
+}
+
+/* Rank 0 says again that the others may return, if it has. */
+static bool claim_introduce(const weft_claim_t *claim, int *error_p)
+{
+    uint8_t request[WEFT_WIRE_JOIN_REQUEST];
+    weft_join_request_encode(&claim->self, request);
+    return claim_send(claim, WEFT_FRAME_CLAIM, request, sizeof request, error_p) &&
+           (!claim->releases || claim_send(claim, WEFT_FRAME_CLAIMED, NULL, 0, error_p));
+}
+
+static void claim_hang_up(weft_claim_t *claim)
+{
+    weft_os_close(claim->fd);
+    claim->fd = -1;
+}
+
+/* Connects, and says who we are. */
+static weft_status_t claim_connect(weft_claim_t *claim, uint64_t until)
+{
+    uint8_t key[32], label[WEFT_AUTH_LABEL];
+    weft_connector_t connector;
+    int error = 0;
+    do {
+        claim_hang_up(claim);
+        weft_id_key(&claim->id, WEFT_PURPOSE_ROOT, key);
+        weft_auth_label_make(label, WEFT_PURPOSE_ROOT, claim->rank);
+        weft_connector_begin(&connector, key, label, claim->id.addrs, claim->id.count, until);
+        weft_status_t status = weft_connector_run(&connector);
+        sodium_memzero(key, sizeof key);
+        if (status != WEFT_OK) {
+            return status;
+        }
+        claim->fd = connector.fd;
+        claim->got = 0;
+        if (claim_introduce(claim, &error)) {
+            return WEFT_OK;
+        }
+    } while (weft_os_was_reset(error) && claim->again++ < AGAIN_MOST);
+    return WEFT_ERR_LINK;
 }
 
 weft_status_t weft_claim_open(weft_claim_t *claim, const weft_id_t *id,
                               const weft_join_request_t *self, uint64_t until)
 {
-    uint8_t key[32], label[WEFT_AUTH_LABEL], request[WEFT_WIRE_JOIN_REQUEST];
-    weft_connector_t connector;
-    *claim = (weft_claim_t){
-        .fd = -1, .comm_id = weft_id_comm(id), .rank = self->rank, .nranks = self->nranks};
-    weft_id_key(id, WEFT_PURPOSE_ROOT, key);
-    weft_auth_label_make(label, WEFT_PURPOSE_ROOT, self->rank);
-    weft_connector_begin(&connector, key, label, id->addrs, id->count, until);
-    weft_status_t status = weft_connector_run(&connector);
-    sodium_memzero(key, sizeof key);
-    if (status == WEFT_OK) {
-        claim->fd = connector.fd;
-        weft_join_request_encode(self, request);
-        status = claim_send(claim, WEFT_FRAME_CLAIM, request, sizeof request);
-    }
-    return status;
+    *claim = (weft_claim_t){.fd = -1,
+                            .id = *id,
+                            .self = *self,
+                            .comm_id = weft_id_comm(id),
+                            .rank = self->rank,
+                            .nranks = self->nranks};
+    return claim_connect(claim, until);
+}
+
+/* The connection broke. True: there is a new one, and the root has heard on it what it may have missed. */
+static bool claim_is_back(weft_claim_t *claim, int error)
+{
+    return weft_os_was_reset(error) && claim->again++ < AGAIN_MOST &&
+           claim_connect(claim, weft_os_clock_ns() + AGAIN_NS) == WEFT_OK;
 }
 
 static weft_status_t claim_malformed(const char *why)
@@ -101,6 +143,9 @@ static weft_status_t claim_receive(weft_claim_t *claim)
         if (got == WEFT_OS_NONE) {
             return WEFT_IN_PROGRESS;
         }
+        if (got < 0 && claim_is_back(claim, error)) {
+            continue;
+        }
         if (got <= 0) {
             return WEFT_ERR_LINK;
         }
@@ -122,9 +167,12 @@ weft_status_t weft_claim_wait(weft_claim_t *claim, uint64_t until)
 
 weft_status_t weft_claim_release(weft_claim_t *claim, uint64_t until)
 {
+    int error = 0;
     claim->got = 0;
-    (void)claim_send(claim, WEFT_FRAME_CLAIMED, NULL, 0);
-    weft_status_t status = weft_claim_wait(claim, until);
+    claim->releases = true;
+    bool said =
+        claim_send(claim, WEFT_FRAME_CLAIMED, NULL, 0, &error) || claim_is_back(claim, error);
+    weft_status_t status = said ? weft_claim_wait(claim, until) : WEFT_ERR_LINK;
     if (status == WEFT_IN_PROGRESS) {
         return weft_fail(WEFT_ERR_TIMEOUT, 0,
                          "the root of the unique id, in this process, did not answer rank 0");
@@ -135,8 +183,9 @@ weft_status_t weft_claim_release(weft_claim_t *claim, uint64_t until)
 void weft_claim_fail(const weft_claim_t *claim)
 {
     uint8_t payload[WEFT_WIRE_ERROR];
+    int error = 0;
     weft_error_encode(weft_error_record(), payload);
-    (void)claim_send(claim, WEFT_FRAME_FAIL, payload, sizeof payload);
+    (void)claim_send(claim, WEFT_FRAME_FAIL, payload, sizeof payload, &error);
 }
 
 /* A claim whose connection ends at once is what the root sees of a rank that dies. */
@@ -182,6 +231,6 @@ void weft_claim_report_failure(const weft_unique_id_t *id, uint32_t nranks, uint
 
 void weft_claim_close(weft_claim_t *claim)
 {
-    weft_os_close(claim->fd);
-    claim->fd = -1;
+    claim_hang_up(claim);
+    weft_id_wipe(&claim->id);
 }

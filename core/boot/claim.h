@@ -2,7 +2,8 @@
  *
  * The claim of a unique id: a connection to the root that a rank holds from the moment it has the
  * id until all ranks have it. Its end tells the root that the rank died, and the rank that the
- * root's process did. */
+ * root's process did. A reset is no end: the rank claims the id once more, and the root tells it
+ * what it may have missed. */
 #ifndef WEFT_BOOT_CLAIM_H
 #define WEFT_BOOT_CLAIM_H
 
@@ -10,9 +11,13 @@
 
 typedef struct weft_claim {
     int fd;
+    uint32_t again; /* it was made again so often, after a reset */
+    weft_id_t id;
+    weft_join_request_t self;
     uint64_t comm_id;
     uint32_t rank, nranks;
     uint32_t got;
+    bool releases;    /* weft_claim_release() was called */
     bool others_told; /* of the failure that weft_claim_wait() returned, so nobody will ask */
     uint8_t message[WEFT_WIRE_MOST];
 } weft_claim_t;
@@ -22,7 +27,7 @@ typedef struct weft_claim {
 weft_status_t weft_claim_open(weft_claim_t *claim, const weft_id_t *id,
                               const weft_join_request_t *self, uint64_t until);
 /* Waits until all have claimed. Returns OK; IN_PROGRESS at `until`; the failure that the root
- * tells; ERR_LINK: the connection ended without a word. */
+ * tells; ERR_LINK: the connection ended without a word. May take 1.5 s longer after a reset. */
 weft_status_t weft_claim_wait(weft_claim_t *claim, uint64_t until);
 /* Rank 0, after weft_claim_wait(): the note is gone, the others may return. Waits until the root
  * has heard it and let the claim go. Returns OK, also if the root has ended; the failure that it

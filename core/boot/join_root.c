@@ -100,10 +100,10 @@ static void root_seat_lose(root_t *root, weft_root_seat_t *seat, bool reset)
     }
 }
 
-/* Its connection broke. It comes again, unless it died. */
-static void root_seat_broke(root_t *root, weft_root_seat_t *seat)
+/* Its connection, of the claim or of the join, broke. It comes again, unless it died. */
+static void root_seat_broke(root_t *root, weft_root_seat_t *seat, int *fd)
 {
-    weft_root_close(&root->table, &seat->join);
+    weft_root_close(&root->table, fd);
     if (weft_root_has_ended(&root->table, seat)) {
         root_seat_died(root, seat);
     } else if (!seat->ready) { /* or its neighbours see what becomes of it */
@@ -114,7 +114,7 @@ static void root_seat_broke(root_t *root, weft_root_seat_t *seat)
 static void root_welcome(root_t *root, uint32_t rank)
 {
     if (!weft_root_welcome(&root->table, rank)) {
-        root_seat_broke(root, &root->table.seats[rank]);
+        root_seat_broke(root, &root->table.seats[rank], &root->table.seats[rank].join);
     }
 }
 
@@ -128,7 +128,7 @@ static void root_miss(root_t *root, uint32_t rank, bool reset)
         }
     } else if (rank < root->table.nranks) {
         weft_root_seat_t *seat = &root->table.seats[rank];
-        if (!seat->arrived) {
+        if (!seat->arrived && seat->claim < 0) {
             root_seat_lose(root, seat, reset);
         }
     }
@@ -193,6 +193,9 @@ static void root_seat_join(root_t *root, int fd, const weft_join_request_t *requ
     seat->arrived = true;
     seat->request = *request;
     weft_root_close(table, &seat->process);
+    if (request->rank == 0 && table->claimed == table->nranks) {
+        weft_root_release_claims(table); /* its word for that may have been lost */
+    }
     if (root_seat_connect(root, fd, request->rank) && ++table->arrived == table->nranks) {
         root->welcomed = true;
         for (uint32_t i = 0; i < table->nranks && table->failure.status == WEFT_OK; i++) {
@@ -203,19 +206,10 @@ static void root_seat_join(root_t *root, int fd, const weft_join_request_t *requ
 
 static void root_seat_claim(root_t *root, int fd, const weft_join_request_t *request)
 {
-    weft_root_table_t *table = &root->table;
-    weft_root_seat_t *seat = &table->seats[request->rank];
-    root_seat_found(root, seat);
-    seat->claim = fd;
-    seat->from_claim.bytes = 0;
-    seat->claimed = true;
-    if (!seat->arrived) {
-        seat->request = *request;
-        weft_root_watch_process(table, seat);
-    }
-    if (root_watches(root, fd, WEFT_ROOT_CLAIM, request->rank) &&
-        ++table->claimed == table->nranks) {
-        (void)weft_root_send(table, table->seats[0].claim, WEFT_FRAME_CLAIMED, 0, NULL, 0);
+    root_seat_found(root, &root->table.seats[request->rank]);
+    weft_root_take_claim(&root->table, fd, request);
+    if (root_watches(root, fd, WEFT_ROOT_CLAIM, request->rank)) {
+        weft_root_answer_claim(&root->table, request->rank);
     }
 }
 
@@ -237,7 +231,7 @@ static void root_admit(root_t *root, int fd, const weft_join_request_t *request,
         root->ended = weft_root_all_told(table);
         return;
     }
-    const bool again = joins && weft_root_comes_again(table, request);
+    const bool again = joins && weft_root_comes_again(table, request, true);
     if (root->welcomed && !again) {
         weft_root_refuse(table, fd, request);
         return;
@@ -404,7 +398,7 @@ static void root_serve_join(root_t *root, weft_root_seat_t *seat)
     const bool gave_up =
         good && frame.type == WEFT_FRAME_FAIL && root_seat_gave_up(root, seat->join, seat);
     if (status == WEFT_ERR_LINK) {
-        root_seat_broke(root, seat);
+        root_seat_broke(root, seat, &seat->join);
         return;
     }
     weft_root_close(&root->table, &seat->join);
@@ -430,6 +424,10 @@ static void root_serve_claim(root_t *root, weft_root_seat_t *seat)
         return;
     }
     if (good && frame.type == WEFT_FRAME_FAIL && root_seat_gave_up(root, seat->claim, seat)) {
+        return;
+    }
+    if (status == WEFT_ERR_LINK) {
+        root_seat_broke(root, seat, &seat->claim);
         return;
     }
     weft_root_close(&root->table, &seat->claim);

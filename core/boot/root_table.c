@@ -78,11 +78,12 @@ weft_status_t weft_root_table_make(weft_root_table_t *table, const weft_join_req
     return status;
 }
 
-bool weft_root_comes_again(const weft_root_table_t *table, const weft_join_request_t *request)
+bool weft_root_comes_again(const weft_root_table_t *table, const weft_join_request_t *request,
+                           bool joins)
 {
     uint8_t one[WEFT_WIRE_JOIN_REQUEST], two[WEFT_WIRE_JOIN_REQUEST];
     if (request->nranks != table->nranks || request->rank >= table->nranks ||
-        !table->seats[request->rank].arrived) {
+        !(joins ? table->seats[request->rank].arrived : table->seats[request->rank].claimed)) {
         return false;
     }
     weft_join_request_encode(&table->seats[request->rank].request, one);
@@ -115,7 +116,8 @@ weft_status_t weft_root_check(const weft_root_table_t *table, const weft_join_re
         return WEFT_ERR_ARG;
     }
     other = &table->seats[request->rank];
-    if (joins ? other->arrived && !weft_root_comes_again(table, request) : other->claimed) {
+    if ((joins ? other->arrived : other->claimed) &&
+        !weft_root_comes_again(table, request, joins)) {
         *other_p = other;
         snprintf(text, bytes,
                  "rank %u is claimed twice: by host %s, pid %d, and by host %s, pid %d",
@@ -372,8 +374,34 @@ bool weft_root_welcome(const weft_root_table_t *table, uint32_t rank)
                           sizeof payload);
 }
 
+void weft_root_take_claim(weft_root_table_t *table, int fd, const weft_join_request_t *request)
+{
+    weft_root_seat_t *seat = &table->seats[request->rank];
+    weft_root_close(table, &seat->claim);
+    seat->claim = fd;
+    seat->from_claim.bytes = 0;
+    if (!seat->claimed && !seat->arrived) {
+        seat->request = *request;
+        weft_root_watch_process(table, seat);
+    }
+    table->claimed += !seat->claimed;
+    seat->claimed = true;
+}
+
+void weft_root_answer_claim(weft_root_table_t *table, uint32_t rank)
+{
+    weft_root_seat_t *seat = &table->seats[table->released ? rank : 0];
+    if (table->claimed == table->nranks && seat->claim >= 0) {
+        (void)weft_root_send(table, seat->claim, WEFT_FRAME_CLAIMED, 0, NULL, 0);
+    }
+    if (table->released) {
+        weft_root_close(table, &seat->claim);
+    }
+}
+
 void weft_root_release_claims(weft_root_table_t *table)
 {
+    table->released = true;
     for (uint32_t i = 0; i < table->nranks; i++) {
         if (i > 0 && table->seats[i].claim >= 0) {
             (void)weft_root_send(table, table->seats[i].claim, WEFT_FRAME_CLAIMED, 0, NULL, 0);

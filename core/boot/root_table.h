@@ -48,6 +48,7 @@ typedef struct weft_root_table {
     uint32_t unseated;  /* processes that were told and have no seat: their rank is another's */
     uint64_t own_until; /* when the ranks in this process are told, unless others come before */
     uint64_t own_most;  /* the same, whoever comes */
+    bool released;      /* the claims: all ranks have the id */
     bool own_told;
     bool others_told;     /* nobody else will ask */
     bool sees_processes;  /* there are descriptors to watch them */
@@ -74,9 +75,10 @@ weft_status_t weft_root_check(const weft_root_table_t *table, const weft_join_re
                               bool joins, char *text, size_t bytes,
                               const weft_root_seat_t **other_p);
 
-/* True if the request is that of the seat, word for word: its rank has lost its connection, and
- * comes again. */
-bool weft_root_comes_again(const weft_root_table_t *table, const weft_join_request_t *request);
+/* True if the request, or the claim if `joins` is false, is that of the seat, word for word: its
+ * rank has lost its connection, and comes again. */
+bool weft_root_comes_again(const weft_root_table_t *table, const weft_join_request_t *request,
+                           bool joins);
 
 /* The first message of a rank: a claim or, then *joins is set, a join request. False: it is
  * neither. */
@@ -123,7 +125,13 @@ void weft_root_watch_process(const weft_root_table_t *table, weft_root_seat_t *s
 /* True if the process of a seat can be seen, and is not there any more. */
 bool weft_root_has_ended(const weft_root_table_t *table, const weft_root_seat_t *seat);
 
-/* The note of the id is gone: all may return from the exchange, and the next one may begin. */
+/* Takes the connection for the claim of its rank, also in place of one that broke. */
+void weft_root_take_claim(weft_root_table_t *table, int fd, const weft_join_request_t *request);
+/* Tells a rank whose claim was taken what it waits for, if that is so by now: that all have the id,
+ * or, rank 0, that all have claimed it. */
+void weft_root_answer_claim(weft_root_table_t *table, uint32_t rank);
+/* The note of the id is gone: all may return from the exchange, and the next one may begin. May be
+ * called again. */
 void weft_root_release_claims(weft_root_table_t *table);
 
 /* Tells a rank its parent in the tree. All have arrived. False: its connection is broken. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Whom the root tells of a failure, and when: a rank of its own process may end with the root. */
+ * Whom the root tells of a failure, and when: a rank of its own process may end with the root. Claims that
+ * come again. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,12 +29,17 @@ static weft_join_request_t scene_request(uint32_t rank, bool own)
     return request;
 }
 
-static void scene_fail(scene_t *scene, weft_status_t status)
+static void scene_begin(scene_t *scene)
 {
     weft_join_request_t first = scene_request(1, false);
     assert_int_equal(weft_os_watch_open(&scene->watch), WEFT_OK);
     weft_root_table_init(&scene->table, scene->watch, 7);
     assert_int_equal(weft_root_table_make(&scene->table, &first), WEFT_OK);
+}
+
+static void scene_fail(scene_t *scene, weft_status_t status)
+{
+    scene_begin(scene);
     weft_root_fail(&scene->table, status, NULL, "too bad");
 }
 
@@ -186,6 +192,51 @@ static void a_welcome_finds_that_a_connection_is_broken(void **state)
     scene_end(&scene);
 }
 
+/* A claim of `rank`; the other end of one before it is closed. */
+static void scene_claim(scene_t *scene, uint32_t rank)
+{
+    int ends[2];
+    char text[200];
+    const weft_root_seat_t *other = NULL;
+    weft_join_request_t request = scene_request(rank, false);
+    assert_int_equal(weft_root_check(&scene->table, &request, false, text, sizeof text, &other),
+                     WEFT_OK);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+    close(scene->far[rank]);
+    scene->far[rank] = ends[1];
+    weft_root_take_claim(&scene->table, ends[0], &request);
+    weft_root_answer_claim(&scene->table, rank);
+}
+
+/* A reset took what was said to it, or what it said. */
+static void a_claim_that_comes_again_counts_once_and_hears_what_it_missed(void **state)
+{
+    scene_t scene = {.far = {-1, -1, -1}};
+    weft_join_request_t other = scene_request(1, true);
+    const weft_root_seat_t *seat = NULL;
+    char text[200];
+    (void)state;
+    scene_begin(&scene);
+    for (uint32_t r = 0; r < RANKS; r++) {
+        scene_claim(&scene, r == 2 ? 1 : r);
+    }
+    assert_int_equal(scene.table.claimed, 2);
+    assert_false(scene_told(&scene, 0));
+    scene_claim(&scene, 2);
+    assert_true(scene_told(&scene, 0));
+    scene_claim(&scene, 0);
+    assert_true(scene_told(&scene, 0));
+    assert_false(scene_told(&scene, 1));
+    weft_root_release_claims(&scene.table);
+    assert_true(scene_told(&scene, 1));
+    scene_claim(&scene, 1);
+    assert_true(scene_told(&scene, 1));
+    assert_int_equal(scene.table.seats[1].claim, -1);
+    assert_int_equal(weft_root_check(&scene.table, &other, false, text, sizeof text, &seat),
+                     WEFT_ERR_ARG);
+    scene_end(&scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -195,6 +246,7 @@ int main(void)
         cmocka_unit_test(who_waits_for_a_neighbour_is_not_missed),
         cmocka_unit_test(a_header_in_pieces_is_put_together),
         cmocka_unit_test(a_welcome_finds_that_a_connection_is_broken),
+        cmocka_unit_test(a_claim_that_comes_again_counts_once_and_hears_what_it_missed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,8 +22,9 @@ static fault_t pool[FAULTS_MOST];
 
 const char *run_kind_name(run_kind_t kind)
 {
-    static const char *const names[RUN_KINDS] = {
-        "calm", "revoked", "deaths", "replaced", "network", "scarce", "resets", "storm", "regrown"};
+    static const char *const names[RUN_KINDS] = {"calm",    "revoked", "deaths", "replaced",
+                                                 "network", "scarce",  "resets", "storm",
+                                                 "regrown", "fixed"};
     return names[kind];
 }
 
@@ -272,6 +273,7 @@ static void faults_draw(faults_t *faults, fault_t *f, uint64_t at)
                                               fault_stop};
     static void (*const regrown[])(void *) = {fault_cut, fault_one_way, fault_kill, fault_kill,
                                               fault_stop};
+    static void (*const fixed[])(void *) = {fault_kill, fault_reset, fault_reset_all, fault_pause};
     static void (*const storm[])(void *) = {fault_kill,      fault_reset, fault_reset,
                                             fault_reset_all, fault_pause, fault_reset_all};
     *f = (fault_t){.faults = faults,
@@ -288,6 +290,8 @@ static void faults_draw(faults_t *faults, fault_t *f, uint64_t at)
     } else if (faults->kind == RUN_REGROWN) {
         f->lasts = machine_between(machine_below(4) == 0 ? SIM_MS : 4 * SIM_S, 12 * SIM_S);
         faults_of_hosts(faults, f, regrown[machine_below(sizeof regrown / sizeof *regrown)], at);
+    } else if (faults->kind == RUN_FIXED) {
+        machine_at(at, fixed[machine_below(sizeof fixed / sizeof *fixed)], f);
     } else if (faults->kind == RUN_STORM) {
         machine_at(at, storm[machine_below(sizeof storm / sizeof *storm)], f);
     } else {

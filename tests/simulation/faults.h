@@ -18,6 +18,7 @@ typedef enum {
     RUN_RESETS,
     RUN_STORM,
     RUN_REGROWN,
+    RUN_FIXED,
     RUN_KINDS
 } run_kind_t;
 

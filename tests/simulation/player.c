@@ -13,6 +13,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/boot/fixed_id.h"
 #include "tests/support/mixed_calls.h"
 #include "tests/support/survivor.h"
 
@@ -84,6 +85,39 @@ static weft_status_t note(player_t *p, const char *call, uint64_t begin, weft_st
     return status;
 }
 
+static weft_status_t make_id(player_t *p, const weft_comm_options_t *options)
+{
+    player_board_t *board = p->board;
+    uint64_t begin = now_ns();
+    weft_unique_id_t id;
+    weft_status_t status = note(p, "weft_unique_id_create", begin,
+                                board->at != NULL ? weft_fixed_id_make(board->at, &id)
+                                                  : weft_unique_id_create(&id, options));
+    if (status == WEFT_OK) {
+        board->id = id;
+        board->ready = true;
+    }
+    return status;
+}
+
+/* Each rank makes communicators before the one that it keeps. */
+static weft_status_t join_before(player_t *p, const weft_comm_options_t *options)
+{
+    const player_board_t *board = p->board;
+    weft_status_t status = WEFT_OK;
+    for (uint32_t i = 1; status == WEFT_OK && i < board->joins; i++) {
+        weft_comm_t *comm = NULL;
+        uint64_t begin = now_ns();
+        status = note(p, "an init before", begin,
+                      weft_comm_init_rank(&comm, board->nranks, &board->id, p->seat, options));
+        begin = now_ns();
+        if (status == WEFT_OK) {
+            status = note(p, "weft_comm_destroy", begin, weft_comm_destroy(comm));
+        }
+    }
+    return status;
+}
+
 static weft_status_t join(player_t *p)
 {
     player_board_t *board = p->board;
@@ -96,21 +130,19 @@ static weft_status_t join(player_t *p)
         return note(p, "weft_comm_join", begin,
                     weft_comm_join(&p->mixed.comm, &p->task->ticket, &options));
     }
-    if (p->seat == 0) {
-        weft_unique_id_t id;
-        weft_status_t status =
-            note(p, "weft_unique_id_create", begin, weft_unique_id_create(&id, &options));
-        if (status != WEFT_OK) {
-            return status;
-        }
-        board->id = id;
-        board->ready = true;
+    weft_status_t status = p->seat == 0 ? make_id(p, &options) : WEFT_OK;
+    if (status != WEFT_OK) {
+        return status;
     }
     while (!board->ready && now_ns() - begin < 20 * UINT64_C(1000000000)) {
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
     if (!board->ready) {
         return WEFT_ERR_TIMEOUT; /* rank 0 did not live to make it */
+    }
+    status = join_before(p, &options);
+    if (status != WEFT_OK) {
+        return status;
     }
     begin = now_ns();
     return note(p, "weft_comm_init_rank", begin,

@@ -3,6 +3,8 @@
  * A run, from its seed to its verdict. */
 #include "run.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +12,7 @@
 
 #include "descriptor.h"
 #include "memory.h"
+#include "stream.h"
 
 /* What the settings promise: after this a call has ended. */
 #define CALL_MOST (45 * SIM_S)
@@ -22,7 +25,7 @@ typedef struct run {
     player_board_t board;
     player_task_t task[PLAYERS];
     faults_t faults;
-    char net[64], plugins[512];
+    char net[64], plugins[512], at[32];
     bool quorum;
     /* What each left behind when it ended by itself. */
     memory_holdings_t left[PLAYERS];
@@ -191,8 +194,20 @@ static void run_begin(void)
         (faults->kind <= RUN_DEATHS || faults->kind == RUN_RESETS) && machine_below(3) == 0;
     run_choose();
     run_settle();
+    if (faults->kind == RUN_FIXED) {
+        run.board.joins = 1 + (uint32_t)machine_below(3);
+    }
     for (uint32_t r = 0; r < faults->nranks; r++) {
         member_start(r, NULL, machine.now + machine_between(SIM_US, 20 * SIM_MS));
+    }
+    if (faults->kind == RUN_FIXED) {
+        struct sockaddr_in in;
+        socklen_t bytes = sizeof in;
+        char host[INET_ADDRSTRLEN];
+        stream_address(faults->process[0]->host, 0, (struct sockaddr *)&in, &bytes);
+        inet_ntop(AF_INET, &in.sin_addr, host, sizeof host);
+        snprintf(run.at, sizeof run.at, "%s:4711", host);
+        run.board.at = run.at;
     }
     if (faults->kind == RUN_REPLACED || faults->kind == RUN_STORM || run.board.parts) {
         run.board.replaces = true;
@@ -354,11 +369,21 @@ static bool has_lost(uint32_t a, uint32_t b)
     return !together && (!record[b].finished || (record[b].members >> a & 1) == 0);
 }
 
+static bool is_anybody_killed(void)
+{
+    uint32_t r = 0;
+    while (r < run.faults.members && !run.faults.guilt[r].killed) {
+        r++;
+    }
+    return r < run.faults.members;
+}
+
 /* Where nothing but connections is lost, everybody joins and goes on. */
 static void judge_resets(void)
 {
     const player_record_t *record = run.board.record;
-    const bool all = run.faults.kind == RUN_RESETS;
+    const bool all =
+        run.faults.kind == RUN_RESETS || (run.faults.kind == RUN_FIXED && !is_anybody_killed());
     for (uint32_t r = 0; all && r < run.faults.members; r++) {
         if (!record[r].finished) {
             run_find("rank %u does not finish: %s", r,

@@ -19,6 +19,7 @@
 #include "core/boot/auth.h"
 #include "core/boot/claim.h"
 #include "core/boot/rendezvous_folder.h"
+#include "core/boot/rendezvous_record.h"
 #include "core/boot/unique_id.h"
 #include "core/boot/wire.h"
 #include "core/config/env.h"
@@ -33,8 +34,10 @@
 #define GRACE_NS (WEFT_NS_PER_S / 2)
 /* How often rank 0 looks for ranks that died before the note was there. */
 #define LOOK_NS (50 * WEFT_NS_PER_MS)
-/* Ranks of one job start within this time of each other, in ticks of the system. */
-#define SIBLING_TICKS 200
+/* Ranks of one job start within this time of each other, on the clock of the folder. */
+#define SIBLING_S 2
+/* How long an older note's root is sought, before the note is looked at again. */
+#define OLDER_NS (2 * WEFT_NS_PER_S)
 /* A file that nobody can have been writing for so long is rubbish. */
 #define RUBBISH_S 60
 /* Ranks are started at most so long after rank 0 has failed. */
@@ -45,19 +48,6 @@
  * none. */
 #define SAY_ENDED_NS WEFT_NS_PER_S
 #define SAY_ABSENT_NS (5 * WEFT_NS_PER_S)
-
-/* Of a note, and of the file of a rank that waits for it: then the id is zeros. */
-typedef struct record {
-    uint8_t id[WEFT_UNIQUE_ID_BYTES];
-    uint8_t writer[WEFT_WIRE_JOIN_REQUEST];
-    uint8_t parent[4]; /* pid of the writer's parent */
-    uint8_t judged[8]; /* milliseconds of the wall clock; 0: no verdict */
-    uint8_t verdict[WEFT_WIRE_ERROR];
-} record_t;
-
-_Static_assert(sizeof(record_t) ==
-                   WEFT_UNIQUE_ID_BYTES + WEFT_WIRE_JOIN_REQUEST + 12 + WEFT_WIRE_ERROR,
-               "file");
 
 /* Communicator whose exchange failed last in this thread: its note and the verdict on it are no news to
  * a caller that tries again. */
@@ -70,6 +60,7 @@ typedef struct meeting {
     uint64_t asked; /* communicator whose root was asked about its verdict; 0: none */
     uint64_t began;
     int64_t came;    /* when our file was written (weft_os_file_written) */
+    int64_t written; /* the note that was found, likewise */
     bool said;       /* that we wait for rank 0 */
     char ended[200]; /* whose note was found that may be an older job's; "": nobody's */
     weft_join_request_t self;
@@ -111,7 +102,7 @@ static bool rendezvous_nap(meeting_t *meeting)
 static weft_status_t rendezvous_write(const meeting_t *meeting, const char *path,
                                       const weft_unique_id_t *id)
 {
-    record_t record = {.id = {0}};
+    weft_rendezvous_record_t record = {.id = {0}};
     if (id != NULL) {
         memcpy(record.id, id->bytes, sizeof record.id);
     }
@@ -120,52 +111,6 @@ static weft_status_t rendezvous_write(const meeting_t *meeting, const char *path
     weft_status_t status = weft_os_private_write(path, &record, sizeof record);
     sodium_memzero(&record, sizeof record);
     return status;
-}
-
-/* What a file says of its writer. */
-typedef enum writer_state {
-    WRITER_LIVES, /* or cannot be seen from here */
-    WRITER_DIED,  /* a process of an older job, or one that was started long before us */
-    RANK_DIED     /* a process of this job */
-} writer_state_t;
-
-static bool rendezvous_is_sibling(const meeting_t *meeting, const record_t *record,
-                                  const weft_join_request_t *writer)
-{
-    const weft_join_request_t *self = &meeting->self;
-    uint32_t apart = writer->started > self->started ? writer->started - self->started
-                                                     : self->started - writer->started;
-    return weft_get_u32(record->parent) == (uint32_t)weft_os_parent_pid() && apart <= SIBLING_TICKS;
-}
-
-/* Whoever used the name of the job after we were started is of our job. */
-static bool rendezvous_is_younger(const meeting_t *meeting, const weft_join_request_t *writer)
-{
-    return meeting->self.started != 0 && writer->started != 0 &&
-           (int32_t)(writer->started - meeting->self.started) > 0;
-}
-
-static bool rendezvous_is_here(const meeting_t *meeting, const weft_join_request_t *writer)
-{
-    const weft_join_request_t *self = &meeting->self;
-    return self->space != 0 && writer->space == self->space &&
-           memcmp(writer->host_id, self->host_id, sizeof self->host_id) == 0;
-}
-
-static writer_state_t rendezvous_judge(const meeting_t *meeting, const record_t *record,
-                                       weft_join_request_t *writer)
-{
-    const char *why;
-    if (weft_join_request_decode(record->writer, writer, &why) != WEFT_OK) {
-        return WRITER_DIED;
-    }
-    if (!rendezvous_is_here(meeting, writer) ||
-        weft_os_process_runs(writer->pid, writer->started)) {
-        return WRITER_LIVES;
-    }
-    return rendezvous_is_sibling(meeting, record, writer) || rendezvous_is_younger(meeting, writer)
-               ? RANK_DIED
-               : WRITER_DIED;
 }
 
 static weft_status_t rendezvous_rank_died(const meeting_t *meeting, const weft_join_request_t *dead)
@@ -184,7 +129,7 @@ static weft_status_t rendezvous_rank_died(const meeting_t *meeting, const weft_j
 /* Removes the note unless another one has taken its place. */
 static void rendezvous_remove_note(const meeting_t *meeting, const weft_unique_id_t *id)
 {
-    record_t record;
+    weft_rendezvous_record_t record;
     if (weft_os_private_read(meeting->path, &record, sizeof record) &&
         memcmp(record.id, id->bytes, sizeof record.id) == 0) {
         weft_os_file_remove(meeting->path);
@@ -195,7 +140,7 @@ static void rendezvous_remove_note(const meeting_t *meeting, const weft_unique_i
 /* Puts the calling thread's error in place of the note, for all that come yet. */
 static void rendezvous_conclude(const meeting_t *meeting, const weft_unique_id_t *id)
 {
-    record_t record;
+    weft_rendezvous_record_t record;
     if (weft_os_private_read(meeting->path, &record, sizeof record) &&
         memcmp(record.id, id->bytes, sizeof record.id) == 0 && weft_get_u64(record.judged) == 0) {
         weft_error_t before = *weft_error_record();
@@ -210,8 +155,8 @@ static void rendezvous_conclude(const meeting_t *meeting, const weft_unique_id_t
 }
 
 /* Makes the verdict the calling thread's error. AGAIN: it is damaged. */
-static weft_status_t rendezvous_adopt(const meeting_t *meeting, const record_t *record,
-                                      uint64_t comm_id)
+static weft_status_t rendezvous_adopt(const meeting_t *meeting,
+                                      const weft_rendezvous_record_t *record, uint64_t comm_id)
 {
     weft_error_t error;
     const char *why;
@@ -228,16 +173,16 @@ static weft_status_t rendezvous_adopt(const meeting_t *meeting, const record_t *
 /* A verdict on a job of the same name is on ours if we were started before it was made, or soon
  * after, or together with the writer. Only a job that is started again sooner than that can take it
  * for its own. */
-static weft_status_t rendezvous_hear(const meeting_t *meeting, const record_t *record,
-                                     uint64_t comm_id)
+static weft_status_t rendezvous_hear(const meeting_t *meeting,
+                                     const weft_rendezvous_record_t *record, uint64_t comm_id)
 {
     const char *why;
     weft_join_request_t writer;
     uint64_t started = weft_os_started_ms();
     if (weft_join_request_decode(record->writer, &writer, &why) != WEFT_OK ||
         ((started == 0 || started > weft_get_u64(record->judged) + LATE_MS) &&
-         !(rendezvous_is_here(meeting, &writer) &&
-           rendezvous_is_sibling(meeting, record, &writer)))) {
+         !(weft_rendezvous_is_here(&meeting->self, &writer) &&
+           weft_rendezvous_is_sibling(&meeting->self, record, &writer)))) {
         return WEFT_AGAIN;
     }
     return rendezvous_adopt(meeting, record, comm_id);
@@ -264,7 +209,7 @@ static weft_status_t rendezvous_ask_root(meeting_t *meeting, const weft_id_t *id
 }
 
 /* A verdict stands in place of the note. AGAIN: it is another job's. */
-static weft_status_t rendezvous_judged(meeting_t *meeting, const record_t *record,
+static weft_status_t rendezvous_judged(meeting_t *meeting, const weft_rendezvous_record_t *record,
                                        const weft_id_t *id)
 {
     weft_status_t status = rendezvous_hear(meeting, record, weft_id_comm(id));
@@ -272,26 +217,26 @@ static weft_status_t rendezvous_judged(meeting_t *meeting, const record_t *recor
 }
 
 /* Rank 0 of our job, which will not come again, or of an older one of its name: nobody can tell. */
-static void rendezvous_note_ended(meeting_t *meeting, const weft_join_request_t *writer)
+static void rendezvous_note_older(meeting_t *meeting, const weft_join_request_t *writer,
+                                  const char *what)
 {
-    snprintf(
-        meeting->ended, sizeof meeting->ended,
-        "pid %d of host %s, which has ended: it was rank 0 of this job or of an older one with "
-        "the same name",
-        writer->pid, writer->host_name);
+    snprintf(meeting->ended, sizeof meeting->ended,
+             "pid %d of host %s, which %s: it was rank 0 of this job or of an older one with the "
+             "same name",
+             writer->pid, writer->host_name, what);
 }
 
 /* Tells whether the root of a note that was written then has given up before this rank came. A process
  * of this host takes its note away then, and the clock may have been set since it wrote it. */
-static bool rendezvous_note_expired(meeting_t *meeting, const record_t *record, const weft_id_t *id,
-                                    int64_t written)
+static bool rendezvous_note_expired(meeting_t *meeting, const weft_rendezvous_record_t *record,
+                                    const weft_id_t *id, int64_t written)
 {
     const char *why;
     weft_join_request_t writer;
     const int64_t age = meeting->came - written;
     bool known = weft_join_request_decode(record->writer, &writer, &why) == WEFT_OK;
     if (id->life == 0 || age <= (int64_t)id->life ||
-        (known && rendezvous_is_here(meeting, &writer))) {
+        (known && weft_rendezvous_is_here(&meeting->self, &writer))) {
         return false;
     }
     if (known) {
@@ -308,7 +253,7 @@ static bool rendezvous_note_expired(meeting_t *meeting, const record_t *record, 
 static weft_status_t rendezvous_read(meeting_t *meeting, weft_unique_id_t *id,
                                      weft_join_request_t *writer)
 {
-    record_t record;
+    weft_rendezvous_record_t record;
     weft_id_t opened;
     weft_unique_id_t bytes;
     weft_status_t status = WEFT_AGAIN;
@@ -321,17 +266,18 @@ static weft_status_t rendezvous_read(meeting_t *meeting, weft_unique_id_t *id,
     memcpy(bytes.bytes, record.id, sizeof bytes.bytes);
     if (weft_id_decode(&bytes, &opened) == WEFT_OK && weft_id_comm(&opened) != rendezvous_failed &&
         !rendezvous_note_expired(meeting, &record, &opened, written)) {
-        writer_state_t state = rendezvous_judge(meeting, &record, writer);
+        weft_rendezvous_writer_t state = weft_rendezvous_judge(&meeting->self, &record, writer);
         status = weft_get_u64(record.judged) != 0 ? rendezvous_judged(meeting, &record, &opened)
-                 : state == WRITER_LIVES          ? WEFT_OK
-                 : state == RANK_DIED             ? rendezvous_rank_died(meeting, writer)
+                 : state == WEFT_WRITER_LIVES     ? WEFT_OK
+                 : state == WEFT_RANK_DIED        ? rendezvous_rank_died(meeting, writer)
                                                   : WEFT_AGAIN;
         if (status == WEFT_AGAIN) {
-            rendezvous_note_ended(meeting, writer);
+            rendezvous_note_older(meeting, writer, "has ended");
         }
     }
     if (status == WEFT_OK) {
         *id = bytes;
+        meeting->written = written;
     } else if (status != WEFT_AGAIN) {
         rendezvous_conclude(meeting, &bytes);
         rendezvous_failed = weft_id_comm(&opened);
@@ -354,7 +300,7 @@ static void rendezvous_visit(void *arg, const char *name, uint64_t age_s)
     visit_t *visit = arg;
     const meeting_t *meeting = visit->meeting;
     char path[PATH_MOST + 64];
-    record_t record;
+    weft_rendezvous_record_t record;
     weft_join_request_t writer;
     if (strspn(name, "0123456789abcdef") != NAME_BYTES) {
         return;
@@ -371,16 +317,16 @@ static void rendezvous_visit(void *arg, const char *name, uint64_t age_s)
         }
         return;
     }
-    writer_state_t state = rendezvous_judge(meeting, &record, &writer);
+    weft_rendezvous_writer_t state = weft_rendezvous_judge(&meeting->self, &record, &writer);
     if (strcmp(name, mine) == 0) {
         /* Ours. */
     } else if (weft_get_u64(record.judged) != 0) {
-        if (age_s > (state == WRITER_LIVES ? RUBBISH_S : VERDICT_S)) {
+        if (age_s > (state == WEFT_WRITER_LIVES ? RUBBISH_S : VERDICT_S)) {
             weft_os_file_remove(path);
         }
-    } else if (state != WRITER_LIVES) {
+    } else if (state != WEFT_WRITER_LIVES) {
         weft_os_file_remove(path);
-        if (state == RANK_DIED && strncmp(name, mine, NAME_BYTES) == 0 &&
+        if (state == WEFT_RANK_DIED && strncmp(name, mine, NAME_BYTES) == 0 &&
             writer.rank < meeting->of->nranks) {
             visit->status = rendezvous_rank_died(meeting, &writer);
         }
@@ -391,7 +337,7 @@ static void rendezvous_visit(void *arg, const char *name, uint64_t age_s)
 /* Looks for the verdict on the exchange of an id that we had. */
 static weft_status_t rendezvous_verdict(const meeting_t *meeting, const weft_unique_id_t *id)
 {
-    record_t record;
+    weft_rendezvous_record_t record;
     weft_id_t opened;
     weft_status_t status = WEFT_AGAIN;
     if (weft_os_private_read(meeting->path, &record, sizeof record) &&
@@ -409,7 +355,7 @@ static weft_status_t rendezvous_verdict(const meeting_t *meeting, const weft_uni
 static weft_status_t rendezvous_root_ended(const meeting_t *meeting, const weft_unique_id_t *id,
                                            const weft_join_request_t *writer)
 {
-    bool here = rendezvous_is_here(meeting, writer), runs = true;
+    bool here = weft_rendezvous_is_here(&meeting->self, writer), runs = true;
     uint64_t until = weft_os_clock_ns() + GRACE_NS;
     do {
         runs = here && weft_os_process_runs(writer->pid, writer->started);
@@ -537,6 +483,33 @@ static weft_status_t rendezvous_find(meeting_t *meeting, weft_unique_id_t *id,
     return status;
 }
 
+/* The note was there long before us, and its writer cannot be seen from here: it may be an older job's, which
+ * was killed. */
+static bool rendezvous_is_older(const meeting_t *meeting, const weft_join_request_t *writer)
+{
+    return !weft_rendezvous_is_here(&meeting->self, writer) &&
+           meeting->came - meeting->written >= SIBLING_S;
+}
+
+/* AGAIN: nobody is there, and the note may be an older job's. If nobody listens it counts no more; a host that
+ * does not answer may yet do so. */
+static weft_status_t rendezvous_seek_root(meeting_t *meeting, const weft_id_t *id,
+                                          const weft_join_request_t *writer, weft_claim_t *claim)
+{
+    const bool older = rendezvous_is_older(meeting, writer);
+    uint64_t until = older ? weft_os_clock_ns() + OLDER_NS : meeting->until;
+    until = until < meeting->until ? until : meeting->until;
+    weft_status_t status = weft_claim_open(claim, id, &meeting->self, until);
+    if (older && (status == WEFT_ERR_LINK || status == WEFT_ERR_TIMEOUT)) {
+        rendezvous_note_older(meeting, writer,
+                              status == WEFT_ERR_LINK ? "has ended" : "does not answer");
+        rendezvous_failed = status == WEFT_ERR_LINK ? weft_id_comm(id) : rendezvous_failed;
+        return WEFT_AGAIN;
+    }
+    return status;
+}
+
+/* AGAIN as rendezvous_seek_root(). */
 static weft_status_t rendezvous_claim(meeting_t *meeting, const weft_unique_id_t *id,
                                       const weft_join_request_t *writer, const char *waits)
 {
@@ -544,7 +517,12 @@ static weft_status_t rendezvous_claim(meeting_t *meeting, const weft_unique_id_t
     weft_claim_t claim = {.fd = -1};
     weft_status_t status = weft_id_decode(id, &opened);
     if (status == WEFT_OK) {
-        status = weft_claim_open(&claim, &opened, &meeting->self, meeting->until);
+        status = rendezvous_seek_root(meeting, &opened, writer, &claim);
+    }
+    if (status == WEFT_AGAIN) {
+        weft_claim_close(&claim);
+        weft_id_wipe(&opened);
+        return status;
     }
     weft_os_file_remove(waits);
     if (status == WEFT_OK) {
@@ -571,11 +549,13 @@ static weft_status_t rendezvous_fetch(meeting_t *meeting, weft_unique_id_t *id)
     snprintf(waits, sizeof waits, "%s.%u", meeting->path, meeting->of->rank);
     weft_status_t status = rendezvous_write(meeting, waits, NULL);
     (void)weft_os_file_written(waits, &meeting->came);
-    if (status == WEFT_OK) {
+    status = status == WEFT_OK ? WEFT_AGAIN : status;
+    while (status == WEFT_AGAIN) {
         status = rendezvous_find(meeting, &found, &writer);
-    }
-    if (status == WEFT_OK) {
-        status = rendezvous_claim(meeting, &found, &writer, waits);
+        status = status == WEFT_OK ? rendezvous_claim(meeting, &found, &writer, waits) : status;
+        if (status == WEFT_AGAIN && !rendezvous_nap(meeting)) {
+            status = rendezvous_timed_out(meeting);
+        }
     }
     weft_os_file_remove(waits);
     if (status == WEFT_OK) {

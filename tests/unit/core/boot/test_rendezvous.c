@@ -251,24 +251,55 @@ static void an_id_from_before_the_clock_was_set_is_taken(void **unused)
     assert_int_equal(rendezvous_files_left(), 0);
 }
 
-/* Nobody here sees whether a process of another host has ended. */
+/* A killed rank 0 left it, in the second `written`. Nobody here sees whether a process of another host has
+ * ended. */
+static void leave_a_note_of_another_host(time_t written)
+{
+    char path[512];
+    uint8_t bytes[2048];
+    const struct timespec times[2] = {{.tv_sec = written}, {.tv_sec = written}};
+    rendezvous_leave_a_dead_note();
+    size_t size = rendezvous_keep_file(path, bytes, sizeof bytes);
+    bytes[WEFT_UNIQUE_ID_BYTES + 16] ^= 1; /* the writer's host */
+    assert_int_equal(weft_os_private_write(path, bytes, size), WEFT_OK);
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+/* The job was killed, and is started again under its name. Rank 1 comes before the new rank 0. */
+static void a_note_of_another_host_whose_root_is_gone_is_not_taken(void **unused)
+{
+    (void)unused;
+    int how;
+    weft_unique_id_t id = {{0}};
+    weft_launcher_t zero = rendezvous_launcher(0, 2), one = rendezvous_launcher(1, 2);
+    const char *settings[] = {"boot.init_timeout=20"};
+    weft_comm_options_t options = {
+        .size = sizeof options, .settings = settings, .settings_count = 1};
+    launcher_environment("PMIX_NAMESPACE=again", NULL);
+    leave_a_note_of_another_host(time(NULL) - 5);
+    pid_t other = fork();
+    alarm(50);
+    if (other == 0) {
+        _exit(exchange(&one, &options));
+    }
+    weft_os_sleep_ns(WEFT_NS_PER_S / 2);
+    assert_int_equal(weft_unique_id_create(&id, &options), WEFT_OK);
+    assert_int_equal(weft_launcher_exchange_id(&zero, &id, &options), WEFT_OK);
+    waitpid(other, &how, 0);
+    assert_true(WIFEXITED(how) && WEXITSTATUS(how) == 0);
+    assert_int_equal(rendezvous_files_left(), 0);
+}
+
 static void a_note_of_another_host_that_is_too_old_is_named_at_the_deadline(void **unused)
 {
     (void)unused;
-    char path[512];
-    uint8_t bytes[2048];
     weft_unique_id_t id = {{0}};
     weft_launcher_t launcher = rendezvous_launcher(1, 2);
     const char *settings[] = {"boot.init_timeout=0.3"};
     weft_comm_options_t options = {
         .size = sizeof options, .settings = settings, .settings_count = 1};
-    const struct timespec long_ago[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000}};
     launcher_environment("PMIX_NAMESPACE=elsewhere", NULL);
-    rendezvous_leave_a_dead_note();
-    size_t size = rendezvous_keep_file(path, bytes, sizeof bytes);
-    bytes[WEFT_UNIQUE_ID_BYTES + 16] ^= 1; /* the writer's host */
-    assert_int_equal(weft_os_private_write(path, bytes, size), WEFT_OK);
-    assert_int_equal(utimensat(AT_FDCWD, path, long_ago, 0), 0);
+    leave_a_note_of_another_host(1000000000);
     alarm(50);
     assert_int_equal(weft_launcher_exchange_id(&launcher, &id, &options), WEFT_ERR_TIMEOUT);
     if (strstr(weft_error_record()->text, " s before this rank came") == NULL) {
@@ -308,6 +339,7 @@ int main(void)
         cmocka_unit_test(a_note_that_may_be_ours_is_named_at_the_deadline),
         cmocka_unit_test(an_id_of_another_clock_is_taken),
         cmocka_unit_test(an_id_from_before_the_clock_was_set_is_taken),
+        cmocka_unit_test(a_note_of_another_host_whose_root_is_gone_is_not_taken),
         cmocka_unit_test(a_note_of_another_host_that_is_too_old_is_named_at_the_deadline),
         cmocka_unit_test(rank_0_that_waits_in_vain_names_its_folder),
     };

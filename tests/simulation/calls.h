@@ -10,6 +10,7 @@
 #endif
 #include <dlfcn.h>
 #include <errno.h>
+#include <sys/stat.h>
 
 #include "machine.h"
 
@@ -38,5 +39,13 @@
 /* calls_file.c. Returns a descriptor of the system for a file that the machine makes up, −1 with errno
  * for one that it has not, −2 for files of the system. */
 int file_made_up(const char *path);
+
+/* calls_folder.c: the folder in which ranks meet. */
+bool folder_has(const char *path);
+int folder_own(struct stat *facts, int result); /* returns `result` */
+void *folder_open(const char *path);
+struct dirent *folder_next(void *opened);
+int folder_descriptor(void *opened);
+void folder_close(void *opened);
 
 #endif

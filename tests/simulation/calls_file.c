@@ -103,6 +103,13 @@ SIM_CALL int open(const char *path, int flags, ...)
         if (fd != -2) {
             return fd;
         }
+        if (folder_has(path)) {
+            thread_call("open");
+            if ((flags & O_TMPFILE) == O_TMPFILE && machine.names_all) {
+                errno = EOPNOTSUPP;
+                return -1;
+            }
+        }
     }
     return SIM_REAL(open)(path, flags, mode);
 }
@@ -142,8 +149,9 @@ SIM_CALL int fclose(FILE *stream)
 
 /* Folders ------------------------------------------------------------------------------------------- */
 
-/* Only /proc/PID/fd can be listed. */
+/* /proc/PID/fd, or the one in which ranks meet. */
 typedef struct folder {
+    void *real; /* calls_folder.c; NULL: it is made up */
     const process_t *process;
     uint32_t next;
     struct dirent entry;
@@ -155,7 +163,11 @@ SIM_CALL DIR *opendir(const char *path)
     if (!machine_inside()) {
         return SIM_REAL(opendir)(path);
     }
+    const bool real = folder_has(path);
     const process_t *process = sscanf(path, "/proc/%d/fd", &pid) == 1 ? process_find(pid) : NULL;
+    if (real) {
+        process = machine.self->process;
+    }
     if (process == NULL || process->dead || process->host != machine.self->process->host) {
         errno = ENOENT;
         return NULL;
@@ -163,6 +175,7 @@ SIM_CALL DIR *opendir(const char *path)
     folder_t *folder = calloc(1, sizeof *folder);
     if (folder != NULL) {
         folder->process = process;
+        folder->real = real ? folder_open(path) : NULL;
     }
     return (DIR *)(void *)folder;
 }
@@ -172,6 +185,9 @@ SIM_CALL struct dirent *readdir(DIR *opened)
     folder_t *folder = (folder_t *)(void *)opened;
     if (!machine_inside()) {
         return SIM_REAL(readdir)(opened);
+    }
+    if (folder->real != NULL) {
+        return folder_next(folder->real);
     }
     while (folder->next < folder->process->files_room) {
         uint32_t at = folder->next++;
@@ -183,10 +199,20 @@ SIM_CALL struct dirent *readdir(DIR *opened)
     return NULL;
 }
 
-SIM_CALL int closedir(DIR *folder)
+SIM_CALL int dirfd(DIR *opened)
 {
+    folder_t *folder = (folder_t *)(void *)opened;
+    return machine_inside() ? folder_descriptor(folder->real) : SIM_REAL(dirfd)(opened);
+}
+
+SIM_CALL int closedir(DIR *opened)
+{
+    folder_t *folder = (folder_t *)(void *)opened;
     if (!machine_inside()) {
-        return SIM_REAL(closedir)(folder);
+        return SIM_REAL(closedir)(opened);
+    }
+    if (folder->real != NULL) {
+        folder_close(folder->real);
     }
     free(folder);
     return 0;

@@ -201,7 +201,7 @@ SIM_CALL int fstat(int fd, struct stat *facts)
 {
     const object_t *object = machine_inside() ? descriptor_of(fd) : NULL;
     if (object == NULL) {
-        return SIM_REAL(fstat)(fd, facts);
+        return folder_own(facts, SIM_REAL(fstat)(fd, facts));
     }
     *facts = (struct stat){.st_mode = object->kind == OBJECT_FILE ? S_IFREG | 0600 : S_IFSOCK,
                            .st_uid = 1000,

@@ -24,7 +24,7 @@ const char *run_kind_name(run_kind_t kind)
 {
     static const char *const names[RUN_KINDS] = {"calm",    "revoked", "deaths", "replaced",
                                                  "network", "scarce",  "resets", "storm",
-                                                 "regrown", "fixed"};
+                                                 "regrown", "fixed",   "folder"};
     return names[kind];
 }
 
@@ -74,6 +74,15 @@ static void fault_kill(void *arg)
     f->faults->guilt[f->victim].killed = true;
     process_kill(f->faults->process[f->victim], false);
     fault_ends(f->faults);
+}
+
+void faults_kill_all(faults_t *faults)
+{
+    for (uint32_t r = 0; r < faults->members; r++) {
+        guilt_begin(faults, r);
+        faults->guilt[r].killed = true;
+        process_kill(faults->process[r], false);
+    }
 }
 
 static void fault_go_on(void *arg)
@@ -290,7 +299,7 @@ static void faults_draw(faults_t *faults, fault_t *f, uint64_t at)
     } else if (faults->kind == RUN_REGROWN) {
         f->lasts = machine_between(machine_below(4) == 0 ? SIM_MS : 4 * SIM_S, 12 * SIM_S);
         faults_of_hosts(faults, f, regrown[machine_below(sizeof regrown / sizeof *regrown)], at);
-    } else if (faults->kind == RUN_FIXED) {
+    } else if (faults->kind == RUN_FIXED || faults->kind == RUN_FOLDER) {
         machine_at(at, fixed[machine_below(sizeof fixed / sizeof *fixed)], f);
     } else if (faults->kind == RUN_STORM) {
         machine_at(at, storm[machine_below(sizeof storm / sizeof *storm)], f);

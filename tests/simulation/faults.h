@@ -19,6 +19,7 @@ typedef enum {
     RUN_STORM,
     RUN_REGROWN,
     RUN_FIXED,
+    RUN_FOLDER,
     RUN_KINDS
 } run_kind_t;
 
@@ -42,6 +43,8 @@ typedef struct faults {
 const char *run_kind_name(run_kind_t kind);
 /* A rank has been started, also one that replaces another. */
 void faults_started(faults_t *faults, uint32_t rank);
+/* Kills all ranks. */
+void faults_kill_all(faults_t *faults);
 /* Draws what happens in the run, up to `within` ns after the beginning, and has it happen. */
 void faults_plan(faults_t *faults, uint64_t within);
 /* Chances of rare events, for every kind of run. */

@@ -89,10 +89,12 @@ typedef struct machine {
     uint32_t apart; /* > 0: calls of the thread go to the system */
     process_t *processes;
     int pids;
-    uint16_t port;  /* given out last */
-    uint64_t trace; /* hash of all that happened */
-    uint32_t alive; /* processes */
-    uint64_t ended; /* when the last one that ended did */
+    char folder[64]; /* in which ranks meet; "": there is none */
+    bool names_all;  /* its file system has no files without a name */
+    uint16_t port;   /* given out last */
+    uint64_t trace;  /* hash of all that happened */
+    uint32_t alive;  /* processes */
+    uint64_t ended;  /* when the last one that ended did */
     uint64_t turns, calls;
     bool loud;
 } machine_t;

@@ -100,17 +100,41 @@ static weft_status_t make_id(player_t *p, const weft_comm_options_t *options)
     return status;
 }
 
+/* Takes the id from where the ranks meet. */
+static weft_status_t meet_in_folder(player_t *p, weft_unique_id_t *id,
+                                    const weft_comm_options_t *options)
+{
+    weft_launcher_t launcher = {
+        .size = sizeof launcher, .name = "openmpi", .rank = p->seat, .nranks = p->board->nranks};
+    weft_status_t status = p->seat == 0 ? weft_unique_id_create(id, options) : WEFT_OK;
+    return status == WEFT_OK ? weft_launcher_exchange_id(&launcher, id, options) : status;
+}
+
+static weft_status_t join_once(player_t *p, weft_comm_t **comm_p,
+                               const weft_comm_options_t *options)
+{
+    const player_board_t *board = p->board;
+    weft_unique_id_t id = board->id;
+    uint64_t begin = now_ns();
+    weft_status_t status = WEFT_OK;
+    if (board->meets) {
+        status = note(p, "an init's exchange", begin, meet_in_folder(p, &id, options));
+        begin = now_ns();
+    }
+    return status == WEFT_OK
+               ? note(p, "weft_comm_init_rank", begin,
+                      weft_comm_init_rank(comm_p, board->nranks, &id, p->seat, options))
+               : status;
+}
+
 /* Each rank makes communicators before the one that it keeps. */
 static weft_status_t join_before(player_t *p, const weft_comm_options_t *options)
 {
-    const player_board_t *board = p->board;
     weft_status_t status = WEFT_OK;
-    for (uint32_t i = 1; status == WEFT_OK && i < board->joins; i++) {
+    for (uint32_t i = 1; status == WEFT_OK && i < p->board->joins; i++) {
         weft_comm_t *comm = NULL;
+        status = join_once(p, &comm, options);
         uint64_t begin = now_ns();
-        status = note(p, "an init before", begin,
-                      weft_comm_init_rank(&comm, board->nranks, &board->id, p->seat, options));
-        begin = now_ns();
         if (status == WEFT_OK) {
             status = note(p, "weft_comm_destroy", begin, weft_comm_destroy(comm));
         }
@@ -130,23 +154,18 @@ static weft_status_t join(player_t *p)
         return note(p, "weft_comm_join", begin,
                     weft_comm_join(&p->mixed.comm, &p->task->ticket, &options));
     }
-    weft_status_t status = p->seat == 0 ? make_id(p, &options) : WEFT_OK;
+    weft_status_t status = p->seat == 0 && !board->meets ? make_id(p, &options) : WEFT_OK;
     if (status != WEFT_OK) {
         return status;
     }
-    while (!board->ready && now_ns() - begin < 20 * UINT64_C(1000000000)) {
+    while (!board->ready && !board->meets && now_ns() - begin < 20 * UINT64_C(1000000000)) {
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
-    if (!board->ready) {
+    if (!board->ready && !board->meets) {
         return WEFT_ERR_TIMEOUT; /* rank 0 did not live to make it */
     }
     status = join_before(p, &options);
-    if (status != WEFT_OK) {
-        return status;
-    }
-    begin = now_ns();
-    return note(p, "weft_comm_init_rank", begin,
-                weft_comm_init_rank(&p->mixed.comm, board->nranks, &board->id, p->seat, &options));
+    return status == WEFT_OK ? join_once(p, &p->mixed.comm, &options) : status;
 }
 
 /* Who is here, and where the slowest of them is: a gather of seats and steps. */

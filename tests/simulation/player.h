@@ -44,6 +44,7 @@ typedef struct player_board {
     weft_unique_id_t id;
     bool ready;          /* the id is there */
     const char *at;      /* host:port of a fixed id; NULL: it is another */
+    bool meets;          /* the ranks meet in a folder */
     uint32_t joins;      /* of each rank, one after the other, with a fixed id */
     uint32_t nranks;     /* the job begins with */
     uint32_t steps;      /* calls of each rank */

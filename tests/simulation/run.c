@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "descriptor.h"
 #include "memory.h"
@@ -25,7 +27,7 @@ typedef struct run {
     player_board_t board;
     player_task_t task[PLAYERS];
     faults_t faults;
-    char net[64], plugins[512], at[32];
+    char net[64], plugins[512], at[96];
     bool quorum;
     /* What each left behind when it ended by itself. */
     memory_holdings_t left[PLAYERS];
@@ -162,6 +164,50 @@ static void run_choose(void)
     run.board.watches = (nobody_comes || run.board.parts) && (bits >> 4 & 1) != 0;
 }
 
+static bool joins_often(void)
+{
+    return run.faults.kind == RUN_FIXED || run.faults.kind == RUN_FOLDER;
+}
+
+static void run_empty_folder(void)
+{
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf '%s'", machine.folder);
+    if (machine.folder[0] != '\0' && system(command) != 0) {
+        fprintf(stderr, "weft-simtest: cannot remove %s\n", machine.folder);
+        exit(2);
+    }
+}
+
+/* Where the ranks of the job meet. */
+static void run_make_folder(void)
+{
+    snprintf(machine.folder, sizeof machine.folder, "/dev/shm/weft-simtest-%d", (int)getpid());
+    run_empty_folder();
+    machine.names_all = machine_below(2) == 0;
+    if (mkdir(machine.folder, 0700) != 0 || setenv("PMIX_NAMESPACE", "simulated", 1) != 0) {
+        perror(machine.folder);
+        exit(2);
+    }
+    snprintf(run.at, sizeof run.at, "boot.rendezvous=%s", machine.folder);
+    run.board.meets = true;
+    run_set("boot.exchange=folder");
+    run_set(run.at);
+}
+
+/* The job is killed and started anew, in the same folder and under the same name. Ranks of one job are taken
+ * for such if they start within two seconds of each other. */
+static void run_restart(void *nothing)
+{
+    (void)nothing;
+    faults_t *faults = &run.faults;
+    uint64_t at = machine.now + machine_between(5 * SIM_S / 2, 10 * SIM_S);
+    faults_kill_all(faults);
+    for (uint32_t r = 0; r < faults->nranks; r++) {
+        member_start(r, NULL, at + machine_between(SIM_US, 20 * SIM_MS));
+    }
+}
+
 static void run_begin(void)
 {
     faults_t *faults = &run.faults;
@@ -194,8 +240,11 @@ static void run_begin(void)
         (faults->kind <= RUN_DEATHS || faults->kind == RUN_RESETS) && machine_below(3) == 0;
     run_choose();
     run_settle();
-    if (faults->kind == RUN_FIXED) {
+    if (joins_often()) {
         run.board.joins = 1 + (uint32_t)machine_below(3);
+    }
+    if (faults->kind == RUN_FOLDER) {
+        run_make_folder();
     }
     for (uint32_t r = 0; r < faults->nranks; r++) {
         member_start(r, NULL, machine.now + machine_between(SIM_US, 20 * SIM_MS));
@@ -208,6 +257,9 @@ static void run_begin(void)
         inet_ntop(AF_INET, &in.sin_addr, host, sizeof host);
         snprintf(run.at, sizeof run.at, "%s:4711", host);
         run.board.at = run.at;
+    }
+    if (faults->kind == RUN_FOLDER && machine_below(2) == 0) {
+        machine_at(machine.now + machine_between(SIM_MS, 60 * SIM_MS), run_restart, NULL);
     }
     if (faults->kind == RUN_REPLACED || faults->kind == RUN_STORM || run.board.parts) {
         run.board.replaces = true;
@@ -382,8 +434,7 @@ static bool is_anybody_killed(void)
 static void judge_resets(void)
 {
     const player_record_t *record = run.board.record;
-    const bool all =
-        run.faults.kind == RUN_RESETS || (run.faults.kind == RUN_FIXED && !is_anybody_killed());
+    const bool all = run.faults.kind == RUN_RESETS || (joins_often() && !is_anybody_killed());
     for (uint32_t r = 0; all && r < run.faults.members; r++) {
         if (!record[r].finished) {
             run_find("rank %u does not finish: %s", r,
@@ -397,10 +448,24 @@ static void judge_resets(void)
     }
 }
 
+/* Nothing happens to a job that was started anew. */
+static void judge_restarted(void)
+{
+    const player_record_t *record = run.board.record;
+    for (uint32_t r = run.faults.nranks; run.faults.kind == RUN_FOLDER && r < run.faults.members;
+         r++) {
+        if (!record[r].finished) {
+            run_find("rank %u, started anew, does not finish: %s", r - run.faults.nranks,
+                     record[r].errors > 0 ? record[r].error[0].text : "without an error");
+        }
+    }
+}
+
 static void run_judge(void)
 {
     judge_sides();
     judge_resets();
+    judge_restarted();
     for (uint32_t r = 0; r < run.faults.members; r++) {
         const player_record_t *record = &run.board.record[r];
         run.result->errors += record->errors;
@@ -432,5 +497,6 @@ void run_seed(const run_options_t *options, uint64_t seed, run_result_t *result)
         process_print_all();
     }
     result->trace = machine.trace;
+    run_empty_folder();
     machine_fini();
 }

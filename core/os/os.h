@@ -51,8 +51,8 @@ void weft_os_pages_free(void *memory, size_t bytes);
 
 typedef struct weft_os_thread weft_os_thread_t;
 
-/* Starts a thread with all signals blocked and a stack of fixed size. Linux cuts `name` to 15
- * characters. ERR_SYSTEM, ERR_RESOURCE. */
+/* Starts a thread with a stack of fixed size, in which no signals are handled but those of its own
+ * faults (quiet_thread.h). Linux cuts `name` to 15 characters. ERR_SYSTEM, ERR_RESOURCE. */
 weft_status_t weft_os_thread_start(const char *name, void (*run)(void *), void *arg,
                                    weft_os_thread_t **thread_p);
 /* Waits until the thread has ended and frees it. NULL is allowed. */

@@ -7,12 +7,13 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#include <weft/sdk/quiet_thread.h>
 
 #include "core/base/error.h"
 #include "core/os/assert.h"
@@ -55,23 +56,19 @@ static weft_status_t thread_create(const char *name, void (*run)(void *), void *
     thread->arg = arg;
     thread->launched = launched;
 
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     pthread_attr_t attr;
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, THREAD_STACK_BYTES);
     pthread_attr_setdetachstate(&attr,
                                 launched ? PTHREAD_CREATE_DETACHED : PTHREAD_CREATE_JOINABLE);
     pthread_t id;
-    int error = pthread_create(&id, &attr, thread_main, thread);
+    int error = weft_quiet_thread_create(&id, &attr, thread_main, thread);
     if (error == EINVAL) {
         /* Thread-local variables of the program lie on the stack too: make room for large ones. */
         pthread_attr_setstacksize(&attr, THREAD_STACK_LARGE);
-        error = pthread_create(&id, &attr, thread_main, thread);
+        error = weft_quiet_thread_create(&id, &attr, thread_main, thread);
     }
     pthread_attr_destroy(&attr);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error != 0) {
         weft_os_free(thread);
         return weft_fail(WEFT_ERR_RESOURCE, error, "cannot start thread %s%s", name,

@@ -4,7 +4,6 @@
 #include "cuda_offers.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,8 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include <weft/sdk/quiet_thread.h>
 
 #define PATIENCE_S 2
 #define BACKLOG 64
@@ -174,19 +175,14 @@ static int offers_listen(uint64_t socket_number)
     return fd;
 }
 
-/* Signals are for the threads of the program. */
 static bool offers_thread_start(int fd)
 {
-    sigset_t all, before;
     pthread_attr_t attr;
     pthread_t thread;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     pthread_attr_init(&attr);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    const int error = pthread_create(&thread, &attr, offers_serve, (void *)(intptr_t)fd);
+    const int error = weft_quiet_thread_create(&thread, &attr, offers_serve, (void *)(intptr_t)fd);
     pthread_attr_destroy(&attr);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return error == 0;
 }
 

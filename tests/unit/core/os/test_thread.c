@@ -3,9 +3,12 @@
  * The OS seam's own primitives: mutex, futex, CPUs. */
 #include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -122,6 +125,67 @@ static void a_real_time_thread_gives_way_to_others(void **state)
     assert_true(took < 10 * WEFT_NS_PER_S);
 }
 
+/* A page that the program protects, and makes writable when it is written to: collectors of garbage and
+ * checkpoints find so what has changed. */
+static char *page;
+static size_t page_bytes;
+static volatile sig_atomic_t faults;
+
+static void make_writable(int number)
+{
+    (void)number;
+    if (++faults > 1 || mprotect(page, page_bytes, PROT_READ | PROT_WRITE) != 0) {
+        _exit(1);
+    }
+}
+
+static void write_to_page(void *arg)
+{
+    (void)arg;
+    *(volatile char *)page = 1;
+}
+
+static void a_fault_in_a_thread_reaches_the_handler_of_the_program(void **state)
+{
+    weft_os_thread_t *thread;
+    struct sigaction action = {.sa_handler = make_writable}, before;
+    (void)state;
+    page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    page = mmap(NULL, page_bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(page != MAP_FAILED);
+    assert_int_equal(sigaction(SIGSEGV, &action, &before), 0);
+    assert_int_equal(weft_os_thread_start("writer", write_to_page, NULL, &thread), WEFT_OK);
+    weft_os_thread_join(thread);
+    assert_int_equal(sigaction(SIGSEGV, &before, NULL), 0);
+    assert_int_equal(faults, 1);
+    assert_int_equal(page[0], 1);
+    assert_int_equal(munmap(page, page_bytes), 0);
+}
+
+static void ask_mask(void *arg)
+{
+    (void)pthread_sigmask(SIG_SETMASK, NULL, arg);
+}
+
+static void other_signals_are_for_the_threads_of_the_program(void **state)
+{
+    static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+    static const int others[] = {SIGINT,  SIGTERM, SIGHUP,  SIGUSR1, SIGALRM, SIGPROF,
+                                 SIGCHLD, SIGPIPE, SIGABRT, SIGURG,  SIGIO};
+    weft_os_thread_t *thread;
+    sigset_t mask;
+    (void)state;
+    assert_int_equal(weft_os_thread_start("asks", ask_mask, &mask, &thread), WEFT_OK);
+    weft_os_thread_join(thread);
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
+        assert_int_equal(sigismember(&mask, own[i]), 0);
+    }
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        assert_int_equal(sigismember(&mask, others[i]), 1);
+    }
+    assert_int_equal(sigismember(&mask, SIGRTMIN), 1);
+}
+
 static void a_deadline_of_zero_is_never(void **state)
 {
     (void)state;
@@ -146,6 +210,8 @@ int main(void)
         cmocka_unit_test(a_program_with_large_thread_locals_gets_its_threads),
         cmocka_unit_test(a_futex_wait_ends_at_its_timeout),
         cmocka_unit_test(a_real_time_thread_gives_way_to_others),
+        cmocka_unit_test(a_fault_in_a_thread_reaches_the_handler_of_the_program),
+        cmocka_unit_test(other_signals_are_for_the_threads_of_the_program),
         cmocka_unit_test(a_deadline_of_zero_is_never),
         cmocka_unit_test(asking_for_cpus_leaves_no_error),
     };

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <weft/sdk/quiet_thread.h>
+
 /* A parent is in progress until the last of its jobs has ended. Its first failure stays. */
 static void job_settle_parent(const nccl_job_t *job)
 {
@@ -94,6 +96,7 @@ static void job_run(nccl_job_t *job)
 static void *job_thread(void *arg)
 {
     nccl_job_t *job = arg;
+    (void)pthread_setname_np(pthread_self(), "weft-job");
     while (job != NULL) {
         nccl_job_t *after = job->after;
         job_run(job);
@@ -107,7 +110,7 @@ static bool job_start(nccl_job_t *job)
 {
     const bool waits = job->waits; /* else the job is gone when it has ended */
     pthread_t thread;
-    int error = pthread_create(&thread, NULL, job_thread, job);
+    int error = weft_quiet_thread_create(&thread, NULL, job_thread, job);
     if (error == 0) {
         if (waits) {
             job->thread = thread;

@@ -3,12 +3,14 @@
  * Communicators whose calls return at once: what their children have of them, what an abort ends, and groups
  * with communicators whose calls wait. The process has no CUDA. */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -141,12 +143,44 @@ static void a_group_that_mixes_blocking_and_nonblocking_is_refused(void **state)
     }
 }
 
+static void not_called(int number)
+{
+    (void)number;
+}
+
+/* While a thread of the binding makes a communicator, this one blocks a signal, so that no other takes it. */
+static void signals_are_for_the_threads_of_the_program(void **state)
+{
+    ncclConfig_t config = config_without_waiting();
+    struct sigaction action = {.sa_handler = not_called}, before;
+    sigset_t one, pending;
+    ncclUniqueId id;
+    ncclComm_t comm = NULL;
+    (void)state;
+    assert_int_equal(ncclGetUniqueId(&id), ncclSuccess);
+    assert_int_equal(sigaction(SIGUSR1, &action, &before), 0);
+    assert_int_equal(ncclCommInitRankConfig(&comm, 2, id, 0, &config), ncclInProgress);
+    (void)sigemptyset(&one);
+    (void)sigaddset(&one, SIGUSR1);
+    assert_int_equal(pthread_sigmask(SIG_BLOCK, &one, NULL), 0);
+    assert_int_equal(kill(getpid(), SIGUSR1), 0);
+    nanosleep(&(struct timespec){.tv_nsec = 100000000},
+              NULL); /* a thread that took it has it by now */
+    assert_int_equal(sigpending(&pending), 0);
+    assert_int_equal(sigismember(&pending, SIGUSR1), 1);
+    assert_int_equal(sigtimedwait(&one, NULL, &(struct timespec){.tv_sec = 10}), SIGUSR1);
+    assert_int_equal(pthread_sigmask(SIG_UNBLOCK, &one, NULL), 0);
+    assert_int_equal(sigaction(SIGUSR1, &before, NULL), 0);
+    assert_int_equal(ncclCommAbort(comm), ncclSuccess);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_abort_ends_what_is_made_of_a_communicator),
         cmocka_unit_test(a_silent_config_is_no_parents),
         cmocka_unit_test(a_group_that_mixes_blocking_and_nonblocking_is_refused),
+        cmocka_unit_test(signals_are_for_the_threads_of_the_program),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

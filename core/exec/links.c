@@ -162,6 +162,7 @@ static weft_link_t *links_find(const weft_links_t *links, uint32_t peer, uint32_
 static void links_set_pending(weft_links_t *links, weft_link_t *link)
 {
     if (!link->pending) {
+        weft_os_open_standard(); /* the program may have closed some since it joined */
         link->pending = true;
         link->next_pending = links->pending;
         links->pending = link;
@@ -227,8 +228,7 @@ static weft_status_t links_link_make_mapped_port(weft_links_t *links, weft_link_
 static weft_status_t links_link_make_mapped(weft_links_t *links, weft_link_t *link, bool connector)
 {
     void *base;
-    uint64_t bytes;
-    uint64_t needed = links_layout(links).bytes;
+    uint64_t bytes, needed = links_layout(links).bytes;
     const weft_transport_t *transport = weft_links_transport(links, link->transport);
     weft_status_t status = transport->map->region(link->conn, &base, &bytes);
     if (status != WEFT_OK) {

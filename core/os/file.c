@@ -111,11 +111,10 @@ void weft_os_host_name(char *name, size_t bytes)
 
 void weft_os_open_standard(void)
 {
-    int fd = open("/dev/null", O_RDWR);
-    while (fd >= 0 && fd <= STDERR_FILENO) {
-        fd = dup(fd);
-    }
-    if (fd >= 0) {
-        close(fd);
+    for (int fd = 0; fd <= STDERR_FILENO; fd++) {
+        const int opened = fcntl(fd, F_GETFD) < 0 ? open("/dev/null", O_RDWR) : -1;
+        if (opened > STDERR_FILENO) {
+            close(opened); /* the program was faster */
+        }
     }
 }

@@ -172,7 +172,7 @@ weft_status_t weft_os_read_file(const char *path, size_t max, char **text_p, siz
                                 int *errno_p);
 
 /* Opens /dev/null as those of the descriptors 0, 1 and 2 that are closed. A connection that gets
- * one of them would be written to by whoever prints. */
+ * one of them would be written to by whoever prints. Called wherever one is about to be made. */
 void weft_os_open_standard(void);
 
 /* Loads a shared object, RTLD_NOW | RTLD_LOCAL. Returns NULL and the reason in `why` on failure. A

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/base/error.h"
+#include "core/os/os.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -41,6 +42,7 @@ weft_status_t weft_os_sealed_file(const char *name, uint64_t bytes, int *fd_p)
     if (status != WEFT_OK) {
         return status;
     }
+    weft_os_open_standard();
     int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0) {
         return weft_fail(WEFT_ERR_RESOURCE, errno, "memfd_create");
@@ -136,6 +138,7 @@ bool weft_os_shared_attach(int32_t pid, int32_t fd, weft_os_shared_t *shared)
     char path[64];
     struct stat file;
     snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)pid, (int)fd);
+    weft_os_open_standard();
     int own = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (own < 0) {
         return false;

@@ -106,6 +106,7 @@ weft_status_t weft_os_listen(int backlog, int *fd_p, uint16_t *port_p)
 
 weft_status_t weft_os_accept(int listener, int *fd_p)
 {
+    weft_os_open_standard();
     for (;;) {
         int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd >= 0) {
@@ -134,6 +135,7 @@ weft_status_t weft_os_connect(const weft_os_addr_t *addr, int *fd_p)
 {
     struct sockaddr_storage to;
     socklen_t bytes = os_socket_to_sockaddr(addr, &to);
+    weft_os_open_standard();
     weft_os_hold_forks(); /* no child between the socket and its mark */
     int fd = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     int lack = errno;
@@ -333,6 +335,7 @@ int weft_os_poll(struct pollfd *entries, uint32_t count, uint64_t until)
 
 weft_status_t weft_os_watch_open(int *watch_p)
 {
+    weft_os_open_standard();
     int fd = epoll_create1(EPOLL_CLOEXEC);
     if (fd < 0) {
         return os_socket_open_failed("make an epoll descriptor");
@@ -416,6 +419,7 @@ uint64_t weft_os_files_most(void)
 
 weft_status_t weft_os_wake_open(int *fd_p)
 {
+    weft_os_open_standard();
     int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (fd < 0) {
         return os_socket_open_failed(NO_EVENTFD);

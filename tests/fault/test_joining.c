@@ -23,6 +23,7 @@
 #include <weft/weft.h>
 
 #include "tests/support/denied.h"
+#include "tests/support/ranks.h"
 
 #define RANKS 4u
 #define BAD 2u
@@ -161,45 +162,102 @@ static void a_thread_that_one_rank_may_not_start_is_named_on_all(void **unused)
                                "cannot start thread weft-health");
 }
 
-/* A program without standard descriptors, in a process of its own: what it prints must not go to a
+/* Programs without standard descriptors, in processes of their own: what they print must not go to a
  * connection. */
-static int join_without_descriptors(void)
+static void close_standard(void)
 {
-    weft_unique_id_t id;
-    weft_comm_t *comm = NULL;
     for (int fd = 0; fd <= STDERR_FILENO; fd++) {
         close(fd);
     }
+}
+
+/* /dev/null, or nothing. */
+static bool standard_is_harmless(bool opened)
+{
+    bool harmless = true;
+    for (int fd = 0; fd <= STDERR_FILENO; fd++) {
+        struct stat info;
+        harmless = harmless && (fstat(fd, &info) == 0 ? S_ISCHR(info.st_mode) : !opened);
+    }
+    return harmless;
+}
+
+static int join_without_descriptors(const char *net)
+{
+    weft_unique_id_t id;
+    weft_comm_t *comm = NULL;
+    (void)net;
+    close_standard();
     if (weft_unique_id_create(&id, NULL) != WEFT_OK ||
         weft_comm_init_rank(&comm, 1, &id, 0, NULL) != WEFT_OK) {
         return 1;
     }
-    for (int fd = 0; fd <= STDERR_FILENO; fd++) {
-        struct stat info;
-        if (fstat(fd, &info) != 0 || !S_ISCHR(info.st_mode)) {
-            return 2;
-        }
+    if (!standard_is_harmless(true)) {
+        return 2;
     }
     return weft_comm_destroy(comm) == WEFT_OK ? 0 : 3;
 }
 
-static void closed_standard_descriptors_become_no_connections(void **state)
+static pthread_barrier_t closing;
+
+/* Descriptors are made by a first call, by memory that others read, and for events. */
+static int use_without_descriptors(weft_comm_t *comm, uint32_t rank, uint32_t nranks, void *arg)
+{
+    int wrong = 0, fd;
+    uint32_t sum = 0;
+    void *memory = NULL;
+    (void)arg;
+    pthread_barrier_wait(&closing);
+    if (rank == 0) {
+        close_standard();
+    }
+    pthread_barrier_wait(&closing);
+    wrong += weft_mem_alloc(comm, 1 << 20, &memory) != WEFT_OK;
+    wrong += weft_comm_error_fd(comm, &fd) != WEFT_OK;
+    wrong += weft_all_reduce(&rank, &sum, 1, WEFT_UINT32, WEFT_SUM, comm, NULL) != WEFT_OK;
+    wrong += sum != nranks * (nranks - 1) / 2;
+    wrong += !standard_is_harmless(false);
+    wrong += weft_mem_free(comm, memory) != WEFT_OK;
+    return wrong;
+}
+
+static int close_after_joining(const char *net)
+{
+    const ranks_job_t job = {
+        .nranks = 2, .settings = &net, .settings_count = 1, .work = use_without_descriptors};
+    return pthread_barrier_init(&closing, NULL, 2) != 0 ? 1 : ranks_run_threads(&job);
+}
+
+static void succeeds_in_a_child(int (*program)(const char *net), const char *net)
 {
     int code = -1;
-    (void)state;
     const pid_t child = fork();
     if (child == 0) {
-        _exit(join_without_descriptors());
+        _exit(program(net));
     }
     assert_int_equal(waitpid(child, &code, 0), child);
     assert_int_equal(code, 0);
 }
 
+static void closed_standard_descriptors_become_no_connections(void **state)
+{
+    (void)state;
+    succeeds_in_a_child(join_without_descriptors, NULL);
+}
+
+static void those_that_are_closed_later_do_not_either(void **state)
+{
+    (void)state;
+    succeeds_in_a_child(close_after_joining, "core.net=net-shm");
+    succeeds_in_a_child(close_after_joining, "core.net=net-socket");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        /* First: it forks, and the others have had threads. */
+        /* First: they fork, and the others have had threads. */
         cmocka_unit_test(closed_standard_descriptors_become_no_connections),
+        cmocka_unit_test(those_that_are_closed_later_do_not_either),
         cmocka_unit_test(a_plugin_that_one_rank_does_not_find_is_named_on_all),
         cmocka_unit_test(a_key_that_one_rank_does_not_know_is_named_on_all),
         cmocka_unit_test(an_interface_that_one_rank_does_not_have_is_named_on_all),

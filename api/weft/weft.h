@@ -12,6 +12,8 @@
  *   Thread: one   one thread at a time per communicator; a second one gets ERR_STATE
  * Different communicators may be used by different threads at the same time.
  * A thread that calls weft needs 64 KiB of stack, plus what third-party plugins use.
+ * Handlers of signals do not call weft. A call is left by its return: after an exception, longjmp()
+ * or pthread_cancel() the communicator stays inside it, and can only be aborted.
  *
  * Deadlines. Every call that waits has a deadline (options `init_timeout` and `op_timeout`,
  * weft_call_t.timeout). Its error names the ranks it waited for.
@@ -171,9 +173,9 @@ WEFT_EXPORT weft_status_t weft_unique_id_check(const weft_unique_id_t *id) WEFT_
 
 /* Joins a communicator as `rank` of `nranks`. Returns when all ranks have joined and agree on
  * plugins, versions and configuration. `id` and `options` may be freed afterwards. Descriptors 0, 1
- * and 2 that are closed are opened as /dev/null. The caller owns *comm_p until weft_comm_destroy().
- * On failure *comm_p is unchanged. A job has at most 1,048,576 ranks. A process has at most 4,096
- * communicators at once, those of all its ranks and those made of others counted.
+ * and 2 that are closed, now or later, are opened as /dev/null. The caller owns *comm_p until
+ * weft_comm_destroy(). On failure *comm_p is unchanged. A job has at most 1,048,576 ranks. A
+ * process has at most 4,096 communicators at once, all its ranks' and those of others counted.
  * Errors: ERR_ARG (NULL, too many ranks, rank out of range, rank already taken, ranks disagree
  * about nranks), ERR_STATE (stale id), ERR_CONFIG and ERR_MISMATCH (the text gives the first key
  * that differs and both values), ERR_PLUGIN, ERR_UNSUPPORTED (a plugin cannot do here what an
@@ -300,13 +302,11 @@ WEFT_EXPORT weft_status_t weft_comm_predict(weft_comm_t *comm, weft_coll_t coll,
 
 /* Computes inout[i] = inout[i] op in[i] for `count` elements. The operator must be associative and
  * commutative: the algorithm chooses the order of the ranks, which is the same for every call with
- * equal arguments. There are no operators that need the order of the ranks (MPI's with commute =
- * 0): algorithms begin a reduction at whichever rank is nearest, and plans that may not would be
- * slow. Programs that need the order gather the inputs and combine them.
+ * equal arguments. Programs that need the order of the ranks (MPI's with commute = 0) gather the
+ * inputs and combine them.
  *
  * `in` and `inout` do not overlap. Both are aligned to the element, and no further: they may lie in
- * the caller's buffers. `arg` is the pointer given to weft_op_create(). The function must not call
- * weft.
+ * the caller's buffers. `arg` is weft_op_create()'s. The function returns, and does not call weft.
  * Thread: the one that drives the operation, which is the caller's or the progress thread. */
 typedef void (*weft_op_fn_t)(void *inout, const void *in, uint64_t count, weft_dtype_t dtype,
                              void *arg);

@@ -117,8 +117,8 @@ static weft_status_t handle_enter_slowly(weft_comm_t *handle, const char *call,
         return WEFT_OK;
     }
     return weft_fail(WEFT_ERR_STATE, 0,
-                     "%s: this communicator is inside another call; use one thread at a time, and "
-                     "no call from a user operator",
+                     "%s: this communicator is inside another call; use one thread at a time, no "
+                     "call from a user operator, and leave calls by their return alone",
                      call);
 }
 

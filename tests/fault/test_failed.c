@@ -165,10 +165,58 @@ static void what_needs_other_ranks_fails_again_and_the_rest_goes_on(void **state
     assert_int_equal(ranks_run_threads(&job), 0);
 }
 
+static _Thread_local jmp_buf outside;
+
+static void leave(void *inout, const void *in, uint64_t count, weft_dtype_t dtype, void *leaves)
+{
+    add(inout, in, count, dtype, NULL);
+    if (*(bool *)leaves) {
+        longjmp(outside, 1);
+    }
+}
+
+/* As an exception does, or pthread_cancel(). Other communicators of the family go on. */
+static int leave_a_call(weft_comm_t *comm, uint32_t rank, uint32_t nranks, void *arg)
+{
+    static _Thread_local float a[16], b[16];
+    bool leaves = rank == 0;
+    weft_comm_t *left = NULL;
+    weft_op_t op = WEFT_SUM;
+    volatile int wrong = 0;
+    (void)nranks;
+    (void)arg;
+    WORKS(weft_comm_dup(comm, &left));
+    WORKS(weft_op_create(left, leave, &leaves, &op));
+    if (setjmp(outside) == 0) {
+        const weft_status_t status = weft_all_reduce(a, b, 16, WEFT_FP32, op, left, NULL);
+        NEED(rank != 0 && (status == WEFT_OK || status == WEFT_ERR_ABORTED));
+    } else {
+        NEED(weft_barrier(left, NULL) == WEFT_ERR_STATE);
+        NEED(ranks_error_says(WEFT_ERR_STATE, "leave calls by their return"));
+        WORKS(weft_comm_abort(left));
+    }
+    WORKS(weft_barrier(comm, NULL));
+    if (rank == 0) {
+        NEED(weft_comm_destroy(left) == WEFT_ERR_STATE);
+    } else {
+        FAILS(weft_barrier(left, NULL));
+        WORKS(weft_comm_destroy(left));
+    }
+    WORKS(weft_all_reduce(a, b, 16, WEFT_FP32, WEFT_SUM, comm, NULL));
+    return wrong;
+}
+
+static void a_call_that_is_left_keeps_its_communicator(void **state)
+{
+    (void)state;
+    assert_int_equal(ranks_run_nets(2, leave_a_call), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_needs_other_ranks_fails_again_and_the_rest_goes_on),
+        cmocka_unit_test(a_call_that_is_left_keeps_its_communicator),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,8 +56,10 @@ weft_status_t weft_os_sealed_file(const char *name, uint64_t bytes, int *fd_p)
     return WEFT_OK;
 }
 
-/* Maps the whole file at an address that allows huge pages. Returns NULL with errno. */
-static uint8_t *shared_map(int fd, uint64_t bytes, int protection)
+/* Maps the whole file at an address that allows huge pages, to be touched by nobody: in a program that
+ * locks its memory (mlockall), the system would give pages to all of it at once otherwise. Returns NULL
+ * with errno. */
+static uint8_t *shared_map(int fd, uint64_t bytes)
 {
     uint8_t *room = mmap(NULL, bytes + WEFT_OS_HUGE_PAGE, PROT_NONE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -66,7 +68,7 @@ static uint8_t *shared_map(int fd, uint64_t bytes, int protection)
     }
     uint64_t before = -(uintptr_t)room % WEFT_OS_HUGE_PAGE;
     uint8_t *base =
-        mmap(room + before, bytes, protection, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, 0);
+        mmap(room + before, bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, 0);
     if (base == MAP_FAILED) {
         int cause = errno;
         munmap(room, bytes + WEFT_OS_HUGE_PAGE);
@@ -88,7 +90,7 @@ weft_status_t weft_os_shared_create(uint64_t bytes, weft_os_shared_t *shared)
     if (status != WEFT_OK) {
         return status;
     }
-    shared->base = shared_map(fd, bytes, PROT_NONE);
+    shared->base = shared_map(fd, bytes);
     if (shared->base == NULL) {
         status = weft_fail(WEFT_ERR_RESOURCE, errno, "cannot map shared memory");
         close(fd);
@@ -147,9 +149,13 @@ bool weft_os_shared_attach(int32_t pid, int32_t fd, weft_os_shared_t *shared)
     *shared = (weft_os_shared_t){.fd = -1};
     if (seals >= 0 && (seals & SEALS) == SEALS && fstat(own, &file) == 0 && file.st_size > 0) {
         shared->bytes = (uint64_t)file.st_size;
-        shared->base = shared_map(own, shared->bytes, PROT_READ | PROT_WRITE);
+        shared->base = shared_map(own, shared->bytes);
     }
     close(own);
+    if (shared->base != NULL &&
+        mprotect(shared->base, shared->bytes, PROT_READ | PROT_WRITE) != 0) {
+        weft_os_shared_detach(shared);
+    }
     return shared->base != NULL;
 }
 

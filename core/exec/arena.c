@@ -205,6 +205,30 @@ static bool arena_offer_is(const weft_arena_offer_t *a, const weft_arena_offer_t
     return a->token == b->token && a->pid == b->pid && a->fd == b->fd;
 }
 
+/* In steps of a huge page, so that a program that takes small pieces does not open each. */
+static bool arena_open(weft_arena_import_t *import, uint64_t end)
+{
+    const uint64_t open = atomic_load_explicit(&import->open, memory_order_relaxed);
+    const uint64_t whole = (end + WEFT_OS_HUGE_PAGE - 1) / WEFT_OS_HUGE_PAGE * WEFT_OS_HUGE_PAGE;
+    const uint64_t wanted = whole < import->shared.bytes ? whole : import->shared.bytes;
+    if (wanted <= open) {
+        return true;
+    }
+    if (!weft_os_shared_open(&import->shared, open, wanted - open)) {
+        return false;
+    }
+    atomic_store_explicit(&import->open, wanted, memory_order_release);
+    return true;
+}
+
+bool weft_arena_open(weft_arena_import_t *import, uint64_t end)
+{
+    weft_os_process_lock(&lock);
+    const bool opened = arena_open(import, end);
+    weft_os_process_unlock(&lock);
+    return opened;
+}
+
 static weft_arena_import_t *arena_attach(const weft_arena_offer_t *offer)
 {
     weft_arena_import_t *import = weft_os_alloc(sizeof *import, 0);
@@ -212,7 +236,8 @@ static weft_arena_import_t *arena_attach(const weft_arena_offer_t *offer)
         weft_os_free(import);
         return NULL;
     }
-    if (*(const uint64_t *)(const void *)import->shared.base != offer->token) {
+    if (!arena_open(import, sizeof offer->token) ||
+        *(const uint64_t *)(const void *)import->shared.base != offer->token) {
         weft_os_shared_detach(&import->shared);
         weft_os_free(import);
         return NULL;

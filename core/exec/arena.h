@@ -11,6 +11,7 @@
 #ifndef WEFT_EXEC_ARENA_H
 #define WEFT_EXEC_ARENA_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "core/os/os_shared.h"
@@ -27,6 +28,7 @@ typedef struct weft_arena_import {
     struct weft_arena_import *next;
     weft_arena_offer_t offer;
     weft_os_shared_t shared;
+    _Atomic uint64_t open; /* bytes from the start that this process may touch */
     uint32_t users;
 } weft_arena_import_t;
 
@@ -46,6 +48,16 @@ bool weft_arena_find(const void *memory, uint64_t bytes, uint64_t *offset_p,
 
 /* Maps the arena that was offered, unless this process has it mapped. NULL: not possible. */
 weft_arena_import_t *weft_arena_import(const weft_arena_offer_t *offer);
+/* Opens the first `end` bytes of it, which has that many, and somewhat more. False: the system
+ * refuses. Use weft_arena_reach(). */
+bool weft_arena_open(weft_arena_import_t *import, uint64_t end);
+/* What lies in an import can be touched up to `end` when this returns true. What nobody has asked
+ * for stays closed: a program that locks its memory would get pages for all of it. */
+static inline bool weft_arena_reach(weft_arena_import_t *import, uint64_t end)
+{
+    return end <= atomic_load_explicit(&import->open, memory_order_acquire) ||
+           weft_arena_open(import, end);
+}
 /* Ends one import. NULL is allowed. */
 void weft_arena_unimport(weft_arena_import_t *import);
 

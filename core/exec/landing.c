@@ -99,8 +99,8 @@ void weft_landing_withdraw(weft_port_t *port)
 }
 
 /* Maps the arena of an offer, unless that is done. NULL: not possible. */
-static const weft_arena_import_t *landing_arena(weft_mapped_port_t *mapped, uint64_t where,
-                                                uint64_t token)
+static weft_arena_import_t *landing_arena(weft_mapped_port_t *mapped, uint64_t where,
+                                          uint64_t token)
 {
     if (mapped->arena != NULL && mapped->arena->offer.token == token) {
         return mapped->arena;
@@ -136,9 +136,9 @@ uint8_t *weft_landing_begin(weft_port_t *port, uint64_t bytes, size_t elem)
     if (offset == UINT64_MAX || token == 0 || landing_get(&l->first) != first) {
         return NULL;
     }
-    const weft_arena_import_t *arena = landing_arena(mapped, where, token);
+    weft_arena_import_t *arena = landing_arena(mapped, where, token);
     if (arena == NULL || base > arena->shared.bytes || chunk > arena->shared.bytes - base ||
-        (base + offset) % elem != 0) {
+        (base + offset) % elem != 0 || !weft_arena_reach(arena, base + chunk)) {
         return NULL;
     }
     atomic_store_explicit(&mapped->control->writes, (uint32_t)weft_os_pid(), memory_order_seq_cst);

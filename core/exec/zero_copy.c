@@ -3,6 +3,7 @@
  * Zero-copy messages: writing descriptors and checking them. */
 #include "core/exec/zero_copy.h"
 
+#include <errno.h>
 #include <inttypes.h>
 
 #include "core/base/error.h"
@@ -102,13 +103,17 @@ static bool zero_copy_is_inside(const uint8_t *base, uint64_t window, const weft
 static weft_status_t zero_copy_resolve_arena(weft_mapped_port_t *mapped, const weft_zero_copy_t *at,
                                              uint64_t bytes, size_t elem, const uint8_t **payload_p)
 {
-    const weft_arena_import_t *arena = mapped->arena;
+    weft_arena_import_t *arena = mapped->arena;
     if (arena == NULL || at->offer.token != arena->offer.token ||
         !zero_copy_is_inside(arena->shared.base, arena->shared.bytes, at, bytes, elem)) {
         return zero_copy_wrong(&mapped->port, at, bytes);
     }
     if (weft_zero_copy_is_withdrawn(&mapped->port)) {
         return WEFT_AGAIN;
+    }
+    if (!weft_arena_reach(arena, at->offset + bytes)) {
+        return weft_fail(WEFT_ERR_RESOURCE, errno, "cannot use memory of rank %" PRIu32,
+                         mapped->port.peer);
     }
     *payload_p = arena->shared.base + at->offset;
     return WEFT_OK;

@@ -117,9 +117,14 @@ static void shared_make_huge(uint8_t *base, uint64_t count)
     }
 }
 
+bool weft_os_shared_open(const weft_os_shared_t *shared, uint64_t offset, uint64_t bytes)
+{
+    return mprotect(shared->base + offset, bytes, PROT_READ | PROT_WRITE) == 0;
+}
+
 weft_status_t weft_os_shared_commit(const weft_os_shared_t *shared, uint64_t offset, uint64_t bytes)
 {
-    if (mprotect(shared->base + offset, bytes, PROT_READ | PROT_WRITE) != 0) {
+    if (!weft_os_shared_open(shared, offset, bytes)) {
         return weft_fail(WEFT_ERR_RESOURCE, errno, "cannot use %llu bytes of shared memory",
                          (unsigned long long)bytes);
     }
@@ -152,10 +157,6 @@ bool weft_os_shared_attach(int32_t pid, int32_t fd, weft_os_shared_t *shared)
         shared->base = shared_map(own, shared->bytes);
     }
     close(own);
-    if (shared->base != NULL &&
-        mprotect(shared->base, shared->bytes, PROT_READ | PROT_WRITE) != 0) {
-        weft_os_shared_detach(shared);
-    }
     return shared->base != NULL;
 }
 

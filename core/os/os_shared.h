@@ -32,10 +32,12 @@ weft_status_t weft_os_shared_commit(const weft_os_shared_t *shared, uint64_t off
  * processes it reads as zero. */
 void weft_os_shared_decommit(const weft_os_shared_t *shared, uint64_t offset, uint64_t bytes);
 
-/* Maps what process `pid` has open as `fd`, to be read and written. False: there is no such
+/* Maps what process `pid` has open as `fd`; nobody may touch it yet. False: there is no such
  * descriptor, it may not be opened, or it is no sealed anonymous file. Records no error. */
 bool weft_os_shared_attach(int32_t pid, int32_t fd, weft_os_shared_t *shared);
 void weft_os_shared_detach(weft_os_shared_t *shared);
+/* Lets this process read and write a range of whole pages. False: the system refuses; errno. */
+bool weft_os_shared_open(const weft_os_shared_t *shared, uint64_t offset, uint64_t bytes);
 
 /* Returns the bytes of a page, and of the host's memory. */
 uint64_t weft_os_page_bytes(void);

@@ -71,6 +71,7 @@ static void look(const weft_arena_offer_t *offer, uint64_t offset, int to_parent
     char byte;
     weft_arena_import_t *import = weft_arena_import(offer);
     int bad = import == NULL || weft_arena_import(offer) != import;
+    bad += !bad && !weft_arena_reach(import, offset + 100001);
     bad += !bad && import->shared.base[offset + 100000] != 42;
     bad += write(to_parent, "1", 1) != 1 || read(from_parent, &byte, 1) != 1;
     bad += import != NULL && import->shared.base[offset + 100000] != 0;

@@ -10,6 +10,7 @@
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -53,6 +54,30 @@ weft_os_file_t weft_os_file(const char *path)
     return file;
 }
 
+/* Asks the system for the file that an address was mapped from; the linker only has what it was asked for,
+ * which means something else once the program has gone to another folder. */
+static bool os_path_mapped(const void *inside, char path[WEFT_OS_PATH_MAX])
+{
+    FILE *maps = fopen("/proc/self/maps", "re");
+    char *line = NULL;
+    size_t room = 0;
+    bool found = false;
+    while (maps != NULL && !found && getline(&line, &room, maps) > 0) {
+        unsigned long begin = 0, end = 0;
+        char *name = strchr(line, '/');
+        if (name != NULL && sscanf(line, "%lx-%lx", &begin, &end) == 2 &&
+            (uintptr_t)inside >= begin && (uintptr_t)inside < end) {
+            name[strcspn(name, "\n")] = '\0';
+            found = weft_os_resolve(name, path);
+        }
+    }
+    free(line);
+    if (maps != NULL) {
+        (void)fclose(maps);
+    }
+    return found;
+}
+
 weft_status_t weft_os_self_path(char path[WEFT_OS_PATH_MAX])
 {
     Dl_info info;
@@ -60,7 +85,9 @@ weft_status_t weft_os_self_path(char path[WEFT_OS_PATH_MAX])
     /* The link map has the path the linker opened; dli_fname of the main program is only argv[0]. */
     if (dladdr1(&anchor, &info, &map, RTLD_DL_LINKMAP) != 0 && map != NULL) {
         const char *name = ((const struct link_map *)map)->l_name;
-        if (name != NULL && name[0] != '\0' && weft_os_resolve(name, path)) {
+        const bool known = name != NULL && name[0] != '\0';
+        if (known &&
+            ((name[0] != '/' && os_path_mapped(&anchor, path)) || weft_os_resolve(name, path))) {
             return WEFT_OK;
         }
     }

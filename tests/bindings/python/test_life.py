@@ -265,6 +265,22 @@ class TheEnd(unittest.TestCase):
         self.assertEqual(result.returncode, code, result.stderr)
         return result, took
 
+    def test_a_program_that_has_gone_elsewhere_finds_its_plugins(self):
+        """The library was opened by a path that is no longer one."""
+        with open("/proc/self/maps") as maps:
+            path = next(line.split()[-1] for line in maps if "/libweft.so" in line)
+        script = f"""
+import ctypes, os
+library = ctypes.CDLL({"./" + os.path.basename(path)!r})
+os.chdir("/")
+comm = ctypes.c_void_p()
+assert library.weft_comm_init_launcher(ctypes.byref(comm), None) == 0
+assert library.weft_comm_destroy(comm) == 0
+"""
+        here = os.path.dirname(path)
+        done = subprocess.run([sys.executable, "-c", script], cwd=here, timeout=60)
+        self.assertEqual(done.returncode, 0)
+
     def test_the_interpreter_ends_with_operations_under_way(self):
         script = """
 import array, time, weft

@@ -65,7 +65,8 @@ weft_status_t weft_fail_v(weft_status_t status, int os_errno, const char *format
     weft_error_clear(error);
     error->status = status;
     error->os_errno = os_errno;
-    memcpy(error->text, text, sizeof text);
+    /* Records are copied whole: nothing of this stack goes with them. */
+    memcpy(error->text, text, strlen(text));
     return status;
 }
 

@@ -68,6 +68,12 @@ weft_status_t weft_frame_decode(const uint8_t header[WEFT_WIRE_HEADER], uint32_t
     return *why != NULL ? WEFT_ERR_PROTO : WEFT_OK;
 }
 
+/* Copies text into zeroed bytes: the others do not get what is behind it. */
+static void wire_put_text(uint8_t *to, const char *text, size_t bytes)
+{
+    memcpy(to, text, strnlen(text, bytes));
+}
+
 void weft_error_encode(const weft_error_t *error, uint8_t bytes[WEFT_WIRE_ERROR])
 {
     memset(bytes, 0, WEFT_WIRE_ERROR);
@@ -77,9 +83,9 @@ void weft_error_encode(const weft_error_t *error, uint8_t bytes[WEFT_WIRE_ERROR]
     weft_put_u32(bytes + 12, (uint32_t)error->peer_pid);
     weft_put_u32(bytes + 16, (uint32_t)error->os_errno);
     weft_put_u64(bytes + 24, error->sequence);
-    memcpy(bytes + HOST_AT, error->peer_host, sizeof error->peer_host);
-    memcpy(bytes + TRANSPORT_AT, error->transport, sizeof error->transport);
-    memcpy(bytes + TEXT_AT, error->text, sizeof error->text);
+    wire_put_text(bytes + HOST_AT, error->peer_host, sizeof error->peer_host);
+    wire_put_text(bytes + TRANSPORT_AT, error->transport, sizeof error->transport);
+    wire_put_text(bytes + TEXT_AT, error->text, sizeof error->text);
 }
 
 /* Copies text that people will read. */

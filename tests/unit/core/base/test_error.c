@@ -70,6 +70,26 @@ static void a_text_is_one_line_that_tells_a_terminal_nothing(void **state)
                         "environment WEFT_?[31mX weft[1] error? y: no such option");
 }
 
+/* Records are copied whole, to the caller and to other ranks. */
+static void use_the_stack(void)
+{
+    volatile char used[8192];
+    for (size_t i = 0; i < sizeof used; i++) {
+        used[i] = 's';
+    }
+}
+
+static void nothing_of_the_stack_or_of_an_earlier_text_is_behind_the_text(void **state)
+{
+    static const char nothing[TEXT];
+    (void)state;
+    fail_with_path(TEXT / 2);
+    use_the_stack();
+    weft_fail(WEFT_ERR_SYSTEM, ENOENT, "cannot read %s", "a.ini");
+    const char *text = weft_error_record()->text;
+    assert_memory_equal(text + strlen(text), nothing, TEXT - strlen(text));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -77,6 +97,7 @@ int main(void)
         cmocka_unit_test(a_cause_stands_once),
         cmocka_unit_test(a_long_text_leaves_room_for_the_cause),
         cmocka_unit_test(a_text_is_one_line_that_tells_a_terminal_nothing),
+        cmocka_unit_test(nothing_of_the_stack_or_of_an_earlier_text_is_behind_the_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

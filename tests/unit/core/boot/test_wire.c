@@ -119,6 +119,29 @@ static void an_error_record_survives_the_wire(void **unused)
     assert_memory_equal(&in, &out, sizeof in);
 }
 
+/* A text may have been written over a longer one. */
+static void texts_of_an_error_go_over_the_wire_without_what_is_behind_them(void **unused)
+{
+    (void)unused;
+    uint8_t bytes[WEFT_WIRE_ERROR], expected[WEFT_WIRE_ERROR];
+    weft_error_t error, clean;
+    weft_error_clear(&clean);
+    clean.status = WEFT_ERR_LINK;
+    error = clean;
+    memset(error.peer_host, 's', sizeof error.peer_host);
+    memset(error.transport, 's', sizeof error.transport);
+    memset(error.text, 's', sizeof error.text);
+    for (int i = 0; i < 2; i++) {
+        weft_error_t *named = i == 0 ? &error : &clean;
+        strcpy(named->peer_host, "node7");
+        strcpy(named->transport, "some-net");
+        strcpy(named->text, "it broke");
+    }
+    weft_error_encode(&error, bytes);
+    weft_error_encode(&clean, expected);
+    assert_memory_equal(bytes, expected, sizeof bytes);
+}
+
 static void a_malformed_error_record_is_refused_and_its_text_is_tamed(void **unused)
 {
     (void)unused;
@@ -270,6 +293,7 @@ int main(void)
         cmocka_unit_test(an_answer_survives_the_wire),
         cmocka_unit_test(a_leave_survives_the_wire_and_its_fields_are_checked),
         cmocka_unit_test(an_error_record_survives_the_wire),
+        cmocka_unit_test(texts_of_an_error_go_over_the_wire_without_what_is_behind_them),
         cmocka_unit_test(a_malformed_error_record_is_refused_and_its_text_is_tamed),
         cmocka_unit_test(a_claim_survives_the_wire_and_its_fields_are_checked),
         cmocka_unit_test(a_list_of_missing_ranks_survives_the_wire_and_its_fields_are_checked),

@@ -81,10 +81,11 @@ static weft_status_t time_apart(const tune_rank_t *rank, weft_comm_t *comm, cons
 {
     const bool root = rank->rank == 0, down = time_goes_down(args->coll);
     uint64_t zero = weft_os_clock_ns();
-    double *begins = calloc(calls, 2 * sizeof *begins), *ends = begins + calls;
+    double *begins = calloc(calls, 2 * sizeof *begins);
     if (begins == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for the times of %u calls", calls);
     }
+    double *ends = begins + calls;
     weft_status_t status = weft_broadcast(&zero, &zero, 1, WEFT_UINT64, 0, rank->comm, NULL);
     zero -= (uint64_t)rank->clock;
     for (uint32_t i = 0; i < calls && status == WEFT_OK; i++) {

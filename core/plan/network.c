@@ -180,7 +180,7 @@ static weft_status_t network_add_shape(weft_network_t *net, weft_plan_t *plan, u
     void *shapes = net->shapes;
     uint64_t room = net->shapes_room;
     size_t nports = (size_t)plan->nports + 1;
-    uint64_t *chunks = weft_os_alloc(2 * nports * sizeof *chunks, 0), *messages = chunks + nports;
+    uint64_t *chunks = weft_os_alloc(2 * nports * sizeof *chunks, 0);
     if (chunks == NULL || !network_grow(&shapes, &room, net->nshapes, (uint64_t)net->nshapes + 1,
                                         sizeof *net->shapes)) {
         weft_os_free(chunks);
@@ -192,9 +192,9 @@ static weft_status_t network_add_shape(weft_network_t *net, weft_plan_t *plan, u
         (weft_network_shape_t){.hash = hash,
                                .plan = plan,
                                .owned = owned,
-                               .facts = weft_plan_facts(plan, chunks, messages),
+                               .facts = weft_plan_facts(plan, chunks, chunks + nports),
                                .chunks = chunks,
-                               .messages = messages};
+                               .messages = chunks + nports};
     return WEFT_OK;
 }
 

@@ -186,6 +186,11 @@ bool flight_is_same(const weft_flight_entry_t *a, const weft_flight_entry_t *b)
 
 void flight_text(const weft_flight_entry_t *entry, char *text, size_t bytes)
 {
+    if (entry->coll == WEFT_SEND_RECV && entry->root == WEFT_ANY_RANK) {
+        snprintf(text, bytes, "receive of %llu %s from any rank", (unsigned long long)entry->count,
+                 weft_dtype_name((weft_dtype_t)entry->dtype));
+        return;
+    }
     if (entry->coll == WEFT_SEND_RECV) {
         snprintf(text, bytes, "%s of %llu %s %s rank %u", entry->sends != 0 ? "send" : "receive",
                  (unsigned long long)entry->count, weft_dtype_name((weft_dtype_t)entry->dtype),

@@ -6,12 +6,14 @@
 #include <inttypes.h>
 
 #include "core/base/error.h"
+#include "core/base/log.h"
 #include "core/comm/p2p_stripes.h"
 #include "core/comm/watchdog.h"
 #include "core/exec/port_export.h"
 
 /* What a rank sent before it left arrives within this time, or never. */
 #define LEFT_BEHIND_NS WEFT_NS_PER_S
+#define CHECK_NS (100 * WEFT_NS_PER_MS)
 
 /* Returns whether a message of this rank to itself waits for a receive. */
 static bool any_sends_to_itself(const weft_comm_state_t *state)
@@ -66,12 +68,25 @@ static void any_progress_links(weft_comm_state_t *state)
     }
 }
 
+/* The entry of a receive that was held says neither from whom nor which message it is. Whoever reads the
+ * record takes an entry as it was made, so it gets another one. */
+static void any_record_sender(weft_comm_state_t *state, weft_request_t *request)
+{
+    weft_flight_entry_t *entry = request->flight;
+    if (entry != NULL) {
+        atomic_store_explicit(&entry->state, WEFT_FLIGHT_FREE, memory_order_release);
+        request->flight = NULL;
+        weft_comm_record(state, request, entry->called);
+    }
+}
+
 bool weft_p2p_any_step(weft_comm_state_t *state)
 {
     weft_p2p_t *p2p = &state->p2p;
     bool moved = false;
     while (p2p->held_first != NULL) {
-        uint32_t peer = p2p->held_first->args.root;
+        weft_request_t *request = p2p->held_first;
+        uint32_t peer = request->args.root;
         if (peer == WEFT_ANY_RANK) {
             peer = any_find_sender(state, &moved);
         }
@@ -80,6 +95,7 @@ bool weft_p2p_any_step(weft_comm_state_t *state)
             return moved;
         }
         weft_p2p_unhold(p2p, peer);
+        any_record_sender(state, request);
         moved = true;
     }
     return moved;
@@ -95,6 +111,28 @@ static void any_fail_timeout(weft_comm_state_t *state, const weft_request_t *req
               request->args.count, weft_dtype_name(request->args.dtype),
               (double)(now - request->started) / 1e9, state->self.rank, state->self.nranks - 1);
     weft_comm_fail(state, -1);
+}
+
+/* Once for a communicator: many programs wait in such a receive for what there is to do. */
+static void any_tell_late(weft_comm_state_t *state, const weft_request_t *request, uint64_t now)
+{
+    weft_p2p_watch_t *watch = &state->p2p.any;
+    const uint64_t late_ns = (uint64_t)(state->self.family->settings.boot.late * 1e9);
+    const uint64_t since = now - watch->checked;
+    if (since <= CHECK_NS) {
+        return;
+    }
+    watch->waited += since <= WEFT_STALL_OWN_NS ? since : 0;
+    watch->checked = now;
+    if (watch->late_told || late_ns == 0 || watch->waited <= late_ns) {
+        return;
+    }
+    watch->late_told = true;
+    weft_log(WEFT_LOG_WARN, "comm",
+             "rank %u has waited %.1f s in a receive of %" PRIu64
+             " %s from any rank; no message for it has come",
+             state->self.rank, (double)watch->waited / 1e9, request->args.count,
+             weft_dtype_name(request->args.dtype));
 }
 
 /* Returns whether all other ranks have left so long ago that nothing of theirs will arrive. */
@@ -116,7 +154,11 @@ void weft_p2p_any_look(weft_comm_state_t *state, uint64_t now)
     if (request->started == 0) {
         request->started = now;
         request->deadline = weft_os_deadline(request->timeout);
+        state->p2p.any.checked = now;
+        state->p2p.any.waited = 0;
     }
+    weft_comm_record_wait(state, request, -1, now);
+    any_tell_late(state, request, now);
     if (request->deadline != WEFT_NEVER && now > request->deadline) {
         any_fail_timeout(state, request, now);
     } else if (any_is_alone(state, request->started, now)) {

@@ -12,7 +12,7 @@
 typedef struct weft_p2p_watch {
     uint64_t checked; /* when the port was last looked after */
     uint64_t waited;  /* since something moved, without times in which nobody looked */
-    bool late_told;   /* a warning was logged: one for a peer and direction will do */
+    bool late_told;   /* a warning was logged: one for a peer and direction, or for any, will do */
 } weft_p2p_watch_t;
 
 /* Sends to one peer, or receives from it, in order. */
@@ -40,8 +40,9 @@ typedef struct weft_p2p {
     /* Receives from any rank that have no sender yet, and all receives called after the first of
      * them, in the order of the calls: p2p_any.h. */
     weft_request_t *held_first, *held_last;
-    uint32_t next_any; /* rank to look at first */
-    uint64_t asked;    /* when peers were last asked about stripes: stripes_compare.c */
+    uint32_t next_any;    /* rank to look at first */
+    weft_p2p_watch_t any; /* of the first held one */
+    uint64_t asked;       /* when peers were last asked about stripes: stripes_compare.c */
 } weft_p2p_t;
 
 static inline bool weft_p2p_is_busy(const weft_p2p_t *p2p)

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the flight records tell of ranks that wait: in every kind of call, for whom, and who waits long says so. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/support/heard.h"
+#include "tests/support/ranks.h"
+#include "tools/flight_story.h"
+
+enum { RANKS = 3, LATE = 2, TRIES = 300 };
+
+/* What is waited in while rank LATE is somewhere else, and the words that tell of it. */
+typedef struct wait_case {
+    weft_status_t (*call)(weft_comm_t *comm, uint32_t rank);
+    bool late_calls; /* rank LATE calls it, too, once the words were read */
+    const char *words;
+} wait_case_t;
+
+/* Leaves in `told` what `weft trace` says of this process. */
+static void tell(char *told, size_t bytes)
+{
+    flight_sources_t sources = {.count = 0};
+    char pid[16];
+    snprintf(pid, sizeof pid, "%d", (int)getpid());
+    memset(told, 0, bytes);
+    if (flight_read(pid, &sources)) {
+        flight_jobs_t jobs = flight_jobs_make(&sources);
+        FILE *out = fmemopen(told, bytes - 1, "w");
+        for (uint32_t i = 0; out != NULL && i < jobs.count; i++) {
+            flight_story(&jobs.job[i], flight_now(&jobs.job[i]), out);
+        }
+        if (out != NULL) {
+            fclose(out);
+        }
+        flight_jobs_free(&jobs);
+    }
+    flight_free(&sources);
+}
+
+/* Whether the words are told, sooner or later. */
+static bool is_told(const char *words)
+{
+    static char told[16384];
+    for (int i = 0; i < TRIES; i++) {
+        tell(told, sizeof told);
+        if (strstr(told, words) != NULL) {
+            return true;
+        }
+        usleep(10000);
+    }
+    fprintf(stderr, "'%s' is not in\n%s", words, told);
+    return false;
+}
+
+static int wait_for_the_late_one(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    wait_case_t *wait = arg;
+    int wrong = 0;
+    (void)n;
+    NEED(weft_barrier(comm, NULL) == WEFT_OK);
+    if (rank == LATE) {
+        NEED(is_told(wait->words));
+        usleep(300000); /* the others wait for longer than boot.late */
+        NEED(!wait->late_calls || wait->call(comm, rank) == WEFT_OK);
+    } else {
+        NEED(wait->call(comm, rank) == WEFT_OK);
+    }
+    NEED(weft_barrier(comm, NULL) == WEFT_OK);
+    return wrong;
+}
+
+/* Both: what is in the records, and what was logged. */
+static void check(wait_case_t *wait, const char *logged, unsigned times)
+{
+    static const char *const settings[] = {"boot.late=100ms"};
+    ranks_job_t job = {.nranks = RANKS,
+                       .settings = settings,
+                       .settings_count = 1,
+                       .work = wait_for_the_late_one,
+                       .arg = wait};
+    heard_begin();
+    int wrong = ranks_run_threads(&job);
+    const char *text = heard_end();
+    assert_int_equal(wrong, 0);
+    assert_int_equal(heard_count(text, logged), times);
+}
+
+/* Rank 0 receives what LATE sends last. */
+static weft_status_t receive_any(weft_comm_t *comm, uint32_t rank)
+{
+    uint32_t value = rank;
+    return rank == 0      ? weft_recv(&value, 1, WEFT_UINT32, WEFT_ANY_RANK, comm, NULL)
+           : rank == LATE ? weft_send(&value, 1, WEFT_UINT32, 0, comm, NULL)
+                          : WEFT_OK;
+}
+
+static void a_receive_from_any_rank(void **state)
+{
+    wait_case_t wait = {.call = receive_any,
+                        .late_calls = true,
+                        .words = "rank 0: receive of 1 uint32 from any rank, for "};
+    (void)state;
+    check(&wait, "rank 0 has waited ", 1);
+}
+
+/* A large one has an entry from the start, which says from whom it came in the end. */
+enum { LARGE = 1 << 18 };
+static weft_status_t receive_large(weft_comm_t *comm, uint32_t rank)
+{
+    uint32_t *values = calloc(LARGE, sizeof *values);
+    weft_status_t status = WEFT_OK;
+    if (rank == 0) {
+        status = weft_recv(values, LARGE, WEFT_UINT32, WEFT_ANY_RANK, comm, NULL);
+    } else if (rank == LATE) {
+        status = weft_send(values, LARGE, WEFT_UINT32, 0, comm, NULL);
+    }
+    free(values);
+    return status;
+}
+
+static int receive_and_look(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    flight_sources_t sources = {.count = 0};
+    char pid[16], text[160];
+    uint32_t known = 0;
+    int wrong = 0;
+    (void)n;
+    (void)arg;
+    NEED(receive_large(comm, rank) == WEFT_OK);
+    snprintf(pid, sizeof pid, "%d", (int)getpid());
+    NEED(rank != 0 || flight_read(pid, &sources));
+    for (uint32_t i = 0; i < sources.count; i++) {
+        const weft_flight_comm_t *at = &sources.source[i].record->comm[0];
+        for (uint32_t k = 0; at->rank == 0 && k < WEFT_FLIGHT_ENTRIES; k++) {
+            if (at->entry[k].state == WEFT_FLIGHT_DONE && at->entry[k].coll == WEFT_SEND_RECV) {
+                flight_text(&at->entry[k], text, sizeof text);
+                known += strcmp(text, "receive of 262144 uint32 from rank 2") == 0;
+                NEED(at->entry[k].sequence == 1);
+            }
+        }
+    }
+    NEED(rank != 0 || known == 1);
+    flight_free(&sources);
+    NEED(weft_barrier(comm, NULL) == WEFT_OK);
+    return wrong;
+}
+
+static void a_large_receive_from_any_rank_says_from_whom(void **state)
+{
+    ranks_job_t job = {.nranks = RANKS, .work = receive_and_look};
+    (void)state;
+    assert_int_equal(ranks_run_threads(&job), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_receive_from_any_rank),
+        cmocka_unit_test(a_large_receive_from_any_rank_says_from_whom),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -16,13 +16,14 @@
 #include "core/base/coll.h"
 #include "core/base/utf8.h"
 #include "core/os/os.h"
+#include "tools/flight_settle.h"
 #include "tools/tool.h"
 
 #define FILE_MAX (UINT64_C(16) << 20)
 
 /* Checking ------------------------------------------------------------------------------------- */
 
-/* A writer may be in the middle of an entry, and a file may hold anything. */
+/* A file may hold anything. */
 static void read_clean_entry(weft_flight_entry_t *entry)
 {
     bool good = entry->state <= WEFT_FLIGHT_DONE && entry->coll < WEFT_COLL_COUNT &&
@@ -207,6 +208,37 @@ static void read_add(flight_sources_t *sources, flight_copy_t *record, const cha
     }
 }
 
+/* Reads a file that its process may write meanwhile. ERR_SYSTEM, ERR_RESOURCE: *cause_p says why. */
+static weft_status_t read_settled(const char *path, char **bytes_p, size_t *size_p, int *cause_p)
+{
+    enum { COPIES = 3, TRIES = 8 }; /* names are seldom set */
+    char *copy[COPIES] = {NULL};
+    size_t size[COPIES] = {0};
+    weft_status_t status = WEFT_OK;
+    bool settled = false;
+    for (int i = 0; i < TRIES && !settled && status == WEFT_OK; i++) {
+        settled = true;
+        for (int k = 0; k < COPIES && status == WEFT_OK; k++) {
+            weft_os_free(copy[k]);
+            copy[k] = NULL;
+            status = weft_os_read_file(path, FILE_MAX, &copy[k], &size[k], cause_p);
+            atomic_thread_fence(memory_order_seq_cst);
+            settled = settled && size[k] == sizeof(weft_flight_record_t);
+        }
+        settled = !settled || status != WEFT_OK ||
+                  flight_settle((void *)copy[0], (void *)copy[1], (void *)copy[2]);
+    }
+    weft_os_free(copy[0]);
+    weft_os_free(copy[2]);
+    *bytes_p = copy[1];
+    *size_p = size[1];
+    if (status != WEFT_OK) {
+        weft_os_free(copy[1]);
+        *bytes_p = NULL;
+    }
+    return status;
+}
+
 /* Returns false, and why, if the file holds none. `holder`: the process that has it, or NULL. */
 static bool read_file(const char *path, const char *name, read_holder_t *holder,
                       flight_sources_t *sources, const char **why_p)
@@ -227,7 +259,7 @@ static bool read_file(const char *path, const char *name, read_holder_t *holder,
         }
         return true;
     }
-    if (weft_os_read_file(path, FILE_MAX, &bytes, &size, &cause) != WEFT_OK) {
+    if (read_settled(path, &bytes, &size, &cause) != WEFT_OK) {
         *why_p = strerror(cause);
         return false;
     }

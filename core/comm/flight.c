@@ -53,6 +53,7 @@ weft_status_t weft_flight_open(weft_flight_t *flight, const char *folder, uint32
                                      .began_wall = weft_os_wall_ms() * WEFT_NS_PER_MS};
     weft_os_host_id(header->host_id);
     weft_os_host_name(header->host, sizeof header->host);
+    atomic_thread_fence(memory_order_release); /* with the magic it is a record */
     memcpy(header->magic, WEFT_FLIGHT_MAGIC, sizeof header->magic);
     return WEFT_OK;
 }
@@ -97,38 +98,44 @@ static weft_flight_comm_t *flight_find_room(weft_flight_record_t *record)
     return found;
 }
 
-/* Returns a place in the record, made empty, or NULL. */
-static weft_flight_comm_t *flight_take(weft_flight_t *flight)
+/* Makes a communicator of the place. Who reads the record sees it unused before anything in it changes, and open
+ * when all is there. */
+static void flight_fill(weft_flight_comm_t *comm, uint64_t id, uint32_t nranks, uint32_t rank)
 {
-    weft_flight_record_t *record = flight_record(flight);
-    weft_os_lock(&flight->lock);
-    weft_flight_comm_t *comm = flight_find_room(record);
-    if (comm == NULL) {
-        record->header.left_out++;
-    } else {
-        bool used = atomic_load(&comm->life) != WEFT_FLIGHT_UNUSED;
-        if (used) {
-            memset(comm, 0, sizeof *comm);
-        }
-        comm->opened = weft_os_clock_ns();
-        atomic_store(&comm->life, WEFT_FLIGHT_OPEN);
+    if (atomic_load(&comm->life) != WEFT_FLIGHT_UNUSED) {
+        atomic_store(&comm->life, WEFT_FLIGHT_UNUSED);
+        atomic_thread_fence(memory_order_seq_cst);
+        memset(comm, 0, sizeof *comm);
     }
-    weft_os_unlock(&flight->lock);
-    return comm;
+    comm->opened = weft_os_clock_ns();
+    atomic_thread_fence(memory_order_release);
+    comm->id = id;
+    comm->nranks = nranks;
+    comm->rank = rank;
+    comm->culprit = -1;
+    atomic_store(&comm->life, WEFT_FLIGHT_OPEN);
 }
 
 weft_flight_comm_t *weft_flight_add(weft_flight_t *flight, uint64_t id, uint32_t nranks,
                                     uint32_t rank)
 {
-    weft_flight_comm_t *comm = flight_record(flight) != NULL ? flight_take(flight) : NULL;
+    weft_flight_record_t *record = flight_record(flight);
+    weft_flight_comm_t *comm = NULL;
+    if (record != NULL) {
+        weft_os_lock(&flight->lock);
+        comm = flight_find_room(record);
+        if (comm != NULL) {
+            flight_fill(comm, id, nranks, rank);
+        } else {
+            record->header.left_out++;
+        }
+        weft_os_unlock(&flight->lock);
+    }
     if (comm == NULL) {
         comm = weft_os_alloc(sizeof *comm, 0);
-    }
-    if (comm != NULL) {
-        comm->id = id;
-        comm->nranks = nranks;
-        comm->rank = rank;
-        comm->culprit = -1;
+        if (comm != NULL) {
+            flight_fill(comm, id, nranks, rank);
+        }
     }
     return comm;
 }

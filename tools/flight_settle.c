@@ -25,8 +25,8 @@ static void settle_entry(const weft_flight_entry_t *before, weft_flight_entry_t 
     }
 }
 
-/* Of the runs that `before` has, the oldest may have been overwritten until `after`, and one more may just be. It
- * gets a number that no call has reached, so that it is found for none. */
+/* Of the runs that `before` has, the oldest may have been overwritten until `after`, and one more
+ * may just be. It gets a number that no call has reached, so that it is found for none. */
 static void settle_history(const weft_history_t *before, weft_history_t *history,
                            const weft_history_t *after)
 {

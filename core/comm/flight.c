@@ -98,8 +98,8 @@ static weft_flight_comm_t *flight_find_room(weft_flight_record_t *record)
     return found;
 }
 
-/* Makes a communicator of the place. Who reads the record sees it unused before anything in it changes, and open
- * when all is there. */
+/* Makes a communicator of the place. Who reads the record sees it unused before anything in it
+ * changes, and open when all is there. */
 static void flight_fill(weft_flight_comm_t *comm, uint64_t id, uint32_t nranks, uint32_t rank)
 {
     if (atomic_load(&comm->life) != WEFT_FLIGHT_UNUSED) {

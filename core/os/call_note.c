@@ -64,13 +64,24 @@ weft_call_place_t *weft_call_place_take(void)
     return weft_call_place_mine;
 }
 
+/* Takes the note of a place. False: it is in no call, or goes from one to the next. */
+static bool call_read(const weft_call_place_t *place, weft_call_note_t *note)
+{
+    const uint64_t number = atomic_load_explicit(&place->number, memory_order_acquire);
+    note->plugin = atomic_load_explicit(&place->plugin, memory_order_acquire);
+    note->method = atomic_load_explicit(&place->method, memory_order_acquire);
+    const char *plugin = atomic_load_explicit(&place->plugin, memory_order_acquire);
+    return note->plugin != NULL && note->method != NULL && note->plugin == plugin &&
+           atomic_load_explicit(&place->number, memory_order_relaxed) == number;
+}
+
 weft_call_note_t weft_call_of_thread(int32_t thread)
 {
     for (uint32_t i = 0; i < WEFT_CALL_PLACES; i++) {
-        if (atomic_load_explicit(&places[i].thread, memory_order_relaxed) == thread) {
-            return (weft_call_note_t){
-                .plugin = atomic_load_explicit(&places[i].plugin, memory_order_relaxed),
-                .method = atomic_load_explicit(&places[i].method, memory_order_relaxed)};
+        weft_call_note_t note;
+        if (atomic_load_explicit(&places[i].thread, memory_order_relaxed) == thread &&
+            call_read(&places[i], &note)) {
+            return note;
         }
     }
     return (weft_call_note_t){.plugin = NULL};
@@ -95,17 +106,13 @@ bool weft_call_watch_next(weft_call_watch_t *watch, uint32_t *index_p, uint64_t 
     for (; *index_p < WEFT_CALL_PLACES; (*index_p)++) {
         uint32_t i = *index_p;
         uint64_t lasted = call_lasted(watch, i, now);
-        if (lasted < long_ns || watch->told[i] || lasted == 0) {
+        if (lasted < long_ns || watch->told[i] || lasted == 0 || !call_read(&places[i], note) ||
+            atomic_load_explicit(&places[i].number, memory_order_relaxed) != watch->number[i]) {
             continue;
         }
-        *note = (weft_call_note_t){
-            .plugin = atomic_load_explicit(&places[i].plugin, memory_order_relaxed),
-            .method = atomic_load_explicit(&places[i].method, memory_order_relaxed)};
         *lasted_ns = lasted;
         watch->told[i] = true;
-        if (note->plugin != NULL && note->method != NULL) {
-            return true;
-        }
+        return true;
     }
     return false;
 }

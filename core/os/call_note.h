@@ -2,7 +2,8 @@
  *
  * Which call of a plugin a thread is in. The thread writes a note before the call and takes it back
  * behind it, which costs a few stores; the health thread, the watch of core.check and the handler
- * of crashes read the notes of all threads. */
+ * of crashes read the notes of all threads. Between two notes there is none, so that nobody reads
+ * the plugin of one with the method of the other. */
 #ifndef WEFT_OS_CALL_NOTE_H
 #define WEFT_OS_CALL_NOTE_H
 
@@ -22,7 +23,7 @@ typedef struct weft_call_note {
 typedef struct weft_call_place {
     _Alignas(64) _Atomic(const char *) plugin; /* NULL: in no call */
     _Atomic(const char *) method;
-    _Atomic uint64_t number; /* of calls that began */
+    _Atomic uint64_t number; /* of calls that began; written first */
     _Atomic int32_t thread;  /* id of the system; 0: the place is free */
 } weft_call_place_t;
 
@@ -45,6 +46,15 @@ static inline weft_call_note_t weft_call_now(void)
                               .method = atomic_load_explicit(&place->method, memory_order_relaxed)};
 }
 
+/* Puts a note in the place of another. */
+static inline void weft_call_note_set(weft_call_place_t *place, const char *plugin,
+                                      const char *method)
+{
+    atomic_store_explicit(&place->plugin, NULL, memory_order_release);
+    atomic_store_explicit(&place->method, method, memory_order_release);
+    atomic_store_explicit(&place->plugin, plugin, memory_order_release);
+}
+
 /* Notes that a call begins. Returns the note that was there before: a plugin may be called from a
  * call of another. */
 static inline weft_call_note_t weft_call_enter(const char *plugin, const char *method)
@@ -53,17 +63,14 @@ static inline weft_call_note_t weft_call_enter(const char *plugin, const char *m
     weft_call_note_t before = weft_call_now();
     uint64_t number = atomic_load_explicit(&place->number, memory_order_relaxed);
     atomic_store_explicit(&place->number, number + 1, memory_order_relaxed);
-    atomic_store_explicit(&place->method, method, memory_order_relaxed);
-    atomic_store_explicit(&place->plugin, plugin, memory_order_relaxed);
+    weft_call_note_set(place, plugin, method);
     return before;
 }
 
 /* Notes that the call has returned. */
 static inline void weft_call_leave(weft_call_note_t before)
 {
-    weft_call_place_t *place = weft_call_place();
-    atomic_store_explicit(&place->plugin, before.plugin, memory_order_relaxed);
-    atomic_store_explicit(&place->method, before.method, memory_order_relaxed);
+    weft_call_note_set(weft_call_place(), before.plugin, before.method);
 }
 
 /* Notes that the plugin's method goes into `function`, inside itself. In a thread that is in no
@@ -82,7 +89,7 @@ static inline void weft_call_back(const char *before)
     atomic_store_explicit(&weft_call_place()->method, before, memory_order_relaxed);
 }
 
-/* The call that the thread with that id is in. Safe in a signal handler. */
+/* The call that the thread with that id is in; none while that changes. Safe in a signal handler. */
 weft_call_note_t weft_call_of_thread(int32_t thread);
 
 /* How long calls have lasted, as one reader sees it who looks now and then. All zero at first. */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Notes of calls: who is inside, for how long, and what a crash says. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -87,12 +89,55 @@ static void a_crash_names_plugin_and_method(void **state)
     dies_with(SIGABRT, "weft: SIGABRT in plugin net-x, poll\n");
 }
 
+/* Another thread that goes in and out of calls of two plugins, one within the other. */
+static _Atomic int32_t busy;
+static _Atomic bool over;
+
+static void *call_on(void *arg)
+{
+    (void)arg;
+    atomic_store(&busy, (int32_t)syscall(SYS_gettid));
+    while (!atomic_load(&over)) {
+        weft_call_note_t none = weft_call_enter("algo-a", "emit");
+        weft_call_note_t outer = weft_call_enter("algo-b", "supports");
+        weft_call_leave(outer);
+        weft_call_leave(none);
+        none = weft_call_enter("algo-b", "supports");
+        weft_call_leave(none);
+    }
+    return NULL;
+}
+
+static void a_note_is_never_of_two_calls(void **state)
+{
+    enum { LOOKS = 3000000 };
+    pthread_t thread;
+    uint32_t seen[2] = {0, 0};
+    (void)state;
+    assert_int_equal(pthread_create(&thread, NULL, call_on, NULL), 0);
+    while (atomic_load(&busy) == 0) {
+        usleep(100);
+    }
+    for (uint32_t i = 0; i < LOOKS; i++) {
+        weft_call_note_t note = weft_call_of_thread(atomic_load(&busy));
+        if (note.plugin != NULL) {
+            const bool a = strcmp(note.plugin, "algo-a") == 0;
+            assert_string_equal(note.method, a ? "emit" : "supports");
+            seen[a]++;
+        }
+    }
+    atomic_store(&over, true);
+    pthread_join(thread, NULL);
+    assert_true(seen[0] > 0 && seen[1] > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_call_in_a_call_gives_the_outer_one_back),
         cmocka_unit_test(a_call_that_lasts_is_told_once),
         cmocka_unit_test(a_crash_names_plugin_and_method),
+        cmocka_unit_test(a_note_is_never_of_two_calls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

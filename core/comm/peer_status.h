@@ -14,9 +14,32 @@
 
 /* How this rank cuts the last message that it called in one direction: stripes_compare.c. */
 typedef struct weft_peer_cut {
-    _Atomic uint64_t message; /* its number and that of its stripes; 0: none */
-    _Atomic uint64_t bytes;   /* of it; written before */
+    _Atomic uint64_t message; /* 24 bits: notes so far; 32: its number; 8: its stripes, 0: none */
+    _Atomic uint64_t bytes;
 } weft_peer_cut_t;
+
+/* Notes a message of `count` stripes, 1 to 255. Thread: the owner. */
+static inline void weft_peer_cut_set(weft_peer_cut_t *cut, uint32_t message, uint32_t count,
+                                     uint64_t bytes)
+{
+    const uint64_t note = (atomic_load_explicit(&cut->message, memory_order_relaxed) >> 40) + 1;
+    atomic_store_explicit(&cut->message, note << 40, memory_order_relaxed); /* none, meanwhile */
+    atomic_thread_fence(memory_order_release);
+    atomic_store_explicit(&cut->bytes, bytes, memory_order_relaxed);
+    atomic_store_explicit(&cut->message, note << 40 | (uint64_t)message << 8 | count,
+                          memory_order_release);
+}
+
+/* Returns the stripes of that message, and its bytes; 0: another one was noted, or just is. Thread:
+ * any. */
+static inline uint32_t weft_peer_cut_get(weft_peer_cut_t *cut, uint32_t message, uint64_t *bytes_p)
+{
+    const uint64_t noted = atomic_load_explicit(&cut->message, memory_order_acquire);
+    *bytes_p = atomic_load_explicit(&cut->bytes, memory_order_relaxed);
+    atomic_thread_fence(memory_order_acquire);
+    const bool whole = atomic_load_explicit(&cut->message, memory_order_relaxed) == noted;
+    return whole && (uint32_t)(noted >> 8) == message ? (uint32_t)(noted & 0xff) : 0;
+}
 
 /* One peer. */
 typedef struct weft_peer_status {

@@ -11,16 +11,10 @@
 #include "core/base/error.h"
 
 #define ASK_NS (100 * WEFT_NS_PER_MS)
-#define COUNT_BITS 8u /* of a note: the number of stripes, below the message's number */
 
 static uint64_t stripes_bytes(const weft_request_t *request)
 {
     return request->args.count * weft_dtype_bytes(request->args.dtype);
-}
-
-static uint64_t stripes_pack(uint64_t sequence, uint32_t count)
-{
-    return (uint64_t)(uint32_t)sequence << COUNT_BITS | count;
 }
 
 void weft_stripes_note(weft_comm_state_t *state, const weft_request_t *request, uint64_t sequence)
@@ -28,11 +22,8 @@ void weft_stripes_note(weft_comm_state_t *state, const weft_request_t *request, 
     const uint64_t bytes = stripes_bytes(request);
     weft_assert_owner(state);
     if (state->self.family->kernel.stripes > 1 && request->args.root < state->self.nranks) {
-        weft_peer_cut_t *cut = &state->peers[request->args.root].cut[request->sends];
-        atomic_store_explicit(&cut->bytes, bytes, memory_order_relaxed);
-        atomic_store_explicit(&cut->message,
-                              stripes_pack(sequence, weft_comm_stripes(state, bytes).count),
-                              memory_order_release);
+        weft_peer_cut_set(&state->peers[request->args.root].cut[request->sends], (uint32_t)sequence,
+                          weft_comm_stripes(state, bytes).count, bytes);
     }
 }
 
@@ -84,12 +75,11 @@ void weft_stripes_ask_all(weft_comm_state_t *state, const weft_request_t *first)
 void weft_stripes_compare(weft_comm_state_t *state, uint32_t from, const weft_signature_t *theirs)
 {
     const uint32_t sends = theirs->root == 0; /* here, if the one that asks receives */
-    weft_peer_cut_t *cut = &state->peers[from].cut[sends];
-    const uint64_t mine = atomic_load_explicit(&cut->message, memory_order_acquire);
-    const uint64_t bytes = atomic_load_explicit(&cut->bytes, memory_order_relaxed);
-    const uint32_t count = (uint32_t)(mine & ((1u << COUNT_BITS) - 1));
+    uint64_t bytes;
+    const uint32_t count =
+        weft_peer_cut_get(&state->peers[from].cut[sends], theirs->sequence, &bytes);
     weft_error_t error;
-    if (mine >> COUNT_BITS != theirs->sequence || count == theirs->plan || count == 0) {
+    if (count == theirs->plan || count == 0) {
         return;
     }
     weft_error_clear(&error);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * How messages are cut into stripes and slices. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 
 #include <cmocka.h>
 
+#include "core/comm/peer_status.h"
 #include "core/comm/stripes.h"
 
 static void check(uint64_t bytes, uint32_t most, uint32_t count, uint64_t slice)
@@ -61,6 +63,41 @@ static void stripes_have_links_apart_from_those_of_plans(void **state)
     }
 }
 
+/* Messages 1 and 2, noted in turns, of 100 and 200 bytes in 2 and 4 stripes. */
+static weft_peer_cut_t cut;
+static _Atomic bool over;
+
+static void *note_on(void *arg)
+{
+    (void)arg;
+    for (uint32_t i = 0; !atomic_load(&over); i++) {
+        weft_peer_cut_set(&cut, 1 + i % 2, 2 + 2 * (i % 2), 100 + 100 * (i % 2));
+    }
+    return NULL;
+}
+
+static void a_note_is_of_one_message(void **state)
+{
+    enum { FOUND = 20000 };
+    pthread_t thread;
+    uint64_t bytes;
+    uint32_t found = 0;
+    (void)state;
+    assert_int_equal(weft_peer_cut_get(&cut, 0, &bytes), 0);
+    assert_int_equal(weft_peer_cut_get(&cut, 1, &bytes), 0);
+    assert_int_equal(pthread_create(&thread, NULL, note_on, NULL), 0);
+    while (found < FOUND) {
+        uint32_t count = weft_peer_cut_get(&cut, 1 + found % 2, &bytes);
+        if (count != 0) {
+            assert_int_equal(count, 2 + 2 * (found % 2));
+            assert_int_equal(bytes, 100 + 100 * (found % 2));
+            found++;
+        }
+    }
+    atomic_store(&over, true);
+    pthread_join(thread, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -68,6 +105,7 @@ int main(void)
         cmocka_unit_test(stripes_are_a_power_of_two_within_what_is_allowed),
         cmocka_unit_test(slices_are_lines_and_fit_a_slot),
         cmocka_unit_test(stripes_have_links_apart_from_those_of_plans),
+        cmocka_unit_test(a_note_is_of_one_message),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

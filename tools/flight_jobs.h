@@ -41,6 +41,12 @@ static inline bool flight_is_open(const weft_flight_entry_t *entry)
 {
     return entry->state == WEFT_FLIGHT_CALLED;
 }
+/* True if it is one of the calls that go on where the communicator has failed. */
+static inline bool flight_is_vote(const weft_flight_entry_t *entry)
+{
+    return entry->coll == WEFT_ALL_GATHER && entry->root >= WEFT_ROOT_SETTLE &&
+           entry->root <= WEFT_ROOT_AGREE;
+}
 /* True if two ranks have called the same. */
 bool flight_is_same(const weft_flight_entry_t *a, const weft_flight_entry_t *b);
 /* Writes the operation in words: "all_reduce of 8 float". */

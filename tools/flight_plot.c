@@ -67,7 +67,7 @@ static void plot_span(const flight_job_t *job, uint64_t span[2])
 {
     for (uint32_t i = 0; i < job->found; i++) {
         const flight_rank_t *rank = &job->rank[i];
-        for (uint32_t k = 0; k < WEFT_FLIGHT_ENTRIES; k++) {
+        for (uint32_t k = 0; k < WEFT_FLIGHT_PLACES; k++) {
             const weft_flight_entry_t *entry = &rank->comm->entry[k];
             if (plot_is_timed(entry)) {
                 uint64_t called = flight_at(rank, entry->called);
@@ -95,7 +95,7 @@ static void plot_put_job(json_t *json, const flight_job_t *job, uint32_t thread,
         snprintf(name, sizeof name, "%s (%016" PRIx64 "), rank %u of %u", rank->comm->name, job->id,
                  rank->comm->rank, job->nranks);
         plot_put_name(json, "thread_name", header->rank, thread, name);
-        for (uint32_t k = 0; k < WEFT_FLIGHT_ENTRIES; k++) {
+        for (uint32_t k = 0; k < WEFT_FLIGHT_PLACES; k++) {
             if (plot_is_timed(&rank->comm->entry[k])) {
                 plot_put_event(json, rank, &rank->comm->entry[k], thread, span);
             }
@@ -162,7 +162,7 @@ static void plot_put_rank(svg_t *svg, const flight_rank_t *rank, double y, const
              &(svg_font_t){.size = 12, .anchor = 'e'}, "rank %u", rank->comm->rank);
     svg_line(svg, (svg_point_t){.x = LEFT, .y = y + ROW}, (svg_point_t){.x = WIDTH, .y = y + ROW},
              &(svg_paint_t){.stroke = SVG_FAINT});
-    for (uint32_t k = 0; k < WEFT_FLIGHT_ENTRIES; k++) {
+    for (uint32_t k = 0; k < WEFT_FLIGHT_PLACES; k++) {
         if (plot_is_timed(&rank->comm->entry[k])) {
             plot_put_bar(svg, rank, &rank->comm->entry[k], y, span);
         }
@@ -181,7 +181,7 @@ static void plot_put_legend(svg_t *svg, const flight_job_t *job)
     for (uint32_t c = 0; c < WEFT_COLL_COUNT; c++) {
         bool there = false;
         for (uint32_t i = 0; i < job->found; i++) {
-            for (uint32_t k = 0; k < WEFT_FLIGHT_ENTRIES; k++) {
+            for (uint32_t k = 0; k < WEFT_FLIGHT_PLACES; k++) {
                 const weft_flight_entry_t *entry = &job->rank[i].comm->entry[k];
                 there = there || (plot_is_timed(entry) && entry->coll == c);
             }

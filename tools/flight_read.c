@@ -45,7 +45,7 @@ static void read_clean_comm(weft_flight_comm_t *comm)
     read_clean_text(comm->failure, sizeof comm->failure);
     read_clean_text(comm->name, sizeof comm->name);
     memset(&comm->history.lock, 0, sizeof comm->history.lock); /* its writer may hold it */
-    for (uint32_t i = 0; i < WEFT_FLIGHT_ENTRIES; i++) {
+    for (uint32_t i = 0; i < WEFT_FLIGHT_PLACES; i++) {
         read_clean_entry(&comm->entry[i]);
     }
 }

@@ -62,7 +62,7 @@ static bool settle_comm(const weft_flight_comm_t *before, weft_flight_comm_t *co
     comm->next = before->next;
     settle_failure(comm);
     settle_history(&before->history, &comm->history, &after->history);
-    for (uint32_t i = 0; i < WEFT_FLIGHT_ENTRIES; i++) {
+    for (uint32_t i = 0; i < WEFT_FLIGHT_PLACES; i++) {
         settle_entry(&before->entry[i], &comm->entry[i], &after->entry[i]);
     }
     return memcmp(before->name, after->name, sizeof before->name) == 0;

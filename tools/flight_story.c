@@ -233,7 +233,7 @@ static void story_put_open(const flight_job_t *job, uint64_t now, FILE *out)
     uint32_t lines = 0;
     for (uint32_t i = 0; i < job->found; i++) {
         const flight_rank_t *rank = &job->rank[i];
-        for (uint32_t k = 0; k < WEFT_FLIGHT_ENTRIES; k++) {
+        for (uint32_t k = 0; k < WEFT_FLIGHT_PLACES; k++) {
             const weft_flight_entry_t *entry = &rank->comm->entry[k];
             char text[160];
             if (!flight_is_open(entry) || lines++ >= 2 * LISTED) {

@@ -181,7 +181,7 @@ int tool_trace(int argc, char **argv)
 static bool status_find(const weft_flight_comm_t *comm, weft_flight_entry_t *found)
 {
     const weft_flight_entry_t *oldest = NULL;
-    for (uint32_t i = 0; i < WEFT_FLIGHT_ENTRIES; i++) {
+    for (uint32_t i = 0; i < WEFT_FLIGHT_PLACES; i++) {
         const weft_flight_entry_t *entry = &comm->entry[i];
         if (flight_is_open(entry) && (oldest == NULL || entry->number < oldest->number)) {
             oldest = entry;
@@ -206,9 +206,10 @@ static status_row_t status_row(const flight_rank_t *rank, uint64_t now)
 {
     weft_flight_entry_t entry = {.peer = -1};
     bool found = status_find(rank->comm, &entry), open = found && flight_is_open(&entry);
-    status_row_t row = {.state = rank->comm->life == WEFT_FLIGHT_FAILED ? "failed"
-                                 : open                                 ? "inside"
-                                                                        : "outside",
+    bool failed = rank->comm->life == WEFT_FLIGHT_FAILED && !(open && flight_is_vote(&entry));
+    status_row_t row = {.state = failed ? "failed"
+                                 : open ? "inside"
+                                        : "outside",
                         .operation = entry.sequence,
                         .peer = open ? entry.peer : -1};
     if (found) {

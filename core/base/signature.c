@@ -35,6 +35,9 @@ static const signature_exchange_t exchanges[] = {
     {WEFT_ROOT_WINDOW_IMPORT, WEFT_LANES_WINDOWS, "window_register's imports of window"},
     {WEFT_ROOT_WINDOW_END, WEFT_LANES_WINDOWS, "window_deregister of window"},
     {WEFT_ROOT_GROW, 1, "comm_grow"},
+    {WEFT_ROOT_AGREE, 1, "comm_agree"},
+    {WEFT_ROOT_SHRINK, 1, "comm_shrink"},
+    {WEFT_ROOT_SETTLE, 1, "comm_grow or comm_join"},
     {WEFT_ROOT_GROUP, 1, "comm_create_group"},
     {WEFT_ROOT_SPLIT, 1, "comm_split or comm_dup"}};
 

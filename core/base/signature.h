@@ -22,6 +22,10 @@
 #define WEFT_ROOT_SPLIT UINT32_MAX
 #define WEFT_ROOT_GROUP (UINT32_MAX - 1)
 #define WEFT_ROOT_GROW (UINT32_MAX - 2)
+/* Of calls that exchange nothing over the communicator; in flight records only. */
+#define WEFT_ROOT_AGREE (UINT32_MAX - 3)
+#define WEFT_ROOT_SHRINK (UINT32_MAX - 4)
+#define WEFT_ROOT_SETTLE (UINT32_MAX - 5)
 
 typedef struct weft_signature {
     uint8_t coll;   /* weft_coll_t */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/base/log.h"
 #include "core/comm/consensus_records.h"
 #include "core/comm/split.h"
 
@@ -42,9 +43,50 @@ static weft_consensus_record_t *run_create(weft_voters_t *p, uint32_t round)
     return record;
 }
 
+/* The call in the flight record of its communicator, if that is still there. The family's lock is
+ * held, here and below. */
+static weft_flight_entry_t *run_place(const weft_voters_t *p)
+{
+    const weft_comm_state_t *state = weft_family_find(p->family, p->comm_id);
+    return state != NULL ? &state->flight->entry[WEFT_FLIGHT_VOTE] : NULL;
+}
+
+static void run_note(const weft_voters_t *p)
+{
+    weft_flight_entry_t *entry = run_place(p);
+    if (entry == NULL) {
+        return;
+    }
+    /* As in weft_comm_record(). */
+    atomic_store_explicit(&entry->state, WEFT_FLIGHT_FREE, memory_order_relaxed);
+    entry->number = weft_os_clock_ns();
+    atomic_thread_fence(memory_order_release);
+    entry->called = p->began;
+    entry->ended = 0;
+    entry->root = p->root;
+    entry->peer = -1;
+    entry->status = WEFT_IN_PROGRESS;
+    entry->coll = WEFT_ALL_GATHER;
+    atomic_store_explicit(&entry->state, WEFT_FLIGHT_CALLED, memory_order_release);
+}
+
+/* Once: for whom this rank has waited so long. */
+static void run_tell_late(weft_voters_t *p, const char *what, uint32_t rank)
+{
+    const double waited = (double)(weft_os_clock_ns() - p->began) / 1e9;
+    const double late = p->family->settings.boot.late;
+    if (!p->late_told && late > 0 && waited > late) {
+        p->late_told = true;
+        weft_log(WEFT_LOG_WARN, "comm",
+                 "rank %u has waited %.1f s for rank %u in %s; it has not called it, or does not "
+                 "answer",
+                 p->rank, waited, rank, what);
+    }
+}
+
 /* Repeats what may have been lost, and asks those that are late for a sign of life: whoever is
  * stopped is found dead so. */
-static void run_repeat(weft_consensus_record_t *record)
+static void run_repeat(weft_voters_t *p, const char *what, weft_consensus_record_t *record)
 {
     const weft_signature_t nothing = {.sequence = 0};
     weft_missing_t awaited;
@@ -52,11 +94,19 @@ static void run_repeat(weft_consensus_record_t *record)
     weft_os_lock(&record->family->lock);
     weft_consensus_repeat(&record->machine);
     weft_consensus_awaited(&record->machine, &awaited);
-    if (!record->machine.decided && weft_missing_list(&awaited, &first, 1) > 0 &&
-        first < record->machine.count) {
+    const bool waits = !record->machine.decided && weft_missing_list(&awaited, &first, 1) > 0 &&
+                       first < record->machine.count;
+    weft_flight_entry_t *entry = waits ? run_place(p) : NULL;
+    if (entry != NULL) {
+        entry->peer = (int32_t)p->ranks[first];
+    }
+    if (waits) {
         weft_health_ask(record->family->boot, 0, record->family_rank[first], &nothing);
     }
     weft_os_unlock(&record->family->lock);
+    if (waits) {
+        run_tell_late(p, what, p->ranks[first]);
+    }
 }
 
 /* Who left the communicator alone is known to it only, and it may be gone. */
@@ -120,6 +170,9 @@ static weft_status_t run_join(weft_voters_t *p, const char *what, uint32_t round
     }
     p->voted = *record_p != NULL;
     p->open = true;
+    if (p->voted) {
+        run_note(p);
+    }
     weft_os_unlock(&p->family->lock);
     if (fresh != NULL) {
         weft_consensus_free_record(fresh);
@@ -131,7 +184,8 @@ static weft_status_t run_join(weft_voters_t *p, const char *what, uint32_t round
     return status;
 }
 
-static void run_wait(weft_consensus_record_t *record, uint64_t deadline)
+static void run_wait(weft_voters_t *p, const char *what, weft_consensus_record_t *record,
+                     uint64_t deadline)
 {
     uint64_t pause = RUN_FIRST_NS, again = weft_os_clock_ns() + pause;
     while (atomic_load_explicit(&record->ended, memory_order_acquire) == 0) {
@@ -140,7 +194,7 @@ static void run_wait(weft_consensus_record_t *record, uint64_t deadline)
             return;
         }
         if (now >= again) {
-            run_repeat(record);
+            run_repeat(p, what, record);
             pause = 2 * pause < RUN_MOST_NS ? 2 * pause : RUN_MOST_NS;
             again = now + pause;
         }
@@ -185,7 +239,7 @@ weft_status_t weft_consensus_run(weft_voters_t *p, const char *what, uint32_t ro
     if (status != WEFT_OK) {
         return status;
     }
-    run_wait(record, deadline);
+    run_wait(p, what, record, deadline);
     weft_os_lock(&family->lock);
     /* Alone among ranks that are gone it would decide at once. */
     bool declared_dead = family->survival.gone != NULL && family->survival.gone[family->rank] != 0;
@@ -196,6 +250,10 @@ weft_status_t weft_consensus_run(weft_voters_t *p, const char *what, uint32_t ro
     weft_consensus_awaited(&record->machine, &awaited);
     record->awaited = false;
     p->open = !decided;
+    weft_flight_end(run_place(p), decided   ? WEFT_OK
+                                  : gave_up ? p->side.ended
+                                  : ended   ? WEFT_ERR_PEER_DEAD
+                                            : WEFT_ERR_TIMEOUT);
     weft_os_unlock(&family->lock);
     if (decided || gave_up) {
         return decided ? WEFT_OK : weft_side_call_raise(&p->side);

@@ -18,6 +18,9 @@
 #define WEFT_FLIGHT_SUFFIX "flight"    /* of files */
 #define WEFT_FLIGHT_COMMS 32u          /* communicators of a record */
 #define WEFT_FLIGHT_ENTRIES 256u       /* of a communicator; a power of two */
+/* Beside those: weft_comm_agree() and weft_comm_shrink(), which any thread calls, one at a time. */
+#define WEFT_FLIGHT_VOTE WEFT_FLIGHT_ENTRIES
+#define WEFT_FLIGHT_PLACES (WEFT_FLIGHT_ENTRIES + 1)
 
 typedef enum weft_flight_state {
     WEFT_FLIGHT_FREE = 0,
@@ -68,7 +71,7 @@ typedef struct weft_flight_comm {
     uint64_t completed; /* … and completed */
     uint64_t next;      /* entries so far */
     weft_history_t history;
-    weft_flight_entry_t entry[WEFT_FLIGHT_ENTRIES];
+    weft_flight_entry_t entry[WEFT_FLIGHT_PLACES];
 } weft_flight_comm_t;
 
 typedef struct weft_flight_header {

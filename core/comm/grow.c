@@ -143,7 +143,7 @@ static weft_status_t grow_settle(const char *call, weft_comm_state_t *state, wef
 {
     weft_voters_t voters;
     weft_consensus_value_t value;
-    const weft_voters_wish_t wish = {.call = GROW};
+    const weft_voters_wish_t wish = {.call = GROW, .root = WEFT_ROOT_SETTLE};
     weft_status_t status = weft_voters_take(grown, &wish, &voters);
     if (status == WEFT_OK) {
         status = weft_consensus_run(&voters, call, 0, 1, &value);

@@ -21,7 +21,7 @@ weft_status_t weft_agree(weft_comm_t *comm, uint64_t *bits)
 {
     weft_voters_t p;
     weft_consensus_value_t value;
-    const weft_voters_wish_t wish = {.call = AGREE};
+    const weft_voters_wish_t wish = {.call = AGREE, .root = WEFT_ROOT_AGREE};
     weft_status_t status = weft_voters_take(comm, &wish, &p);
     if (status != WEFT_OK) {
         return status;
@@ -216,7 +216,8 @@ weft_status_t weft_shrink(weft_comm_t *comm, const uint32_t *excluded, uint32_t 
 {
     weft_voters_t p;
     weft_consensus_value_t value;
-    const weft_voters_wish_t wish = {.call = SHRINK, .excluded = excluded, .count = count};
+    const weft_voters_wish_t wish = {
+        .call = SHRINK, .root = WEFT_ROOT_SHRINK, .excluded = excluded, .count = count};
     weft_status_t status = weft_voters_take(comm, &wish, &p);
     if (status != WEFT_OK) {
         return status;

@@ -127,6 +127,8 @@ static void voters_look(weft_comm_state_t *state, void *arg)
         look->status = voters_mark(self, look->wish, out);
     }
     if (look->status == WEFT_OK) {
+        p->root = look->wish->root;
+        p->began = weft_os_clock_ns();
         p->comm_id = self->id;
         p->of = self->nranks;
         p->rank = self->rank;

@@ -15,6 +15,9 @@ enum { WEFT_VOTERS_SPARES = 2 };
 typedef struct weft_voters {
     weft_side_call_t side; /* the call of theirs that this rank is in */
     weft_family_t *family; /* a reference */
+    uint32_t root;         /* WEFT_ROOT_…: which call it is, in the flight record */
+    bool late_told;
+    uint64_t began; /* when this rank called it */
     uint64_t comm_id;
     uint64_t base; /* equal for all calls of this kind by these voters, on all of them */
     uint64_t call; /* how many such calls of this rank were decided before */
@@ -33,6 +36,7 @@ typedef struct weft_voters {
 /* What the caller gave: whom to leave out. */
 typedef struct weft_voters_wish {
     const char *call;
+    uint32_t root;            /* WEFT_ROOT_…: the same for flight records */
     const uint32_t *excluded; /* ranks of the communicator */
     uint32_t count;
 } weft_voters_wish_t;

@@ -112,6 +112,7 @@ static bool read_is_alive(const weft_flight_header_t *header)
 /* A process in which a record was found. */
 typedef struct read_holder {
     int32_t pid, inner; /* its number here, and in its own namespace */
+    bool stopped;
     uint32_t uid, records;
 } read_holder_t;
 
@@ -144,7 +145,9 @@ static read_holder_t read_holder(const char *pid)
     snprintf(path, sizeof path, "/proc/%.20s/status", pid);
     FILE *status = fopen(path, "r");
     while (status != NULL && fgets(line, sizeof line, status) != NULL) {
-        if (read_numbers(line, "Uid:", number) > 0) {
+        if (strncmp(line, "State:\t", 7) == 0) {
+            holder.stopped = line[7] == 'T' || line[7] == 't';
+        } else if (read_numbers(line, "Uid:", number) > 0) {
             holder.uid = (uint32_t)number[0];
         } else if (read_numbers(line, "NSpid:", number) > 0) {
             holder.inner = (int32_t)number[1];
@@ -177,6 +180,7 @@ static void read_take_holder(flight_source_t *source, const read_holder_t *holde
 {
     if (read_is_own(holder, &source->record->header)) {
         source->alive = true;
+        source->stopped = holder->stopped;
         source->pid = holder->pid;
         source->uid = holder->uid;
     }
@@ -374,6 +378,23 @@ static uint32_t read_process(const char *pid, flight_sources_t *sources)
     return found;
 }
 
+/* Why the records of a process cannot be read. Where /proc hides the processes of others, it is the kernel that
+ * knows of them. */
+static const char *read_why_not(const char *pid)
+{
+    char folder[64];
+    snprintf(folder, sizeof folder, "/proc/%.20s/fd", pid);
+    if (access(folder, R_OK) == 0) {
+        return "has no flight record: it runs no communicator of this version of weft";
+    }
+    if (errno == ENOENT && kill((pid_t)strtol(pid, NULL, 10), 0) != 0 && errno == ESRCH) {
+        return "there is no such process";
+    }
+    return errno == EPERM || errno == EACCES
+               ? "belongs to another user, whose processes root may look at"
+               : strerror(errno);
+}
+
 static bool read_is_number(const char *text)
 {
     return text[0] != '\0' && text[strspn(text, "0123456789")] == '\0';
@@ -381,18 +402,13 @@ static bool read_is_number(const char *text)
 
 bool flight_read(const char *what, flight_sources_t *sources)
 {
-    char folder[64];
     struct stat file;
     const char *why = strerror(ENOENT);
     if (read_is_number(what)) {
-        snprintf(folder, sizeof folder, "/proc/%.20s/fd", what);
         if (read_process(what, sources) > 0) {
             return true;
         }
-        why = access(folder, R_OK) == 0
-                  ? "has no flight record: it runs no communicator of this version of weft"
-              : errno == ENOENT ? "there is no such process"
-                                : strerror(errno);
+        why = read_why_not(what);
         return tool_usage("process %s: %s", what, why) == TOOL_OK;
     }
     if (stat(what, &file) == 0 && S_ISDIR(file.st_mode)) {

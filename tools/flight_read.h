@@ -24,6 +24,7 @@ typedef struct flight_copy {
 typedef struct flight_source {
     char name[288]; /* where it comes from */
     bool alive;     /* its process runs on this host */
+    bool stopped;   /* … but not now: by a signal, or in a debugger */
     int32_t pid;    /* of its process: here, or as it says itself where that is not seen here */
     uint32_t uid;   /* of its process, or of the owner of the file */
     uint64_t device, inode;

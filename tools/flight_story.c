@@ -81,6 +81,22 @@ static void story_put_gone(const flight_job_t *job, FILE *out)
     }
 }
 
+static bool story_is_stopped(const flight_rank_t *rank, const void *with)
+{
+    (void)with;
+    return rank->source->stopped && rank->comm->closed == 0;
+}
+
+static void story_put_stopped(const flight_job_t *job, FILE *out)
+{
+    const uint32_t stopped = story_count(job, story_is_stopped, NULL);
+    if (stopped > 0) {
+        fprintf(out, "  ");
+        story_put_ranks(job, story_is_stopped, NULL, out);
+        fprintf(out, " %s stopped: by a signal, or in a debugger\n", stopped == 1 ? "is" : "are");
+    }
+}
+
 /* The first failure on the clock of the job, and how many followed it. */
 static void story_put_failure(const flight_job_t *job, FILE *out)
 {
@@ -370,6 +386,7 @@ void flight_story(const flight_job_t *job, uint64_t now, FILE *out)
             job->id, job->nranks, closed == job->found ? ", destroyed" : "");
     story_put_missing(job, out);
     story_put_gone(job, out);
+    story_put_stopped(job, out);
     story_put_failure(job, out);
     story_put_last(job, out);
     story_put_open(job, now, out);

@@ -225,8 +225,10 @@ static status_row_t status_row(const flight_rank_t *rank, uint64_t now)
 static void status_put_row(const flight_rank_t *rank, uint64_t now)
 {
     status_row_t row = status_row(rank, now);
-    char peer[32] = "";
-    if (row.peer >= 0) {
+    char peer[64] = "";
+    if (rank->source->stopped) {
+        snprintf(peer, sizeof peer, "- (stopped by a signal, or in a debugger)");
+    } else if (row.peer >= 0) {
         snprintf(peer, sizeof peer, "rank %d", row.peer);
     }
     printf("%6u %9d  %-8s %10" PRIu64 "  %-36s %9s  %s\n", rank->comm->rank, rank->source->pid,
@@ -277,6 +279,7 @@ static void status_put_object(json_t *json, const flight_job_t *job, const fligh
     json_unsigned(json, "operation", row.operation);
     json_string(json, "what", row.what);
     json_integer(json, "waits_for", row.peer);
+    json_bool(json, "stopped", rank->source->stopped);
     json_close(json, '}');
 }
 
@@ -309,7 +312,8 @@ static int status_report(bool as_json)
     }
     trace_put_full(&sources);
     if (sources.count == 0) {
-        fprintf(stderr, "weft: no process here runs a communicator that may be looked at\n");
+        fprintf(stderr, "weft: no process here runs a communicator that may be looked at%s\n",
+                getuid() != 0 ? "; those of other users are shown to root only" : "");
     }
     flight_jobs_free(&jobs);
     flight_free(&sources);

@@ -3,8 +3,8 @@
  * The flight record of a rank, as it lies in memory that outlives the rank: the communicators of a
  * family, the signatures of the last collectives of each, and an entry for every operation that
  * waited or was large. `weft trace` and `weft status` read it while the rank writes: a reader takes
- * what did not change meanwhile (tools/flight_settle.h) and believes nothing that is out of range. Times
- * are monotonic nanoseconds of the host; 0: not known. */
+ * what did not change meanwhile (tools/flight_settle.h) and believes nothing that is out of range.
+ * Times are monotonic nanoseconds of the host; 0: not known. */
 #ifndef WEFT_COMM_FLIGHT_RECORD_H
 #define WEFT_COMM_FLIGHT_RECORD_H
 

@@ -89,7 +89,8 @@ static inline void weft_call_back(const char *before)
     atomic_store_explicit(&weft_call_place()->method, before, memory_order_relaxed);
 }
 
-/* The call that the thread with that id is in; none while that changes. Safe in a signal handler. */
+/* The call that the thread with that id is in; none while that changes. Safe in a signal
+ * handler. */
 weft_call_note_t weft_call_of_thread(int32_t thread);
 
 /* How long calls have lasted, as one reader sees it who looks now and then. All zero at first. */

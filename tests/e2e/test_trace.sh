@@ -58,6 +58,11 @@ kill -STOP "${pid[2]}"
 until_says "'$weft' status" "^ +[013] +[0-9]+  inside .*all_reduce of 2048 float .* s  rank [0-9]"
 until_says "'$weft' trace ${pid[*]}" "open on ranks"
 says out "communicator world \([0-9a-f]{16}\) of 4 ranks"
+says out "^  rank 2 is stopped: by a signal, or in a debugger"
+expect 0 "$weft" status
+says out "^ +2 +${pid[2]} .* - \(stopped by a signal, or in a debugger\)"
+"$weft" status --json | jq -e --argjson pid "${pid[2]}" '[.[] | select(.stopped) | .pid] | contains([$pid])' >/dev/null ||
+    { stop; die "process ${pid[2]} is not stopped in JSON"; }
 expect 0 "$weft" trace "${pid[@]}" --json "$work/trace.json" --svg "$work/trace.svg"
 jq -e '[.traceEvents[] | select(.ph == "X")] | length > 0' "$work/trace.json" >/dev/null ||
     die "no events in the trace"
@@ -95,6 +100,18 @@ sys.stdin.read()
 DROP
     status_beside "$work/drop.py" "$work/record" "${pid[0]}"
     status_says "$ready" '[.[] | select(.pid == $pid) | .uid] == [0]' "process $ready as one rank of root"
+    # A user without rights hears that there is something, also where /proc hides it.
+    cat >"$work/nobody.py" <<'NOBODY'
+import os, sys
+os.setgroups([])
+os.setgid(65534)
+os.setuid(65534)
+os.execv(sys.argv[1], sys.argv[1:])
+NOBODY
+    expect 6 python3 "$work/nobody.py" "$weft" trace "${pid[0]}"
+    says err "process ${pid[0]}: belongs to another user, whose processes root may look at"
+    expect 0 python3 "$work/nobody.py" "$weft" status
+    says err "that may be looked at; those of other users are shown to root only"
 else
     echo "skipped: a process of another user has the record of a rank: only root can make one"
 fi

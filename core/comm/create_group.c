@@ -26,6 +26,7 @@ typedef struct create_group {
     uint32_t *family_rank;   /* of the members */
     uint64_t parent_id;
     uint32_t parent_rank;
+    char parent_name[WEFT_COMM_NAME_BYTES];
     weft_status_t status;
 } create_group_t;
 
@@ -93,6 +94,7 @@ static void create_group_look(weft_comm_state_t *parent, void *arg)
     if (c->status != WEFT_OK) {
         return;
     }
+    weft_failure_name(&parent->failure, c->parent_name, sizeof c->parent_name);
     c->parent_id = self->id;
     c->parent_rank = self->rank;
     for (uint32_t i = 0; i < c->wish->count; i++) {
@@ -171,6 +173,14 @@ static weft_status_t create_group_meet(create_group_t *c, weft_comm_state_t *chi
     return status;
 }
 
+/* In the flight record it has its name (api_comm.c) while the members come. */
+static void create_group_note_name(const create_group_t *c, const weft_comm_state_t *child)
+{
+    char name[2 * WEFT_COMM_NAME_BYTES];
+    snprintf(name, sizeof name, "%s/group%u", c->parent_name, c->wish->tag);
+    weft_flight_name(child->flight, name);
+}
+
 static weft_status_t create_group_make(create_group_t *c, weft_comm_t **child_p)
 {
     weft_comm_state_t *child = NULL;
@@ -179,6 +189,7 @@ static weft_status_t create_group_make(create_group_t *c, weft_comm_t **child_p)
         weft_split_report_absence(&c->setup);
         return status;
     }
+    create_group_note_name(c, child);
     status = create_group_meet(c, child);
     if (status == WEFT_OK) {
         status = weft_handle_add(child, child_p);

@@ -189,12 +189,31 @@ static void calls_that_vote(void **state)
     check(&agrees, " in weft_comm_agree; it has not called it, or does not answer");
 }
 
+/* The new communicator has its name while its members come. */
+static weft_status_t make_group(weft_comm_t *comm, uint32_t rank)
+{
+    const uint32_t ranks[] = {2, 0, 1};
+    weft_comm_t *child = NULL;
+    weft_status_t status = weft_comm_create_group(comm, ranks, 3, 5, &child);
+    (void)rank;
+    return status == WEFT_OK ? weft_comm_destroy(child) : status;
+}
+
+static void making_a_group(void **state)
+{
+    wait_case_t wait = {
+        .call = make_group, .late_calls = true, .words = "communicator world/group5 ("};
+    (void)state;
+    check(&wait, " (comm_create_group)");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_receive_from_any_rank),
         cmocka_unit_test(a_large_receive_from_any_rank_says_from_whom),
         cmocka_unit_test(calls_that_vote),
+        cmocka_unit_test(making_a_group),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,9 +78,9 @@ static void run_tell_late(weft_voters_t *p, const char *what, uint32_t rank)
     if (!p->late_told && late > 0 && waited > late) {
         p->late_told = true;
         weft_log(WEFT_LOG_WARN, "comm",
-                 "rank %u has waited %.1f s for rank %u in %s; it has not called it, or does not "
+                 "%srank %u has waited %.1f s for rank %u in %s; it has not called it, or does not "
                  "answer",
-                 p->rank, waited, rank, what);
+                 p->place, p->rank, waited, rank, what);
     }
 }
 

@@ -36,6 +36,17 @@ void weft_failure_name(weft_failure_t *failure, char *text, size_t bytes)
     weft_os_unlock(&failure->lock);
 }
 
+const char *weft_failure_place(weft_failure_t *failure, char text[WEFT_FAILURE_PLACE])
+{
+    text[0] = '\0';
+    weft_os_lock(&failure->lock);
+    if (strcmp(failure->flight->name, "world") != 0) {
+        snprintf(text, WEFT_FAILURE_PLACE, "in %s: ", failure->flight->name);
+    }
+    weft_os_unlock(&failure->lock);
+    return text;
+}
+
 void weft_failure_fini(weft_failure_t *failure)
 {
     weft_os_close(failure->fd);

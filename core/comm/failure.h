@@ -28,6 +28,12 @@ void weft_failure_fini(weft_failure_t *failure);
 void weft_failure_set_name(weft_failure_t *failure, const char *name);
 void weft_failure_name(weft_failure_t *failure, char *text, size_t bytes);
 
+/* Room for the words before what is told of a communicator. */
+#define WEFT_FAILURE_PLACE (WEFT_COMM_NAME_BYTES + 8)
+/* Writes these words: "in NAME: ", with the name in the flight record; "" for "world". Returns
+ * `text`. Thread: any. */
+const char *weft_failure_place(weft_failure_t *failure, char text[WEFT_FAILURE_PLACE]);
+
 /* True if this rank logs such a failure. All ranks come to the same verdict on a plan: the first
  * one tells it. Thread: any. */
 bool weft_failure_speaks(const weft_comm_identity_t *self, weft_status_t status);

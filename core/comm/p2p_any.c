@@ -119,6 +119,7 @@ static void any_tell_late(weft_comm_state_t *state, const weft_request_t *reques
     weft_p2p_watch_t *watch = &state->p2p.any;
     const uint64_t late_ns = (uint64_t)(state->self.family->settings.boot.late * 1e9);
     const uint64_t since = now - watch->checked;
+    char place[WEFT_FAILURE_PLACE];
     if (since <= CHECK_NS) {
         return;
     }
@@ -129,9 +130,10 @@ static void any_tell_late(weft_comm_state_t *state, const weft_request_t *reques
     }
     watch->late_told = true;
     weft_log(WEFT_LOG_WARN, "comm",
-             "rank %u has waited %.1f s in a receive of %" PRIu64
+             "%srank %u has waited %.1f s in a receive of %" PRIu64
              " %s from any rank; no message for it has come",
-             state->self.rank, (double)watch->waited / 1e9, request->args.count,
+             weft_failure_place(&state->failure, place), state->self.rank,
+             (double)watch->waited / 1e9, request->args.count,
              weft_dtype_name(request->args.dtype));
 }
 

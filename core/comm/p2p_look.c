@@ -67,18 +67,19 @@ static void p2p_look_fail_timeout(weft_comm_state_t *state, const weft_p2p_wait_
     weft_comm_fail(state, (int32_t)peer);
 }
 
-static void p2p_look_tell_late(const weft_comm_state_t *state, const weft_p2p_wait_t *wait)
+static void p2p_look_tell_late(weft_comm_state_t *state, const weft_p2p_wait_t *wait)
 {
     weft_p2p_watch_t *watch = wait->watch;
     uint64_t late_ns = (uint64_t)(state->self.family->settings.boot.late * 1e9);
-    char text[128];
+    char text[128], place[WEFT_FAILURE_PLACE];
     if (watch->late_told || late_ns == 0 || watch->waited <= late_ns) {
         return;
     }
     watch->late_told = true;
     p2p_look_text(wait->request, text, sizeof text);
-    weft_log(WEFT_LOG_WARN, "comm", "rank %u has waited %.1f s in a %s for rank %u %s%s",
-             state->self.rank, (double)watch->waited / 1e9, text, wait->request->args.root,
+    weft_log(WEFT_LOG_WARN, "comm", "%srank %u has waited %.1f s in a %s for rank %u %s%s",
+             weft_failure_place(&state->failure, place), state->self.rank,
+             (double)watch->waited / 1e9, text, wait->request->args.root,
              p2p_look_what_for(state, wait), p2p_look_cause(state, wait));
 }
 

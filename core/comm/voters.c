@@ -129,6 +129,7 @@ static void voters_look(weft_comm_state_t *state, void *arg)
     if (look->status == WEFT_OK) {
         p->root = look->wish->root;
         p->began = weft_os_clock_ns();
+        (void)weft_failure_place(&state->failure, p->place);
         p->comm_id = self->id;
         p->of = self->nranks;
         p->rank = self->rank;

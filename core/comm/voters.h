@@ -17,7 +17,8 @@ typedef struct weft_voters {
     weft_family_t *family; /* a reference */
     uint32_t root;         /* WEFT_ROOT_…: which call it is, in the flight record */
     bool late_told;
-    uint64_t began; /* when this rank called it */
+    char place[WEFT_FAILURE_PLACE]; /* of the communicator, in what is told */
+    uint64_t began;                 /* when this rank called it */
     uint64_t comm_id;
     uint64_t base; /* equal for all calls of this kind by these voters, on all of them */
     uint64_t call; /* how many such calls of this rank were decided before */

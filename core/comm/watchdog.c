@@ -244,16 +244,16 @@ static void watchdog_ask(weft_comm_state_t *state, const weft_pending_t *p, uint
 static void watchdog_tell_late(weft_comm_state_t *state, const weft_pending_t *p, uint64_t now)
 {
     uint64_t late_ns = (uint64_t)(state->self.family->settings.boot.late * 1e9);
-    char text[96], order[320];
+    char text[96], order[320], place[WEFT_FAILURE_PLACE];
     if (state->stall.late_told || late_ns == 0 || now - state->stall.idle_since <= late_ns) {
         return;
     }
     state->stall.late_told = true;
     weft_signature_text(&p->signature, text, sizeof text);
     weft_log(WEFT_LOG_WARN, "comm",
-             "rank %u has waited %.1f s for rank %d in operation %" PRIu64 " (%s)%s",
-             state->self.rank, (double)(now - state->stall.idle_since) / 1e9, (int)p->peer,
-             p->sequence, text,
+             "%srank %u has waited %.1f s for rank %d in operation %" PRIu64 " (%s)%s",
+             weft_failure_place(&state->failure, place), state->self.rank,
+             (double)(now - state->stall.idle_since) / 1e9, (int)p->peer, p->sequence, text,
              weft_deadlock_text(&state->deadlock, &state->self, p->peer, order, sizeof order));
 }
 

@@ -204,7 +204,53 @@ static void making_a_group(void **state)
     wait_case_t wait = {
         .call = make_group, .late_calls = true, .words = "communicator world/group5 ("};
     (void)state;
-    check(&wait, " (comm_create_group)");
+    check(&wait, "in world/group5: rank ");
+}
+
+/* Who waits long says in which communicator, where there are several. */
+static int wait_in_a_part(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    weft_comm_t *part = NULL;
+    uint64_t bits = 0;
+    uint32_t value = 0;
+    int wrong = 0;
+    (void)n;
+    (void)arg;
+    NEED(weft_comm_dup(comm, &part) == WEFT_OK);
+    for (int i = 0; i < 4; i++) {
+        if (rank == LATE) {
+            usleep(400000);
+        }
+        if (i == 0) {
+            NEED(weft_barrier(part, NULL) == WEFT_OK);
+        } else if (i == 1) {
+            NEED(weft_comm_agree(part, &bits) == WEFT_OK);
+        } else if (i == 2 && rank == 0) {
+            NEED(weft_recv(&value, 1, WEFT_UINT32, WEFT_ANY_RANK, part, NULL) == WEFT_OK);
+        } else if (i == 3 && rank == 0) {
+            NEED(weft_recv(&value, 1, WEFT_UINT32, LATE, part, NULL) == WEFT_OK);
+        } else if (rank == LATE) {
+            NEED(weft_send(&value, 1, WEFT_UINT32, 0, part, NULL) == WEFT_OK);
+        }
+    }
+    NEED(weft_comm_destroy(part) == WEFT_OK);
+    return wrong;
+}
+
+static void who_waits_says_where(void **state)
+{
+    static const char *const settings[] = {"boot.late=100ms"};
+    ranks_job_t job = {
+        .nranks = RANKS, .settings = settings, .settings_count = 1, .work = wait_in_a_part};
+    (void)state;
+    heard_begin();
+    int wrong = ranks_run_threads(&job);
+    const char *text = heard_end();
+    assert_int_equal(wrong, 0);
+    assert_in_range(heard_count(text, "in world/dup1: rank "), 4, 4 * RANKS);
+    assert_in_range(heard_count(text, " s for rank 2 in operation 1 (barrier)"), 1, RANKS);
+    assert_int_equal(heard_count(text, "comm: rank "),
+                     heard_count(text, "(comm_split or comm_dup)"));
 }
 
 int main(void)
@@ -214,6 +260,7 @@ int main(void)
         cmocka_unit_test(a_large_receive_from_any_rank_says_from_whom),
         cmocka_unit_test(calls_that_vote),
         cmocka_unit_test(making_a_group),
+        cmocka_unit_test(who_waits_says_where),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

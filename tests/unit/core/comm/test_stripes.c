@@ -78,7 +78,7 @@ static void *note_on(void *arg)
 
 static void a_note_is_of_one_message(void **state)
 {
-    enum { FOUND = 20000 };
+    enum { FOUND = 2000 };
     pthread_t thread;
     uint64_t bytes;
     uint32_t found = 0;

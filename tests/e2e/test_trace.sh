@@ -41,10 +41,12 @@ until_says() {
 mkfifo "$work/end" "$work/held"
 status_beside() {
     python3 "$@" <"$work/end" >"$work/held" &
+    local beside=$!
     exec {end}>"$work/end"
     read -r ready <"$work/held"
     "$weft" status --json >"$work/json" || { stop; die "no JSON"; }
     exec {end}>&-
+    wait $beside # the next one's line would be looked for in what this one still holds open
 }
 # status_says PID FILTER WHAT: of $pid in $work/json; else it is not WHAT.
 status_says() {

@@ -226,7 +226,7 @@ static weft_status_t read_settled(const char *path, char **bytes_p, size_t *size
             weft_os_free(copy[k]);
             copy[k] = NULL;
             status = weft_os_read_file(path, FILE_MAX, &copy[k], &size[k], cause_p);
-            atomic_thread_fence(memory_order_seq_cst);
+            weft_os_fence_reads();
             settled = settled && size[k] == sizeof(weft_flight_record_t);
         }
         settled = !settled || status != WEFT_OK ||

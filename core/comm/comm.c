@@ -97,7 +97,7 @@ void weft_comm_record(weft_comm_state_t *state, weft_request_t *request, uint64_
     /* Who reads the record sees it free, and its new number, before it sees another operation in it. */
     atomic_store_explicit(&entry->state, WEFT_FLIGHT_FREE, memory_order_relaxed);
     entry->number = comm->next;
-    atomic_thread_fence(memory_order_release);
+    weft_os_fence_writes();
     entry->sequence = request->sequence;
     entry->count = args->count;
     entry->called = called;

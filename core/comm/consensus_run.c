@@ -60,7 +60,7 @@ static void run_note(const weft_voters_t *p)
     /* As in weft_comm_record(). */
     atomic_store_explicit(&entry->state, WEFT_FLIGHT_FREE, memory_order_relaxed);
     entry->number = weft_os_clock_ns();
-    atomic_thread_fence(memory_order_release);
+    weft_os_fence_writes();
     entry->called = p->began;
     entry->ended = 0;
     entry->root = p->root;

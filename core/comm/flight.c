@@ -53,7 +53,7 @@ weft_status_t weft_flight_open(weft_flight_t *flight, const char *folder, uint32
                                      .began_wall = weft_os_wall_ms() * WEFT_NS_PER_MS};
     weft_os_host_id(header->host_id);
     weft_os_host_name(header->host, sizeof header->host);
-    atomic_thread_fence(memory_order_release); /* with the magic it is a record */
+    weft_os_fence_writes(); /* with the magic it is a record */
     memcpy(header->magic, WEFT_FLIGHT_MAGIC, sizeof header->magic);
     return WEFT_OK;
 }
@@ -104,11 +104,11 @@ static void flight_fill(weft_flight_comm_t *comm, uint64_t id, uint32_t nranks, 
 {
     if (atomic_load(&comm->life) != WEFT_FLIGHT_UNUSED) {
         atomic_store(&comm->life, WEFT_FLIGHT_UNUSED);
-        atomic_thread_fence(memory_order_seq_cst);
+        weft_os_fence_writes();
         memset(comm, 0, sizeof *comm);
     }
     comm->opened = weft_os_clock_ns();
-    atomic_thread_fence(memory_order_release);
+    weft_os_fence_writes();
     comm->id = id;
     comm->nranks = nranks;
     comm->rank = rank;

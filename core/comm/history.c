@@ -15,9 +15,9 @@ void weft_history_put(weft_history_t *history, const weft_signature_t *signature
     }
     weft_os_lock(&history->lock);
     history->run[history->runs & (WEFT_HISTORY - 1)] = *signature;
-    atomic_thread_fence(memory_order_release); /* who reads a flight record takes no lock */
+    weft_os_fence_writes(); /* who reads a flight record takes no lock */
     history->runs++;
-    atomic_thread_fence(memory_order_release);
+    weft_os_fence_writes();
     atomic_store_explicit(&history->last, signature->sequence, memory_order_release);
     weft_os_unlock(&history->lock);
 }

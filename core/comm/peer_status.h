@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "core/base/signature.h"
+#include "core/os/os.h"
 
 #define WEFT_NOT_LEFT UINT64_MAX
 
@@ -24,7 +25,7 @@ static inline void weft_peer_cut_set(weft_peer_cut_t *cut, uint32_t message, uin
 {
     const uint64_t note = (atomic_load_explicit(&cut->message, memory_order_relaxed) >> 40) + 1;
     atomic_store_explicit(&cut->message, note << 40, memory_order_relaxed); /* none, meanwhile */
-    atomic_thread_fence(memory_order_release);
+    weft_os_fence_writes();
     atomic_store_explicit(&cut->bytes, bytes, memory_order_relaxed);
     atomic_store_explicit(&cut->message, note << 40 | (uint64_t)message << 8 | count,
                           memory_order_release);
@@ -36,7 +37,7 @@ static inline uint32_t weft_peer_cut_get(weft_peer_cut_t *cut, uint32_t message,
 {
     const uint64_t noted = atomic_load_explicit(&cut->message, memory_order_acquire);
     *bytes_p = atomic_load_explicit(&cut->bytes, memory_order_relaxed);
-    atomic_thread_fence(memory_order_acquire);
+    weft_os_fence_reads();
     const bool whole = atomic_load_explicit(&cut->message, memory_order_relaxed) == noted;
     return whole && (uint32_t)(noted >> 8) == message ? (uint32_t)(noted & 0xff) : 0;
 }

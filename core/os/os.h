@@ -131,6 +131,17 @@ static inline void weft_os_fence_reads(void)
 #endif
 }
 
+/* What was written before this is seen before what is written after it. Its readers are other
+ * processes, or look with the fence above. */
+static inline void weft_os_fence_writes(void)
+{
+#if defined(WEFT_TSAN) && defined(__x86_64__)
+    __asm__ volatile("" ::: "memory"); /* the processor keeps the order of writes */
+#else
+    atomic_thread_fence(memory_order_release);
+#endif
+}
+
 /* CPUs that a thread may run on: opaque, 1,024 at most. */
 #define WEFT_OS_CPU_SET_MAX 1024u
 typedef struct weft_os_cpu_set {

@@ -8,8 +8,6 @@
 #define WEFT_SDK_QUIET_THREAD_H
 
 #include <pthread.h>
-#include <signal.h>
-#include <stddef.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -17,20 +15,8 @@ extern "C" {
 
 /* As pthread_create(), which see for the errors: 0 or an errno. The caller's own mask is as before
  * when it returns. Does not block. [any] */
-static inline int weft_quiet_thread_create(pthread_t *thread, const pthread_attr_t *attributes,
-                                           void *(*run)(void *), void *arg)
-{
-    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
-    sigset_t others, before;
-    (void)sigfillset(&others);
-    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
-        (void)sigdelset(&others, faults[i]);
-    }
-    (void)pthread_sigmask(SIG_SETMASK, &others, &before);
-    int error = pthread_create(thread, attributes, run, arg);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return error;
-}
+int weft_quiet_thread_create(pthread_t *thread, const pthread_attr_t *attributes,
+                             void *(*run)(void *), void *arg);
 
 #ifdef __cplusplus
 }

@@ -72,9 +72,17 @@ int main(int argc, char **argv)
 }
 END
 expect 0 cc "$work/hears.c" -o "$work/hears"
+# The process beside the program that tells `weft nccl-run` whether the group was signalled. There is another one after
+# each signal, and until then the next signal would be taken for one to `weft nccl-run` alone.
+witness_of() {
+    local child
+    for child in $(cat "/proc/$1/task/$1/children" 2>/dev/null); do
+        [ "$(readlink "/proc/$child/exe" 2>/dev/null)" != "$(readlink -f "$weft")" ] || echo "$child"
+    done
+}
 # hears CODE SIGNAL:TO…: TO is - for the group of the program, or nothing for `weft nccl-run` alone.
 hears() {
-    local want=$1 code=0 turn=0 each runner
+    local want=$1 code=0 turn=0 each runner before='' now=''
     shift
     set -m # a group of its own
     "$weft" nccl-run "$work/hears" $# >"$work/out" 2>"$work/err" &
@@ -82,6 +90,12 @@ hears() {
     set +m
     for each; do
         for ((i = 0; i < 600; i++)); do grep -q "ready $turn" "$work/out" && break; sleep 0.1; done
+        for ((i = 0; i < 600; i++)); do
+            now=$(witness_of "$runner")
+            [ -n "$now" ] && [ "$now" != "$before" ] && break
+            sleep 0.1
+        done
+        before=$now
         kill "-${each%:*}" -- "${each#*:}$runner"
         turn=$((turn + 1))
     done

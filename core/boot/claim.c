@@ -30,7 +30,7 @@ static bool claim_send(const weft_claim_t *claim, uint32_t type, const uint8_t *
         memcpy(message + WEFT_WIRE_HEADER, payload, bytes);
     }
     bytes += WEFT_WIRE_HEADER;
-    return weft_os_send(claim->fd, message, bytes, error_p) == (ssize_t)bytes;
+    return weft_os_send_all(claim->fd, message, bytes, error_p);
 }
 
 /* Rank 0 says again that the others may return, if it has. */

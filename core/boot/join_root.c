@@ -426,7 +426,7 @@ static void root_serve_claim(root_t *root, weft_root_seat_t *seat)
     if (good && frame.type == WEFT_FRAME_FAIL && root_seat_gave_up(root, seat->claim, seat)) {
         return;
     }
-    if (status == WEFT_ERR_LINK) {
+    if (status == WEFT_ERR_LINK || (!good && seat->claim_reset)) {
         root_seat_broke(root, seat, &seat->claim);
         return;
     }

@@ -379,6 +379,7 @@ void weft_root_take_claim(weft_root_table_t *table, int fd, const weft_join_requ
     weft_root_seat_t *seat = &table->seats[request->rank];
     weft_root_close(table, &seat->claim);
     seat->claim = fd;
+    seat->claim_reset = false;
     seat->from_claim.bytes = 0;
     if (!seat->claimed && !seat->arrived) {
         seat->request = *request;
@@ -388,13 +389,20 @@ void weft_root_take_claim(weft_root_table_t *table, int fd, const weft_join_requ
     seat->claimed = true;
 }
 
+static void root_say_claimed(const weft_root_table_t *table, weft_root_seat_t *seat)
+{
+    if (!weft_root_send(table, seat->claim, WEFT_FRAME_CLAIMED, 0, NULL, 0)) {
+        seat->claim_reset = true;
+    }
+}
+
 void weft_root_answer_claim(weft_root_table_t *table, uint32_t rank)
 {
     weft_root_seat_t *seat = &table->seats[table->released ? rank : 0];
     if (table->claimed == table->nranks && seat->claim >= 0) {
-        (void)weft_root_send(table, seat->claim, WEFT_FRAME_CLAIMED, 0, NULL, 0);
+        root_say_claimed(table, seat);
     }
-    if (table->released) {
+    if (table->released && !seat->claim_reset) {
         weft_root_close(table, &seat->claim);
     }
 }
@@ -403,10 +411,13 @@ void weft_root_release_claims(weft_root_table_t *table)
 {
     table->released = true;
     for (uint32_t i = 0; i < table->nranks; i++) {
-        if (i > 0 && table->seats[i].claim >= 0) {
-            (void)weft_root_send(table, table->seats[i].claim, WEFT_FRAME_CLAIMED, 0, NULL, 0);
+        weft_root_seat_t *seat = &table->seats[i];
+        if (i > 0 && seat->claim >= 0) {
+            root_say_claimed(table, seat);
         }
-        weft_root_close(table, &table->seats[i].claim);
+        if (!seat->claim_reset) {
+            weft_root_close(table, &seat->claim);
+        }
     }
 }
 

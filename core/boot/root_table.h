@@ -24,7 +24,8 @@ typedef struct weft_root_seat {
     int claim;   /* its connection for the exchange of the id; −1 as above */
     int process; /* readable when its process ends; watched until it has joined */
     bool claimed, arrived, ready, told;
-    bool waits; /* not ready, because a neighbour is not */
+    bool waits;       /* not ready, because a neighbour is not */
+    bool claim_reset; /* sending has found so; receiving would only see an end */
     /* Its connection was reset, or ended before it said more than its rank: until when it may come
      * again; 0: it has one. */
     uint64_t lost;

@@ -237,6 +237,29 @@ static void a_claim_that_comes_again_counts_once_and_hears_what_it_missed(void *
     scene_end(&scene);
 }
 
+/* As above: the read finds an end, which is not the rank's. */
+static void an_answer_finds_that_a_claim_is_broken(void **state)
+{
+    scene_t scene = {.far = {-1, -1, -1}};
+    (void)state;
+    scene_begin(&scene);
+    scene_claim(&scene, 0);
+    scene_claim(&scene, 1);
+    close(scene.far[0]);
+    scene.far[0] = -1;
+    scene_claim(&scene, 2);
+    assert_true(scene.table.seats[0].claim_reset);
+    close(scene.far[1]);
+    scene.far[1] = -1;
+    weft_root_release_claims(&scene.table);
+    assert_true(scene.table.seats[1].claim_reset && scene.table.seats[1].claim >= 0);
+    assert_false(scene.table.seats[2].claim_reset);
+    scene_claim(&scene, 1);
+    assert_false(scene.table.seats[1].claim_reset);
+    assert_true(scene_told(&scene, 1));
+    scene_end(&scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -247,6 +270,7 @@ int main(void)
         cmocka_unit_test(a_header_in_pieces_is_put_together),
         cmocka_unit_test(a_welcome_finds_that_a_connection_is_broken),
         cmocka_unit_test(a_claim_that_comes_again_counts_once_and_hears_what_it_missed),
+        cmocka_unit_test(an_answer_finds_that_a_claim_is_broken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -214,7 +214,8 @@ bool weft_neighbour_is_flushed(const weft_neighbour_t *neighbour)
 
 void weft_neighbour_end_sending(weft_neighbour_t *neighbour)
 {
-    if (!neighbour->ended_sending && weft_neighbour_is_flushed(neighbour)) {
+    bool served = !neighbour->fresh && neighbour->in_served == neighbour->in_bytes;
+    if (!neighbour->ended_sending && served && weft_neighbour_is_flushed(neighbour)) {
         weft_os_shutdown(neighbour->fd);
         neighbour->ended_sending = true;
     }

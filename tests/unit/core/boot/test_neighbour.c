@@ -110,12 +110,44 @@ static void an_end_in_order_has_no_cause(void **unused)
     weft_neighbours_fini(&p.neighbours);
 }
 
+/* A rank that joins says on a new connection what it lacks. */
+static void nothing_ends_before_what_a_new_connection_begins_with_was_served(void **unused)
+{
+    (void)unused;
+    pair_t p;
+    uint8_t header[WEFT_WIRE_HEADER];
+    const uint8_t *payload;
+    const char *why;
+    int cause;
+    weft_frame_t frame = {.type = WEFT_FRAME_AGAIN, .from = 1};
+    pair_begin(&p);
+    p.neighbour->fresh = true;
+    weft_neighbour_end_sending(p.neighbour);
+    assert_false(p.neighbour->ended_sending);
+    weft_frame_encode(&frame, header);
+    for (int part = 0; part < 2; part++) {
+        assert_int_equal(send(p.there, header + part, part == 0 ? 1 : sizeof header - 1, 0),
+                         part == 0 ? 1 : sizeof header - 1);
+        await_news(&p);
+        assert_int_equal(weft_neighbour_receive(p.neighbour, &cause), WEFT_OK);
+        weft_neighbour_end_sending(p.neighbour);
+        assert_false(p.neighbour->ended_sending);
+    }
+    assert_int_equal(weft_neighbour_next_frame(&p.neighbours, p.neighbour, &frame, &payload, &why),
+                     WEFT_OK);
+    weft_neighbour_end_sending(p.neighbour);
+    assert_true(p.neighbour->ended_sending);
+    weft_neighbours_fini(&p.neighbours);
+    weft_os_close(p.there);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_reset_is_no_end),
         cmocka_unit_test(a_reset_that_a_send_meets_first_is_no_end),
         cmocka_unit_test(an_end_in_order_has_no_cause),
+        cmocka_unit_test(nothing_ends_before_what_a_new_connection_begins_with_was_served),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -77,8 +77,8 @@ void weft_neighbours_flush(weft_neighbours_t *neighbours);
 void weft_neighbour_flush(weft_neighbour_t *neighbour);
 /* True: no bytes wait. */
 bool weft_neighbour_is_flushed(const weft_neighbour_t *neighbour);
-/* Says that nothing follows, after the last byte was flushed, and after what a new connection begins
- * with was served: a rank that joins asks there for what it lacks. */
+/* Says that nothing follows, after the last byte was flushed, and after what a new connection
+ * begins with was served: a rank that joins asks there for what it lacks. */
 void weft_neighbour_end_sending(weft_neighbour_t *neighbour);
 
 /* Receives bytes. Returns OK; AGAIN: nothing is there; ERR_LINK: the stream has ended, *errno_p =

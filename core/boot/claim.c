@@ -3,20 +3,14 @@
  * The connection of a claim. */
 #include "core/boot/claim.h"
 
-#include <sodium.h>
 #include <string.h>
 
 #include "core/base/error.h"
-#include "core/boot/auth.h"
 #include "core/boot/connector.h"
 #include "core/os/os.h"
 
 /* For the report of somebody else's death. */
 #define REPORT_NS (WEFT_NS_PER_S / 2)
-/* A connection that breaks again and again has another cause than a reset on its way. */
-#define AGAIN_MOST 16
-/* The root waits longer for a claim that was reset. */
-#define AGAIN_NS (WEFT_NS_PER_S + WEFT_NS_PER_S / 2)
 
 /* False: the connection does not take it; *error_p says why. */
 static bool claim_send(const weft_claim_t *claim, uint32_t type, const uint8_t *payload,
@@ -51,16 +45,12 @@ static void claim_hang_up(weft_claim_t *claim)
 /* Connects, and says who we are. */
 static weft_status_t claim_connect(weft_claim_t *claim, uint64_t until)
 {
-    uint8_t key[32], label[WEFT_AUTH_LABEL];
     weft_connector_t connector;
     int error = 0;
     do {
         claim_hang_up(claim);
-        weft_id_key(&claim->id, WEFT_PURPOSE_ROOT, key);
-        weft_auth_label_make(label, WEFT_PURPOSE_ROOT, claim->rank);
-        weft_connector_begin(&connector, key, label, claim->id.addrs, claim->id.count, until);
+        weft_connector_begin_root(&connector, &claim->id, claim->rank, until);
         weft_status_t status = weft_connector_run(&connector);
-        sodium_memzero(key, sizeof key);
         if (status != WEFT_OK) {
             return status;
         }
@@ -69,7 +59,7 @@ static weft_status_t claim_connect(weft_claim_t *claim, uint64_t until)
         if (claim_introduce(claim, &error)) {
             return WEFT_OK;
         }
-    } while (weft_os_was_reset(error) && claim->again++ < AGAIN_MOST);
+    } while (weft_os_was_reset(error) && claim->again++ < WEFT_AGAIN_MOST);
     return WEFT_ERR_LINK;
 }
 
@@ -88,8 +78,8 @@ weft_status_t weft_claim_open(weft_claim_t *claim, const weft_id_t *id,
 /* The connection broke. True: there is a new one, and the root has heard on it what it may have missed. */
 static bool claim_is_back(weft_claim_t *claim, int error)
 {
-    return weft_os_was_reset(error) && claim->again++ < AGAIN_MOST &&
-           claim_connect(claim, weft_os_clock_ns() + AGAIN_NS) == WEFT_OK;
+    return weft_os_was_reset(error) && claim->again++ < WEFT_AGAIN_MOST &&
+           claim_connect(claim, weft_os_clock_ns() + WEFT_AGAIN_NS) == WEFT_OK;
 }
 
 static weft_status_t claim_malformed(const char *why)

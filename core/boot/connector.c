@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/boot/auth.h"
 #include "core/os/os.h"
 
 /* An acceptor under attack may drop us without having looked; this many closed handshakes, spread
@@ -40,6 +41,16 @@ void weft_connector_begin(weft_connector_t *connector, const uint8_t key[32],
     memcpy(connector->addrs, addrs, connector->count * sizeof *addrs);
     weft_auth_host_init(&connector->host, "connector", key);
     memcpy(connector->label, label, sizeof connector->label);
+}
+
+void weft_connector_begin_root(weft_connector_t *connector, const weft_id_t *id, uint32_t rank,
+                               uint64_t until)
+{
+    uint8_t key[32], label[WEFT_AUTH_LABEL];
+    weft_id_key(id, WEFT_PURPOSE_ROOT, key);
+    weft_auth_label_make(label, WEFT_PURPOSE_ROOT, rank);
+    weft_connector_begin(connector, key, label, id->addrs, id->count, until);
+    sodium_memzero(key, sizeof key);
 }
 
 void weft_connector_end(weft_connector_t *connector)

@@ -15,6 +15,13 @@
  * No frame begins with it. */
 #define WEFT_CONNECTOR_ALIVE 0x18u /* ASCII's CAN */
 
+/* So often a connection that was reset is made again: one that breaks still has another cause than
+ * a reset on its way. */
+#define WEFT_AGAIN_MOST 16u
+/* So long that takes at most, to a root, which waits longer: keepalive says within a second that a
+ * new connection is gone too. */
+#define WEFT_AGAIN_NS (WEFT_NS_PER_S + WEFT_NS_PER_S / 2)
+
 typedef struct weft_connector {
     int fd; /* done: the connection, the caller's; else the attempt under way, or −1 */
     uint32_t stage;
@@ -37,6 +44,9 @@ typedef struct weft_connector {
 void weft_connector_begin(weft_connector_t *connector, const uint8_t key[32],
                           const uint8_t label[WEFT_AUTH_LABEL], const weft_os_addr_t *addrs,
                           uint32_t count, uint64_t until);
+/* The same to the root of an id, as that rank. */
+void weft_connector_begin_root(weft_connector_t *connector, const weft_id_t *id, uint32_t rank,
+                               uint64_t until);
 /* Fills one poll entry and lowers *until to the time at which weft_connector_step() must be
  * called. */
 void weft_connector_prepare(const weft_connector_t *connector, struct pollfd *entry,

@@ -11,8 +11,6 @@
 #include "core/boot/wire.h"
 #include "core/os/os.h"
 
-/* A connection that breaks again and again has another cause than a reset on its way. */
-#define RENEWAL_MOST 16
 /* A child that has not said where it listens, because its first connection broke before that was
  * asked of the kernel, comes again by then: its keepalive says within a second that the connection is
  * gone. */
@@ -71,7 +69,7 @@ weft_status_t weft_link_renewal_begin(weft_tree_link_t *link)
     link->fd = -1;
     link->seen = 0;
     link->broke = weft_os_clock_ns();
-    return link->made <= RENEWAL_MOST
+    return link->made <= WEFT_AGAIN_MOST
                ? WEFT_OK
                : weft_fail(WEFT_ERR_LINK, 0, "the connection broke %u times", link->made);
 }

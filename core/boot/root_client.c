@@ -3,12 +3,10 @@
  * What a joining rank says to the root, and what it hears. */
 #include "core/boot/root_client.h"
 
-#include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/base/error.h"
-#include "core/boot/auth.h"
 #include "core/boot/boot.h"
 #include "core/os/os.h"
 
@@ -16,11 +14,6 @@
 #define CAUSE_NS (WEFT_NS_PER_S / 2)
 /* To a root on this host: begin to connect, be connected and send the hello. */
 #define STEPS_TO_HELLO 2
-/* A connection that breaks again and again has another cause than a reset on its way. */
-#define AGAIN_MOST 16
-/* The root waits longer for a rank that it has lost, and keepalive says within a second that a new
- * connection is gone too. */
-#define AGAIN_NS (WEFT_NS_PER_S + WEFT_NS_PER_S / 2)
 
 /* A root that could not have a connection to each rank has told those that came in time. Its limit is most
  * likely ours. "" if that allows enough. */
@@ -43,7 +36,7 @@ static weft_status_t root_client_lost(weft_root_client_t *client, int error, con
     char limit[200];
     root_client_limit(client, limit, sizeof limit);
     client->ended = true;
-    if (client->again >= AGAIN_MOST) {
+    if (client->again >= WEFT_AGAIN_MOST) {
         return weft_fail(WEFT_ERR_LINK, error,
                          "the connection to the process that made the unique id was reset %u times",
                          client->again + 1);
@@ -58,12 +51,8 @@ static weft_status_t root_client_lost(weft_root_client_t *client, int error, con
 
 static void root_client_connect(weft_root_client_t *client, uint64_t until)
 {
-    uint8_t key[32], label[WEFT_AUTH_LABEL];
-    weft_id_key(&client->id, WEFT_PURPOSE_ROOT, key);
-    weft_auth_label_make(label, WEFT_PURPOSE_ROOT, client->boot->rank);
-    weft_connector_begin(&client->connector, key, label, client->id.addrs, client->id.count,
-                         until < client->boot->until ? until : client->boot->until);
-    sodium_memzero(key, sizeof key);
+    weft_connector_begin_root(&client->connector, &client->id, client->boot->rank,
+                              until < client->boot->until ? until : client->boot->until);
 }
 
 void weft_root_client_begin(weft_root_client_t *client, weft_boot_t *boot, const weft_id_t *id)
@@ -138,13 +127,13 @@ static bool root_client_send(weft_root_client_t *client, uint32_t type, int *err
  * it may have missed. */
 static bool root_client_is_back(weft_root_client_t *client, int error)
 {
-    while ((client->reset || weft_os_was_reset(error)) && client->again < AGAIN_MOST) {
+    while ((client->reset || weft_os_was_reset(error)) && client->again < WEFT_AGAIN_MOST) {
         client->reset = client->waits = false;
         client->again++;
         client->got = 0;
         weft_os_close(client->fd);
         client->fd = -1;
-        root_client_connect(client, weft_os_clock_ns() + AGAIN_NS);
+        root_client_connect(client, weft_os_clock_ns() + WEFT_AGAIN_NS);
         if (weft_connector_run(&client->connector) != WEFT_OK) {
             return false;
         }

@@ -3,6 +3,7 @@
 # a rank ends by itself before its time.
 . "$(dirname "$0")/common.sh"
 
+: >"$work/out" # the job's shell may not have opened it when it is first read
 "$weft" perf all_reduce -P 4 -b 1K -e 1K -n 100 -N 0 >"$work/out" 2>"$work/err" &
 job=$!
 trap 'kill -9 $job 2>/dev/null; rm -rf "$work"' EXIT

@@ -16,6 +16,10 @@
 #include "sock_connect.h"
 #include "sock_rails.h"
 
+/* For all streams of a connection, each of which takes three round trips and may lose a segment. Longer
+ * than the connector waits for one answer: it opens them one after the other. */
+#define SOCK_FORMING_NS UINT64_C(10000000000)
+
 /* An authenticated stream whose join record is not complete yet. */
 typedef struct sock_joiner {
     struct sock_joiner *next;
@@ -191,7 +195,7 @@ static weft_status_t sock_joiner_conn(weft_net_listener_t *listener, const sock_
             return WEFT_ERR_RESOURCE;
         }
         memcpy(conn->id, joiner->join.id, sizeof conn->id);
-        conn->deadline_ns = joiner->deadline_ns;
+        conn->deadline_ns = listener->host->clock_ns(listener->host) + SOCK_FORMING_NS;
         conn->next = listener->forming;
         listener->forming = conn;
     }

@@ -2,7 +2,7 @@
  *
  * The connecting side. It tries the addresses of the peer in turn: one stream goes through connect,
  * handshake and join record, the other streams follow to the same address, and the acknowledgement
- * of the acceptor says that it has them all.
+ * of the acceptor says that it has them all. An address that answers is kept, however slowly it does.
  *
  * Over several rails all streams begin at once. Rails on which one fails are left out in the next
  * try; with fewer than two left it goes on as above. */
@@ -41,8 +41,8 @@ typedef struct sock_leg {
 struct sock_attempt {
     weft_endpoint_list_t list;
     uint32_t at;
-    int cause;           /* errno of the last failure */
-    uint64_t started_ns; /* on this address */
+    int cause;         /* errno of the last failure */
+    uint64_t moved_ns; /* when this address was begun with, or last answered */
     uint32_t ack, ack_done;
     char tried[384]; /* addresses that failed, and why */
     sock_path_t paths[SOCK_RAILS_MAX];
@@ -93,7 +93,7 @@ static weft_status_t sock_attempt_restart(weft_net_conn_t *conn)
     uint32_t rails = attempt->npaths > 1 ? attempt->npaths : 1;
     conn->nstreams = sock_rails_streams(conn->device->net, rails);
     attempt->ack_done = 0;
-    attempt->started_ns = conn->host->clock_ns(conn->host);
+    attempt->moved_ns = conn->host->clock_ns(conn->host);
     const weft_endpoint_t *first =
         rails > 1 ? &attempt->paths[0].to : &attempt->list.entries[attempt->at].point;
     weft_endpoint_text(first, conn->info.peer);
@@ -220,9 +220,22 @@ static weft_status_t sock_leg_advance(weft_net_conn_t *conn, uint32_t index)
             status = sock_leg_join(conn, index);
             break;
         }
-        leg->step += status == WEFT_OK ? 1 : 0;
+        if (status == WEFT_OK) {
+            leg->step++;
+            conn->attempt->moved_ns = conn->host->clock_ns(conn->host);
+        }
     }
     return status;
+}
+
+/* All join records are on their way. */
+static bool sock_attempt_has_joined(const weft_net_conn_t *conn)
+{
+    uint32_t joined = 0;
+    while (joined < conn->nstreams && conn->attempt->legs[joined].step == LEG_DONE) {
+        joined++;
+    }
+    return joined == conn->nstreams;
 }
 
 static weft_status_t sock_attempt_ack(weft_net_conn_t *conn)
@@ -329,8 +342,13 @@ weft_status_t sock_connect_poll(weft_net_conn_t *conn)
         sock_conn_ready(conn);
         return WEFT_OK;
     }
+    /* From here on the peer may have taken the connection and may use it: to leave it now would break it
+     * there. How long its answer may take is for the core to say. */
+    if (status == WEFT_IN_PROGRESS && sock_attempt_has_joined(conn)) {
+        return status;
+    }
     uint64_t patience = (uint64_t)(conn->device->net->config.connect_timeout * 1e9);
-    uint64_t waited = conn->host->clock_ns(conn->host) - attempt->started_ns;
+    uint64_t waited = conn->host->clock_ns(conn->host) - attempt->moved_ns;
     if (conn->rails != NULL && (status != WEFT_IN_PROGRESS || waited >= patience)) {
         bool late = status == WEFT_IN_PROGRESS;
         return late || status == WEFT_ERR_LINK || status == WEFT_ERR_AUTH

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Unit tests of connecting: networks on which every answer takes long. The clock is the test's. */
+#include <arpa/inet.h>
+#include <endian.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <weft/sdk/acceptor.h>
+
+#include "ends.h"
+#include "sock_accept.h"
+#include "sock_connect.h"
+
+#define MS UINT64_C(1000000)
+
+enum { STREAMS = 2, ROUNDS = 60, POLLS = 2000 };
+
+static uint64_t now_ns;
+
+static uint64_t clock_of_the_test(const weft_host_t *host)
+{
+    (void)host;
+    return now_ns;
+}
+
+typedef struct fixture {
+    instance_t instance;
+    weft_net_device_t device;
+    weft_net_listener_t *listener;
+    weft_net_address_t address;
+    weft_acceptor_t acceptor; /* a peer in the hands of the test */
+} fixture_t;
+
+/* Two addresses of this host, so that there is another one to go to. */
+static void put_addresses(weft_endpoint_list_t *list)
+{
+    *list = (weft_endpoint_list_t){.host = {1}, .count = 2};
+    for (uint32_t i = 0; i < list->count; i++) {
+        list->entries[i].loopback = true;
+        list->entries[i].point.v4 = (struct sockaddr_in){
+            .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK + i)};
+    }
+}
+
+static int set_up(void **state)
+{
+    fixture_t *f = calloc(1, sizeof *f);
+    assert_non_null(f);
+    now_ns = 1000000 * MS;
+    instance_begin(&f->instance);
+    f->instance.fake.host.clock_ns = clock_of_the_test;
+    f->instance.net.config.sockets = STREAMS;
+    f->instance.net.config.connect_timeout = 2;
+    device_begin(&f->instance, &f->device);
+    put_addresses(&f->device.local);
+    weft_acceptor_init(&f->acceptor, &f->instance.fake.host, -1);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    fixture_t *f = *state;
+    weft_acceptor_fini(&f->acceptor);
+    sock_listener_close(f->listener);
+    device_end(&f->device);
+    instance_end(&f->instance);
+    free(f);
+    return 0;
+}
+
+static weft_net_conn_t *begin(fixture_t *f)
+{
+    const weft_net_conn_params_t params = {.size = sizeof params};
+    weft_net_conn_t *conn = NULL;
+    assert_int_equal(sock_connect_begin(&f->device, &f->address, &params, &conn), WEFT_OK);
+    return conn;
+}
+
+/* Three answers for each of two streams and one for both, of 0.6 s each: longer than the patience with
+ * an address, and than the acceptor's with a peer. */
+static void an_address_that_answers_late_is_kept(void **state)
+{
+    fixture_t *f = *state;
+    assert_int_equal(sock_listen(&f->device, &f->address, &f->listener), WEFT_OK);
+    weft_net_conn_t *conn = begin(f), *there = NULL;
+    weft_status_t status = WEFT_IN_PROGRESS;
+    for (uint32_t i = 0; i < ROUNDS && status == WEFT_IN_PROGRESS; i++) {
+        status = sock_connect_poll(conn);
+        usleep(1000);
+        weft_status_t accepted = there == NULL ? sock_accept(f->listener, &there) : WEFT_AGAIN;
+        assert_true(accepted == WEFT_OK || accepted == WEFT_AGAIN);
+        now_ns += 600 * MS;
+    }
+    assert_int_equal(status, WEFT_OK);
+    assert_non_null(there);
+    assert_int_equal(strncmp(conn->info.peer, "127.0.0.1:", 10), 0);
+    assert_int_equal(sock_conn_check(there), WEFT_OK);
+    sock_conn_close(conn);
+    sock_conn_close(there);
+}
+
+static void listen_by_hand(fixture_t *f)
+{
+    weft_endpoint_list_t list = f->device.local;
+    for (uint32_t i = 0; i < list.count; i++) {
+        weft_endpoint_t *point = &list.entries[i].point;
+        socklen_t bytes = weft_endpoint_bytes(point);
+        int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        assert_int_equal(bind(fd, &point->any, bytes), 0);
+        assert_int_equal(listen(fd, 8), 0);
+        assert_int_equal(getsockname(fd, &point->any, &bytes), 0);
+        weft_acceptor_add(&f->acceptor, fd);
+    }
+    weft_endpoint_list_encode(&list, &f->address);
+}
+
+/* Takes both streams and what they say of themselves. */
+static void take_streams(fixture_t *f, weft_net_conn_t *conn, int fds[STREAMS])
+{
+    for (uint32_t taken = 0, i = 0; taken < STREAMS; i++) {
+        uint8_t label[WEFT_AUTH_LABEL];
+        sock_join_t join;
+        uint32_t done = 0;
+        int fd = -1;
+        assert_true(i < POLLS);
+        assert_int_equal(sock_connect_poll(conn), WEFT_IN_PROGRESS);
+        if (weft_acceptor_poll(&f->acceptor, &fd, label) != WEFT_OK) {
+            usleep(1000);
+            continue;
+        }
+        weft_status_t status = WEFT_IN_PROGRESS;
+        for (uint32_t k = 0; k < POLLS && status == WEFT_IN_PROGRESS; k++) {
+            assert_int_equal(sock_connect_poll(conn), WEFT_IN_PROGRESS);
+            status = weft_record_receive(fd, &join, sizeof join, &done);
+            usleep(1000);
+        }
+        assert_int_equal(status, WEFT_OK);
+        fds[le16toh(join.index)] = fd;
+        taken++;
+    }
+}
+
+/* The peer has all that it waits for and may have taken the connection. Who closed it now would break what
+ * the peer takes for whole. */
+static void who_has_joined_waits_for_the_answer(void **state)
+{
+    fixture_t *f = *state;
+    int fds[STREAMS], fd = -1;
+    uint8_t label[WEFT_AUTH_LABEL], byte;
+    listen_by_hand(f);
+    weft_net_conn_t *conn = begin(f);
+    take_streams(f, conn, fds);
+    now_ns += 5000 * MS;
+    for (uint32_t i = 0; i < 5; i++) {
+        assert_int_equal(sock_connect_poll(conn), WEFT_IN_PROGRESS);
+        assert_int_equal(weft_acceptor_poll(&f->acceptor, &fd, label), WEFT_AGAIN);
+    }
+    for (uint32_t i = 0; i < STREAMS; i++) {
+        assert_int_equal(recv(fds[i], &byte, 1, MSG_DONTWAIT | MSG_PEEK), -1);
+    }
+    const uint32_t ack = htole32(SOCK_JOIN_ACK);
+    assert_int_equal(send(fds[0], &ack, sizeof ack, MSG_NOSIGNAL), sizeof ack);
+    weft_status_t status = WEFT_IN_PROGRESS;
+    for (uint32_t i = 0; i < POLLS && status == WEFT_IN_PROGRESS; i++) {
+        status = sock_connect_poll(conn);
+        usleep(1000);
+    }
+    assert_int_equal(status, WEFT_OK);
+    sock_conn_close(conn);
+    for (uint32_t i = 0; i < STREAMS; i++) {
+        close(fds[i]);
+    }
+}
+
+/* An address from which nothing comes is left for the next one. */
+static void an_address_that_does_not_answer_is_left(void **state)
+{
+    fixture_t *f = *state;
+    listen_by_hand(f);
+    weft_net_conn_t *conn = begin(f);
+    for (uint32_t i = 0; i < 5; i++) {
+        assert_int_equal(sock_connect_poll(conn), WEFT_IN_PROGRESS);
+        usleep(1000);
+    }
+    now_ns += 2500 * MS;
+    assert_int_equal(sock_connect_poll(conn), WEFT_IN_PROGRESS);
+    assert_int_equal(strncmp(conn->info.peer, "127.0.0.2:", 10), 0);
+    sock_conn_close(conn);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(an_address_that_answers_late_is_kept, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(who_has_joined_waits_for_the_answer, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_address_that_does_not_answer_is_left, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -19,9 +19,12 @@
 #define CONNECTOR_BACKOFF_MOST_NS (200 * WEFT_NS_PER_MS)
 
 /* A listener whose backlog is full drops who asks, and the kernel asks again after 1, 3, 7 seconds.
- * A new attempt asks at once. Only a network on which an answer takes longer needs the long ones. */
+ * A new attempt asks at once. A network on which an answer takes longer needs the longer ones: one
+ * of them comes early, so that nobody there spends four seconds on each connection. */
 #define CONNECTOR_SHORT_ATTEMPT_NS (WEFT_NS_PER_S / 4)
 #define CONNECTOR_SHORT_ATTEMPTS 16
+#define CONNECTOR_EARLY_EVERY 4 /* rounds over all addresses */
+#define CONNECTOR_EARLY_ATTEMPT_NS WEFT_NS_PER_S
 #define CONNECTOR_ATTEMPT_NS (2 * WEFT_NS_PER_S)
 /* Whoever is connected waits in a queue that moves; to give up would be to lose the place. */
 #define CONNECTOR_HANDSHAKE_NS (5 * WEFT_NS_PER_S)
@@ -135,6 +138,16 @@ static weft_status_t connector_retry(weft_connector_t *connector, int error, boo
     return WEFT_IN_PROGRESS;
 }
 
+static uint64_t connector_patience(const weft_connector_t *connector)
+{
+    uint32_t round = connector->attempts / connector->count;
+    if (connector->attempts >= CONNECTOR_SHORT_ATTEMPTS) {
+        return CONNECTOR_ATTEMPT_NS;
+    }
+    return round % CONNECTOR_EARLY_EVERY == CONNECTOR_EARLY_EVERY - 1 ? CONNECTOR_EARLY_ATTEMPT_NS
+                                                                      : CONNECTOR_SHORT_ATTEMPT_NS;
+}
+
 static weft_status_t connector_start(weft_connector_t *connector)
 {
     weft_status_t status = weft_os_connect(&connector->addrs[connector->at], &connector->fd);
@@ -145,10 +158,9 @@ static weft_status_t connector_start(weft_connector_t *connector)
         weft_connector_end(connector);
         return status;
     }
-    bool brief = connector->attempts++ < CONNECTOR_SHORT_ATTEMPTS;
     connector->stage = STAGE_CONNECT;
-    connector->stage_until =
-        weft_os_clock_ns() + (brief ? CONNECTOR_SHORT_ATTEMPT_NS : CONNECTOR_ATTEMPT_NS);
+    connector->stage_until = weft_os_clock_ns() + connector_patience(connector);
+    connector->attempts++;
     return WEFT_IN_PROGRESS;
 }
 

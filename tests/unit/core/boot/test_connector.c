@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * How long the connector waits for an answer. */
+#include <arpa/inet.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core/base/error.h"
+#include "core/boot/connector.h"
+#include "core/os/os.h"
+
+enum { FULL = 4 };
+
+typedef struct fixture {
+    struct sockaddr_in address;
+    int listening, fds[FULL];
+    weft_connector_t connector;
+} fixture_t;
+
+/* A listener that drops who asks, as its queue is full: as little comes back as from a far network before
+ * its answer is here. */
+static int set_up(void **state)
+{
+    static fixture_t f;
+    socklen_t bytes = sizeof f.address;
+    f.listening = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    f.address = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    assert_int_equal(bind(f.listening, (struct sockaddr *)&f.address, bytes), 0);
+    assert_int_equal(listen(f.listening, 0), 0);
+    assert_int_equal(getsockname(f.listening, (struct sockaddr *)&f.address, &bytes), 0);
+    for (uint32_t i = 0; i < FULL; i++) {
+        f.fds[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        (void)!connect(f.fds[i], (struct sockaddr *)&f.address, bytes);
+    }
+    *state = &f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    fixture_t *f = *state;
+    weft_connector_end(&f->connector);
+    for (uint32_t i = 0; i < FULL; i++) {
+        close(f->fds[i]);
+    }
+    close(f->listening);
+    return 0;
+}
+
+/* The time that the attempt under way has in all. Steps until it is begun. */
+static uint64_t attempt_ns(weft_connector_t *connector, uint32_t number)
+{
+    uint64_t before = 0;
+    while (connector->attempts < number) {
+        struct pollfd entry;
+        uint64_t until = WEFT_NEVER;
+        weft_connector_prepare(connector, &entry, &until);
+        assert_true(weft_os_poll(&entry, 1, connector->attempts == 0 ? 0 : until) >= 0);
+        before = weft_os_clock_ns();
+        assert_int_equal(weft_connector_step(connector), WEFT_IN_PROGRESS);
+    }
+    return connector->stage_until - before;
+}
+
+/* Where an answer takes longer than a quarter of a second, no attempt of that length can end well. */
+static void one_of_the_first_attempts_waits_for_a_far_network(void **state)
+{
+    fixture_t *f = *state;
+    const uint8_t key[32] = {0}, label[WEFT_AUTH_LABEL] = {0};
+    const weft_os_addr_t address = {
+        .family = 4, .port = ntohs(f->address.sin_port), .bytes = {127, 0, 0, 1}};
+    weft_connector_begin(&f->connector, key, label, &address, 1, WEFT_NEVER);
+    uint64_t longest = 0;
+    for (uint32_t number = 1; number <= 4; number++) {
+        uint64_t ns = attempt_ns(&f->connector, number);
+        longest = ns > longest ? ns : longest;
+    }
+    assert_true(longest >= WEFT_NS_PER_S);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(one_of_the_first_attempts_waits_for_a_far_network, set_up,
+                                        tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

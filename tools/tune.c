@@ -104,7 +104,7 @@ static weft_status_t tune_one(tune_rank_t *rank, tune_desk_t *desk, weft_coll_t 
     if (status == WEFT_OK && known == 0) {
         status = tune_point(rank, coll, bytes, results, &count);
         if (status == WEFT_OK && rank->rank == 0) {
-            failed = !tune_state_add(desk->state, &desk->results, results, count);
+            failed = !tune_state_add(desk->state, desk->path, &desk->results, results, count);
         }
         if (status == WEFT_OK) {
             status = tune_tell(rank, &failed);

@@ -76,6 +76,16 @@ static bool tune_state_read(const char *path, const char *job, tune_results_t *r
     return same;
 }
 
+/* Returns whether all that was written is in the file; if not, one line says why. */
+static bool tune_state_is_written(FILE *file, const char *path)
+{
+    const bool written = fflush(file) == 0 && ferror(file) == 0;
+    if (!written) {
+        fprintf(stderr, "weft: cannot write %s: %s\n", path, strerror(errno));
+    }
+    return written;
+}
+
 bool tune_state_open(const char *path, const char *job, bool fresh, tune_results_t *results,
                      FILE **file_p)
 {
@@ -90,21 +100,22 @@ bool tune_state_open(const char *path, const char *job, bool fresh, tune_results
         fputc('\n', *file_p); /* ends a line that was cut */
     } else {
         fprintf(*file_p, "%s\n", job);
-        fflush(*file_p); /* a run that ends before its first point leaves a state all the same */
     }
-    return true;
+    /* A run that ends before its first point leaves a state all the same. */
+    return tune_state_is_written(*file_p, path);
 }
 
-bool tune_state_add(FILE *file, tune_results_t *results, const tune_result_t *more, uint32_t count)
+bool tune_state_add(FILE *file, const char *path, tune_results_t *results,
+                    const tune_result_t *more, uint32_t count)
 {
     bool good = true;
     for (uint32_t i = 0; i < count && good; i++) {
         const tune_result_t *r = &more[i];
-        good = fprintf(file, "%s %" PRIu64 " %s %.9g %.9g %.9g %.9g %d\n", weft_coll_name(r->coll),
-                       r->bytes, r->algo, r->seconds, r->low, r->high, r->model, r->chosen) > 0 &&
-               tune_state_keep(results, r);
+        fprintf(file, "%s %" PRIu64 " %s %.9g %.9g %.9g %.9g %d\n", weft_coll_name(r->coll),
+                r->bytes, r->algo, r->seconds, r->low, r->high, r->model, r->chosen);
+        good = tune_state_keep(results, r);
     }
-    return fflush(file) == 0 && good;
+    return tune_state_is_written(file, path) && good;
 }
 
 bool tune_state_has(const tune_results_t *results, weft_coll_t coll, uint64_t bytes)

@@ -43,3 +43,8 @@ refused full.svg sim --scale all_reduce -n 4 --svg
 refused full.svg topo --svg
 refused full.json perf all_reduce -t 2 -b 8 -e 8 -n 1 -J
 refused full.ini tune all_reduce -P 2 -b 8 -e 8 -n 1 -O
+# What a run that is interrupted goes on from.
+ln -sf /dev/full full.ini.state
+expect 3 "$weft" tune all_reduce -P 2 -b 8 -e 8 -n 1 -O full.ini
+says err '^weft: cannot write full.ini.state: No space left on device$'
+rm full.ini.state

@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     const char *path = fuzz_file((const uint8_t *)whole, size);
     open_state(path, how % 8 == 6, &first, &file);
     size_t before = first.count;
-    FUZZ_NEED(tune_state_add(file, &first, &more, 1) && first.count == before + 1);
+    FUZZ_NEED(tune_state_add(file, path, &first, &more, 1) && first.count == before + 1);
     FUZZ_NEED(fclose(file) == 0 && tune_state_has(&first, WEFT_ALL_REDUCE, 77));
     open_state(path, false, &again, &file);
     FUZZ_NEED(again.count == before + 1 && again.list[before].chosen);

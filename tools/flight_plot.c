@@ -4,20 +4,38 @@
 #include "tools/flight_plot.h"
 
 #include <inttypes.h>
+#include <stddef.h>
+#include <stdlib.h>
 
 #include "core/base/coll.h"
+#include "core/os/os.h"
 #include "tools/json.h"
 #include "tools/svg.h"
+#include "tools/tool.h"
+
+/* The records, of which each is a process, in the order of their ranks. */
+typedef struct plot_processes {
+    const flight_source_t **source;
+    size_t count;
+    uint64_t stride; /* more than any rank */
+} plot_processes_t;
+
+/* What is drawn, on the clock of the job. */
+typedef struct plot_span {
+    uint64_t first; /* call */
+    uint64_t seen;  /* the last moment that a record has */
+    uint64_t last;  /* the same, or now */
+} plot_span_t;
 
 /* JSON ----------------------------------------------------------------------------------------- */
 
-static void plot_put_name(json_t *json, const char *kind, uint32_t rank, uint32_t thread,
+static void plot_put_name(json_t *json, const char *kind, uint64_t process, uint32_t thread,
                           const char *name)
 {
     json_open(json, NULL, '{');
     json_string(json, "ph", "M");
     json_string(json, "name", kind);
-    json_unsigned(json, "pid", rank);
+    json_unsigned(json, "pid", process);
     json_unsigned(json, "tid", thread);
     json_open(json, "args", '{');
     json_string(json, "name", name);
@@ -25,11 +43,13 @@ static void plot_put_name(json_t *json, const char *kind, uint32_t rank, uint32_
     json_close(json, '}');
 }
 
-/* When the operation ended: an open one reaches to `end`. */
-static uint64_t plot_end(const flight_rank_t *rank, const weft_flight_entry_t *entry, uint64_t end)
+/* When the operation ended. An open one goes on until now, if its process does. */
+static uint64_t plot_end(const flight_rank_t *rank, const weft_flight_entry_t *entry,
+                         const plot_span_t *span)
 {
     uint64_t ended = flight_at(rank, entry->ended);
-    return ended != 0 ? ended : flight_is_open(entry) ? end : 0;
+    uint64_t open = rank->source->alive ? span->last : span->seen;
+    return ended != 0 ? ended : flight_is_open(entry) ? open : 0;
 }
 
 static bool plot_is_timed(const weft_flight_entry_t *entry)
@@ -39,20 +59,20 @@ static bool plot_is_timed(const weft_flight_entry_t *entry)
 }
 
 static void plot_put_event(json_t *json, const flight_rank_t *rank,
-                           const weft_flight_entry_t *entry, uint32_t thread,
-                           const uint64_t span[2])
+                           const weft_flight_entry_t *entry, uint64_t process, uint32_t thread,
+                           const plot_span_t *span)
 {
     char text[160];
-    uint64_t called = flight_at(rank, entry->called), ended = plot_end(rank, entry, span[1]);
+    uint64_t called = flight_at(rank, entry->called), ended = plot_end(rank, entry, span);
     flight_text(entry, text, sizeof text);
     json_open(json, NULL, '{');
     json_string(json, "ph", "X");
     json_string(json, "name", text);
     json_string(json, "cat", weft_coll_table[entry->coll].name);
-    json_unsigned(json, "pid", rank->source->record->header.rank);
+    json_unsigned(json, "pid", process);
     json_unsigned(json, "tid", thread);
-    json_real(json, "ts", (double)(called - span[0]) / 1e3);
-    json_real(json, "dur", (double)(ended > called ? ended - called : 0) / 1e3);
+    json_microseconds(json, "ts", called - span->first);
+    json_microseconds(json, "dur", ended > called ? ended - called : 0);
     json_open(json, "args", '{');
     json_unsigned(json, "sequence", entry->sequence);
     json_string(json, "status",
@@ -62,8 +82,8 @@ static void plot_put_event(json_t *json, const flight_rank_t *rank,
     json_close(json, '}');
 }
 
-/* First call and last end of the timed operations. */
-static void plot_span(const flight_job_t *job, uint64_t span[2])
+/* First call and last end of the timed operations; or `now`, if one is open. */
+static void plot_widen(const flight_job_t *job, uint64_t now, plot_span_t *span)
 {
     for (uint32_t i = 0; i < job->found; i++) {
         const flight_rank_t *rank = &job->rank[i];
@@ -73,52 +93,110 @@ static void plot_span(const flight_job_t *job, uint64_t span[2])
                 uint64_t called = flight_at(rank, entry->called);
                 uint64_t ended = flight_at(rank, entry->ended);
                 ended = ended > called ? ended : called;
-                span[0] = called < span[0] ? called : span[0];
-                span[1] = ended > span[1] ? ended : span[1];
+                bool lasts = flight_is_open(entry) && rank->source->alive;
+                span->first = called < span->first ? called : span->first;
+                span->seen = ended > span->seen ? ended : span->seen;
+                span->last = lasts && now > span->last ? now : span->last;
             }
         }
         uint64_t failed = flight_at(rank, rank->comm->failed);
-        span[1] = failed > span[1] ? failed : span[1];
+        span->seen = failed > span->seen ? failed : span->seen;
     }
+    span->last = span->seen > span->last ? span->seen : span->last;
 }
 
-static void plot_put_job(json_t *json, const flight_job_t *job, uint32_t thread,
-                         const uint64_t span[2])
+/* Records in the order of their ranks. */
+static int plot_compare(const void *a, const void *b)
+{
+    const flight_source_t *one = *(const flight_source_t *const *)a;
+    const flight_source_t *two = *(const flight_source_t *const *)b;
+    const uint32_t ranks[2] = {one->record->header.rank, two->record->header.rank};
+    return ranks[0] != ranks[1] ? (ranks[0] < ranks[1] ? -1 : 1) : (one > two) - (one < two);
+}
+
+static plot_processes_t plot_processes_make(const flight_jobs_t *jobs)
+{
+    plot_processes_t all = {.count = 0};
+    size_t found = 0;
+    for (uint32_t i = 0; i < jobs->count; i++) {
+        found += jobs->job[i].found;
+    }
+    all.source = weft_os_alloc(found * sizeof(const flight_source_t *) + 1, 0);
+    if (all.source == NULL) {
+        fprintf(stderr, "weft: no memory for %zu records\n", found);
+        exit(TOOL_INTERNAL);
+    }
+    for (uint32_t i = 0; i < jobs->count; i++) {
+        for (uint32_t k = 0; k < jobs->job[i].found; k++) {
+            all.source[all.count++] = jobs->job[i].rank[k].source;
+        }
+    }
+    qsort(all.source, all.count, sizeof(const flight_source_t *), plot_compare);
+    size_t kept = 0;
+    for (size_t i = 0; i < all.count; i++) {
+        if (kept == 0 || all.source[kept - 1] != all.source[i]) {
+            all.source[kept++] = all.source[i];
+        }
+    }
+    all.count = kept;
+    all.stride = kept > 0 ? (uint64_t)all.source[kept - 1]->record->header.rank + 1 : 1;
+    return all;
+}
+
+/* The number of its rank, if no record before it has that. */
+static uint64_t plot_process(const plot_processes_t *all, const flight_source_t *source)
+{
+    const flight_source_t **found =
+        bsearch(&source, all->source, all->count, sizeof(const flight_source_t *), plot_compare);
+    const uint32_t rank = source->record->header.rank;
+    uint64_t before = 0;
+    while (found - before > all->source &&
+           found[-1 - (ptrdiff_t)before]->record->header.rank == rank) {
+        before++;
+    }
+    return rank + all->stride * before;
+}
+
+static void plot_put_job(json_t *json, const plot_processes_t *all, const flight_job_t *job,
+                         uint32_t thread, const plot_span_t *span)
 {
     char name[160];
     for (uint32_t i = 0; i < job->found; i++) {
         const flight_rank_t *rank = &job->rank[i];
         const weft_flight_header_t *header = &rank->source->record->header;
+        const uint64_t process = plot_process(all, rank->source);
         snprintf(name, sizeof name, "rank %u (process %d on %s)", header->rank, header->pid,
                  header->host);
-        plot_put_name(json, "process_name", header->rank, thread, name);
+        plot_put_name(json, "process_name", process, thread, name);
         snprintf(name, sizeof name, "%s (%016" PRIx64 "), rank %u of %u", rank->comm->name, job->id,
                  rank->comm->rank, job->nranks);
-        plot_put_name(json, "thread_name", header->rank, thread, name);
+        plot_put_name(json, "thread_name", process, thread, name);
         for (uint32_t k = 0; k < WEFT_FLIGHT_PLACES; k++) {
             if (plot_is_timed(&rank->comm->entry[k])) {
-                plot_put_event(json, rank, &rank->comm->entry[k], thread, span);
+                plot_put_event(json, rank, &rank->comm->entry[k], process, thread, span);
             }
         }
     }
 }
 
-void flight_put_json(const flight_jobs_t *jobs, FILE *out)
+void flight_put_json(const flight_jobs_t *jobs, const uint64_t *now, FILE *out)
 {
     json_t json = {.out = out, .first = true};
-    uint64_t span[2] = {UINT64_MAX, 0};
+    plot_processes_t all = plot_processes_make(jobs);
+    plot_span_t span = {.first = UINT64_MAX};
     for (uint32_t i = 0; i < jobs->count; i++) {
-        plot_span(&jobs->job[i], span);
+        plot_widen(&jobs->job[i], now != NULL ? now[i] : 0, &span);
     }
     json_open(&json, NULL, '{');
     json_string(&json, "displayTimeUnit", "ms");
     json_open(&json, "traceEvents", '[');
     for (uint32_t i = 0; i < jobs->count; i++) {
-        plot_put_job(&json, &jobs->job[i], i, span);
+        plot_put_job(&json, &all, &jobs->job[i], i, &span);
     }
     json_close(&json, ']');
     json_close(&json, '}');
     fputc('\n', out);
+    weft_os_free(all.source);
 }
 
 /* SVG ------------------------------------------------------------------------------------------ */
@@ -128,19 +206,30 @@ void flight_put_json(const flight_jobs_t *jobs, FILE *out)
 #define TOP 64.0
 #define ROW 22.0
 
-static double plot_x(uint64_t at, const uint64_t span[2])
+static double plot_x(uint64_t at, const plot_span_t *span)
 {
-    double all = span[1] > span[0] ? (double)(span[1] - span[0]) : 1;
-    return LEFT + (double)(at - span[0]) / all * (WIDTH - LEFT - 16);
+    double all = span->last > span->first ? (double)(span->last - span->first) : 1;
+    return LEFT + (double)(at - span->first) / all * (WIDTH - LEFT - 16);
+}
+
+/* Milliseconds, or seconds where there are many. */
+static const char *plot_time(double ns, bool exact, char text[32])
+{
+    if (ns >= 1e9) {
+        snprintf(text, 32, "%.*f s", exact ? 3 : 2, ns / 1e9);
+    } else {
+        snprintf(text, 32, "%.*g ms", exact ? 6 : 3, ns / 1e6);
+    }
+    return text;
 }
 
 static void plot_put_bar(svg_t *svg, const flight_rank_t *rank, const weft_flight_entry_t *entry,
-                         double y, const uint64_t span[2])
+                         double y, const plot_span_t *span)
 {
     char text[160];
     svg_colour_t colour = svg_hue(entry->coll, WEFT_COLL_COUNT);
     bool open = flight_is_open(entry), failed = !open && entry->status != WEFT_OK;
-    uint64_t called = flight_at(rank, entry->called), ended = plot_end(rank, entry, span[1]);
+    uint64_t called = flight_at(rank, entry->called), ended = plot_end(rank, entry, span);
     double x = plot_x(called, span), w = plot_x(ended, span) - x;
     flight_text(entry, text, sizeof text);
     svg_begin(svg, "rank %u: operation %" PRIu64 ", %s: %.3f ms%s", rank->comm->rank,
@@ -156,7 +245,7 @@ static void plot_put_bar(svg_t *svg, const flight_rank_t *rank, const weft_fligh
     svg_end(svg);
 }
 
-static void plot_put_rank(svg_t *svg, const flight_rank_t *rank, double y, const uint64_t span[2])
+static void plot_put_rank(svg_t *svg, const flight_rank_t *rank, double y, const plot_span_t *span)
 {
     svg_text(svg, (svg_point_t){.x = LEFT - 8, .y = y + ROW - 7},
              &(svg_font_t){.size = 12, .anchor = 'e'}, "rank %u", rank->comm->rank);
@@ -196,32 +285,33 @@ static void plot_put_legend(svg_t *svg, const flight_job_t *job)
     }
 }
 
-void flight_put_svg(const flight_job_t *job, FILE *out)
+void flight_put_svg(const flight_job_t *job, uint64_t now, FILE *out)
 {
     svg_t svg;
-    uint64_t span[2] = {UINT64_MAX, 0};
-    plot_span(job, span);
-    if (span[0] > span[1]) {
-        span[0] = span[1] = 0;
+    char text[32];
+    plot_span_t span = {.first = UINT64_MAX};
+    plot_widen(job, now, &span);
+    if (span.first > span.last) {
+        span = (plot_span_t){.first = 0};
     }
+    const double whole = (double)(span.last - span.first);
     double height = TOP + ROW * job->found + 34;
     svg_open(&svg, out, WIDTH, height, "flight record");
     svg_text(&svg, (svg_point_t){.x = LEFT, .y = 24}, &(svg_font_t){.size = 14, .bold = true},
-             "%s (%016" PRIx64 "), %u ranks: the last %.3f ms", job->rank[0].comm->name, job->id,
-             job->nranks, (double)(span[1] - span[0]) / 1e6);
+             "%s (%016" PRIx64 "), %u ranks: the last %s", job->rank[0].comm->name, job->id,
+             job->nranks, plot_time(whole, true, text));
     plot_put_legend(&svg, job);
     for (uint32_t i = 0; i < job->found; i++) {
-        plot_put_rank(&svg, &job->rank[i], TOP + ROW * i, span);
+        plot_put_rank(&svg, &job->rank[i], TOP + ROW * i, &span);
     }
     for (uint32_t i = 0; i <= 4; i++) {
-        double at = (double)(span[1] - span[0]) * i / 4;
         svg_text(&svg, (svg_point_t){.x = LEFT + (WIDTH - LEFT - 16) * i / 4, .y = height - 12},
                  &(svg_font_t){.size = 11,
                                .anchor = i == 0   ? 's'
                                          : i == 4 ? 'e'
                                                   : 'm',
                                .fill = SVG_GREY},
-                 "%.3g ms", at / 1e6);
+                 "%s", plot_time(whole * i / 4, false, text));
     }
     svg_close(&svg);
 }

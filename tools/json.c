@@ -91,6 +91,12 @@ void json_real(json_t *json, const char *key, double value)
     }
 }
 
+void json_microseconds(json_t *json, const char *key, uint64_t ns)
+{
+    json_begin(json, key);
+    fprintf(json->out, "%" PRIu64 ".%03u", ns / 1000, (unsigned)(ns % 1000));
+}
+
 void json_bool(json_t *json, const char *key, bool value)
 {
     json_begin(json, key);

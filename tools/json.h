@@ -21,6 +21,8 @@ void json_string(json_t *json, const char *key, const char *value);
 void json_integer(json_t *json, const char *key, int64_t value);
 void json_unsigned(json_t *json, const char *key, uint64_t value);
 void json_real(json_t *json, const char *key, double value); /* null if not finite */
+/* Nanoseconds as microseconds, every one of them however many there are. */
+void json_microseconds(json_t *json, const char *key, uint64_t ns);
 void json_bool(json_t *json, const char *key, bool value);
 
 #endif

@@ -6,11 +6,13 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "core/base/coll.h"
+#include "core/base/error.h"
 #include "tools/args.h"
 #include "tools/flight_plot.h"
 #include "tools/flight_story.h"
@@ -38,17 +40,19 @@ static FILE *trace_open(const char *path)
     return strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
 }
 
-static const flight_job_t *trace_largest(const flight_jobs_t *jobs)
+static uint32_t trace_largest(const flight_jobs_t *jobs)
 {
-    const flight_job_t *largest = &jobs->job[0];
+    uint32_t largest = 0;
     for (uint32_t i = 1; i < jobs->count; i++) {
-        largest = jobs->job[i].found > largest->found ? &jobs->job[i] : largest;
+        largest = jobs->job[i].found > jobs->job[largest].found ? i : largest;
     }
     return largest;
 }
 
-static int trace_write(const flight_jobs_t *jobs, const char *json, const char *svg)
+static int trace_write(const flight_jobs_t *jobs, const uint64_t *now, const char *json,
+                       const char *svg)
 {
+    const uint32_t largest = trace_largest(jobs);
     int code = TOOL_OK;
     for (uint32_t i = 0; i < 2 && code == TOOL_OK; i++) {
         const char *path = i == 0 ? json : svg;
@@ -57,9 +61,9 @@ static int trace_write(const flight_jobs_t *jobs, const char *json, const char *
             return tool_usage("cannot write %s: %s", path, strerror(errno));
         }
         if (out != NULL && i == 0) {
-            flight_put_json(jobs, out);
+            flight_put_json(jobs, now, out);
         } else if (out != NULL) {
-            flight_put_svg(trace_largest(jobs), out);
+            flight_put_svg(&jobs->job[largest], now[largest], out);
         }
         code = out != NULL ? (tool_close(out, path) ? TOOL_OK : TOOL_INTERNAL) : TOOL_OK;
     }
@@ -94,23 +98,33 @@ static int trace_report(const flight_sources_t *sources, const char *json, const
     flight_jobs_t jobs = flight_jobs_make(sources);
     bool to_stdout =
         (json != NULL && strcmp(json, "-") == 0) || (svg != NULL && strcmp(svg, "-") == 0);
+    uint64_t *now = calloc(jobs.count + 1, sizeof *now);
     bool alive = false;
     int code = TOOL_OK;
+    if (now == NULL) {
+        flight_jobs_free(&jobs);
+        return tool_report(
+            weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "no memory for %u jobs", jobs.count));
+    }
     for (uint32_t i = 0; i < sources->count; i++) {
         alive = alive || sources->source[i].alive;
+    }
+    for (uint32_t i = 0; i < jobs.count && alive; i++) {
+        now[i] = flight_now(&jobs.job[i]);
     }
     if (!to_stdout) {
         trace_put_joining(sources, stdout);
         for (uint32_t i = 0; i < jobs.count; i++) {
-            flight_story(&jobs.job[i], alive ? flight_now(&jobs.job[i]) : 0, stdout);
+            flight_story(&jobs.job[i], now[i], stdout);
         }
     }
     if (jobs.count > 0) {
-        code = trace_write(&jobs, json, svg);
+        code = trace_write(&jobs, now, json, svg);
     } else if (json != NULL || svg != NULL) {
         code = tool_usage("the records have no communicator to draw");
     }
     trace_put_full(sources);
+    free(now);
     flight_jobs_free(&jobs);
     return code;
 }

@@ -144,9 +144,9 @@ static void tell(const flight_jobs_t *jobs)
         FUZZ_NEED(jobs->job[i].found > 0);
         flight_story(&jobs->job[i], i, out);
         flight_story(&jobs->job[i], flight_now(&jobs->job[i]), out);
-        flight_put_svg(&jobs->job[i], out);
+        flight_put_svg(&jobs->job[i], flight_now(&jobs->job[i]), out);
     }
-    flight_put_json(jobs, out);
+    flight_put_json(jobs, NULL, out);
     fclose(out);
 }
 

@@ -20,7 +20,7 @@ enum { RANKS = 4, CALLS = 3 };
 static weft_flight_record_t records[RANKS];
 static bool alive[RANKS];
 static uint32_t count;
-static char told[8192];
+static char told[65536];
 
 static weft_flight_comm_t *comm_of(uint32_t rank)
 {
@@ -85,7 +85,29 @@ static void use_story(const flight_jobs_t *jobs, FILE *out)
 
 static void use_svg(const flight_jobs_t *jobs, FILE *out)
 {
-    flight_put_svg(&jobs->job[0], out);
+    flight_put_svg(&jobs->job[0], 0, out);
+}
+
+/* Ten seconds after the job began. */
+static uint64_t moment_of(const flight_job_t *job)
+{
+    const flight_rank_t *rank = &job->rank[0];
+    return flight_at(rank, rank->source->record->header.began) + 10000 * MS;
+}
+
+static void use_json_now(const flight_jobs_t *jobs, FILE *out)
+{
+    uint64_t now[RANKS];
+    assert_true(jobs->count <= RANKS);
+    for (uint32_t i = 0; i < jobs->count; i++) {
+        now[i] = moment_of(&jobs->job[i]);
+    }
+    flight_put_json(jobs, now, out);
+}
+
+static void use_svg_now(const flight_jobs_t *jobs, FILE *out)
+{
+    flight_put_svg(&jobs->job[0], moment_of(&jobs->job[0]), out);
 }
 
 /* Leaves in `told` what `use` prints. */
@@ -193,7 +215,7 @@ static void clocks_of_two_hosts_are_brought_together(void **state)
     says_not("e+0");
     tell(use_svg);
     says("<svg");
-    says("the last 200");
+    says("the last 2.00");
 }
 
 /* Rank 2 is in a time namespace: its clock is 3,000 s ahead of that of rank 0, on the same host. */
@@ -235,6 +257,72 @@ static void now_is_told_by_who_has_the_clock_or_by_the_time_of_day(void **state)
     for (uint32_t r = 0; r < 2; r++) {
         weft_os_free(sources[r].record);
     }
+}
+
+/* The third operation hangs. */
+static void hang(void)
+{
+    for (uint32_t r = 0; r < RANKS; r++) {
+        weft_flight_comm_t *comm = comm_of(r);
+        comm->completed = CALLS - 1;
+        comm->entry[CALLS - 1].state = WEFT_FLIGHT_CALLED;
+        comm->entry[CALLS - 1].ended = 0;
+    }
+}
+
+/* Who looks at a job that hangs sees how long it has. */
+static void an_open_operation_reaches_to_now_if_its_process_runs(void **state)
+{
+    (void)state;
+    hang();
+    alive[3] = false;
+    tell(use_json_now);
+    says("\"ts\": 2000000.000,\n      \"dur\": 7000000.000,");
+    says("\"ts\": 2000000.000,\n      \"dur\": 0.000,");
+    tell(use_svg_now);
+    says("4 ranks: the last 9.000 s");
+    says("rank 2: operation 3, all_reduce of 8 float: 7000.000 ms, open");
+    says("rank 3: operation 3, all_reduce of 8 float: 0.000 ms, open");
+}
+
+/* As many digits as the clock has, whenever that was. */
+static void the_trace_has_nanoseconds_after_a_day(void **state)
+{
+    (void)state;
+    for (uint32_t r = 0; r < RANKS; r++) {
+        weft_flight_entry_t *last = &comm_of(r)->entry[CALLS - 1];
+        last->called += 86400 * 1000 * MS + 123456789;
+        last->ended = last->called + 1001;
+    }
+    tell(use_json_now);
+    says("\"ts\": 86402123456.789,\n      \"dur\": 1.001,");
+}
+
+/* Two jobs of one host: the ranks 0 of both are two processes. */
+static void ranks_of_two_jobs_are_processes_of_their_own(void **state)
+{
+    (void)state;
+    for (uint32_t r = 2; r < RANKS; r++) {
+        comm_of(r)->id = 0xdef;
+        comm_of(r)->rank = records[r].header.rank = r - 2;
+    }
+    tell(use_json_now);
+    says("\"pid\": 0,\n      \"tid\": 0,\n      \"args\": {\n        \"name\": \"rank 0 (process "
+         "10");
+    says("\"pid\": 1,");
+    says("\"pid\": 2,\n      \"tid\": 1,\n      \"args\": {\n        \"name\": \"rank 0 (process "
+         "10");
+    says("\"pid\": 3,");
+}
+
+/* Seconds where there are many milliseconds. */
+static void times_of_the_picture_are_numbers_that_people_read(void **state)
+{
+    (void)state;
+    tell(use_svg);
+    says("4 ranks: the last 2.001 s");
+    says(">1.50 s<");
+    says(">500 ms<");
 }
 
 /* Short operations that did not wait have no entry; the history of calls knows them. */
@@ -291,6 +379,10 @@ int main(void)
         cmocka_unit_test_setup(clocks_of_one_host_may_differ, set_up),
         cmocka_unit_test_setup(now_is_told_by_who_has_the_clock_or_by_the_time_of_day, set_up),
         cmocka_unit_test_setup(clocks_of_two_hosts_are_brought_together, set_up),
+        cmocka_unit_test_setup(an_open_operation_reaches_to_now_if_its_process_runs, set_up),
+        cmocka_unit_test_setup(the_trace_has_nanoseconds_after_a_day, set_up),
+        cmocka_unit_test_setup(ranks_of_two_jobs_are_processes_of_their_own, set_up),
+        cmocka_unit_test_setup(times_of_the_picture_are_numbers_that_people_read, set_up),
         cmocka_unit_test_setup(short_operations_are_known_by_the_history, set_up),
         cmocka_unit_test_setup(what_is_no_record_is_refused, set_up),
         cmocka_unit_test_setup(wrong_entries_are_left_out, set_up),

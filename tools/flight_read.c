@@ -101,18 +101,11 @@ flight_copy_t *flight_parse(const void *bytes, size_t size, const char **why_p)
 /* Finding -------------------------------------------------------------------------------------- */
 
 /* Says whether the process that a file speaks of runs here. */
-static bool read_is_alive(const weft_flight_header_t *header)
-{
-    uint8_t here[16];
-    weft_os_host_id(here);
-    return memcmp(here, header->host_id, sizeof here) == 0 && header->pid > 0 &&
-           (kill(header->pid, 0) == 0 || errno == EPERM);
-}
-
 /* A process in which a record was found. */
 typedef struct read_holder {
     int32_t pid, inner; /* its number here, and in its own namespace */
     bool stopped;
+    bool ended; /* and nobody has waited for it */
     uint32_t uid, records;
 } read_holder_t;
 
@@ -140,13 +133,17 @@ static uint32_t read_numbers(const char *line, const char *word, unsigned long n
 static read_holder_t read_holder(const char *pid)
 {
     char path[64], line[512];
-    unsigned long number[2];
+    unsigned long number[2], threads = 0;
+    bool zombie = false;
     read_holder_t holder = {.pid = atoi(pid), .inner = atoi(pid), .uid = UINT32_MAX};
     snprintf(path, sizeof path, "/proc/%.20s/status", pid);
     FILE *status = fopen(path, "r");
     while (status != NULL && fgets(line, sizeof line, status) != NULL) {
         if (strncmp(line, "State:\t", 7) == 0) {
             holder.stopped = line[7] == 'T' || line[7] == 't';
+            zombie = line[7] == 'Z' || line[7] == 'X';
+        } else if (read_numbers(line, "Threads:", number) > 0) {
+            threads = number[0];
         } else if (read_numbers(line, "Uid:", number) > 0) {
             holder.uid = (uint32_t)number[0];
         } else if (read_numbers(line, "NSpid:", number) > 0) {
@@ -156,6 +153,7 @@ static read_holder_t read_holder(const char *pid)
     if (status != NULL) {
         fclose(status);
     }
+    holder.ended = zombie && threads <= 1; /* a first thread may end before the others */
     return holder;
 }
 
@@ -174,6 +172,22 @@ static flight_source_t *read_find(const flight_sources_t *sources, const struct 
         }
     }
     return NULL;
+}
+
+/* Looks for the process of a record that lies in a file. */
+static void read_seek_process(flight_source_t *source)
+{
+    const weft_flight_header_t *header = &source->record->header;
+    uint8_t here[16];
+    char pid[16];
+    weft_os_host_id(here);
+    if (memcmp(here, header->host_id, sizeof here) == 0 && header->pid > 0 &&
+        (kill(header->pid, 0) == 0 || errno == EPERM)) {
+        snprintf(pid, sizeof pid, "%d", header->pid);
+        const read_holder_t holder = read_holder(pid);
+        source->alive = !holder.ended;
+        source->stopped = holder.stopped;
+    }
 }
 
 static void read_take_holder(flight_source_t *source, const read_holder_t *holder)
@@ -200,8 +214,7 @@ static void read_add(flight_sources_t *sources, flight_copy_t *record, const cha
     }
     sources->source = all;
     flight_source_t *source = &all[sources->count++];
-    *source = (flight_source_t){.alive = holder == NULL && read_is_alive(&record->header),
-                                .pid = record->header.pid,
+    *source = (flight_source_t){.pid = record->header.pid,
                                 .uid = holder != NULL ? holder->uid : file->st_uid,
                                 .device = file->st_dev,
                                 .inode = file->st_ino,
@@ -209,6 +222,8 @@ static void read_add(flight_sources_t *sources, flight_copy_t *record, const cha
     snprintf(source->name, sizeof source->name, "%s", name);
     if (holder != NULL) {
         read_take_holder(source, holder);
+    } else {
+        read_seek_process(source);
     }
 }
 

@@ -143,7 +143,13 @@ fi
 
 # In files, which outlive the process.
 start --set core.flight="$records"
+kill -STOP "${pid[2]}"
+until_says "'$weft' trace '$records'" "^  rank 2 is stopped: by a signal, or in a debugger"
+# A process that nobody has waited for yet has ended all the same.
+kill -STOP $job
 kill -9 "${pid[2]}"
+until_says "'$weft' trace '$records'" "^  rank 2 ended without leaving: killed, or crashed"
+kill -CONT $job
 wait $job && die "a job with a rank killed ended well"
 [ "$(find "$records" -name '*.flight' | wc -l)" -eq 4 ] || die "not four files in $(ls "$records")"
 expect 0 "$weft" trace "$records"

@@ -241,8 +241,6 @@ weft_status_t draw_forest_make(const draw_t *draw, draw_forest_t *forest)
         if (forest->count == DRAW_TREES_MAX ||
             !draw_forest_find_tree(draw, &edges, scratch, forest)) {
             forest->whole = false;
-        } else {
-            forest->trees[forest->count - 1].channel = c;
         }
     }
     free(edges.edge);

@@ -14,7 +14,7 @@
 typedef struct draw_tree {
     uint32_t *parent; /* of each rank; NO_PARENT: the root, or not in this tree */
     uint8_t *member;
-    uint32_t root, members, channel;
+    uint32_t root, members;
     uint32_t up, down; /* messages go to the root, come from it */
 } draw_tree_t;
 typedef struct draw_forest {

@@ -444,7 +444,6 @@ static void plan_price_add_port_chunks(const weft_plan_t *plan, uint64_t *chunks
             }
         }
     }
-    facts->moves += moves;
     facts->moves_most = moves > facts->moves_most ? moves : facts->moves_most;
 }
 

@@ -53,7 +53,7 @@ typedef struct price_facts {
     uint64_t touched;             /* read and written in memory, by all ranks */
     uint32_t from, to;            /* of the busiest link */
     uint64_t words, words_most;   /* of 8 bytes, that the plans of all ranks, of one, take */
-    uint64_t moves, moves_most;   /* executed */
+    uint64_t moves_most;          /* executed by one */
     uint32_t ports_most, lanes_most, tmp_most, k;
     uint32_t packed; /* chunks in a message, at most */
 } price_facts_t;

@@ -17,8 +17,6 @@
 #include "core/config/env.h"
 #include "tools/tool.h"
 
-enum { RUN_RANK_NAME = 64 };
-
 /* Of launchers that may have started this program: their ranks are not ours. */
 static const char *const foreign[] = {
     "OMPI_",     "PMIX_",       "PMI_",          "MPI_LOCAL",      "SLURM_",

@@ -158,10 +158,3 @@ void plot_cell(const plot_t *plot, svg_point_t low, svg_point_t high, const char
     svg_paint_t fill = {.fill = colour};
     svg_rect(plot->svg, (svg_box_t){a.x, b.y, b.x - a.x + 0.3, a.y - b.y + 0.3, 0}, &fill);
 }
-
-void plot_note(const plot_t *plot, double x, double y, const char *text, const char *colour)
-{
-    svg_point_t at = plot_at(plot, x, y);
-    svg_font_t font = {.size = 11.5, .anchor = 's', .fill = colour};
-    svg_text(plot->svg, (svg_point_t){at.x + 7, at.y + 4}, &font, "%s", text);
-}

@@ -42,7 +42,5 @@ void plot_line(const plot_t *plot, const double *x, const double *y, size_t coun
 void plot_mark(const plot_t *plot, double x, double y);
 /* From (x0, y0) to (x1, y1) in the units of the axes. */
 void plot_cell(const plot_t *plot, svg_point_t low, svg_point_t high, const char *colour);
-/* At the upper right of the data, one line per call. */
-void plot_note(const plot_t *plot, double x, double y, const char *text, const char *colour);
 
 #endif

@@ -52,7 +52,7 @@ typedef struct run {
     double *times, *ended_at;
     uint32_t *events, *finished;
     member_t *members;
-    uint32_t nlanes, nqueues, nports, work_at, work_used, lanes_done;
+    uint32_t nlanes, nports, work_at, work_used, lanes_done;
     uint32_t room_events, room_messages;
     weft_status_t status;
 } run_t;

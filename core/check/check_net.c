@@ -67,10 +67,8 @@ static void net_destroy(weft_net_t *net)
 static weft_status_t net_device_count(weft_net_t *net, uint32_t *count_p)
 {
     weft_check_call_t call = weft_check_enter(net->check, "device_count");
-    weft_status_t status = weft_check_end(
-        &call, net->check->own.net->device_count(net->own, count_p), WEFT_CHECK_FAILURES);
-    net->count = status == WEFT_OK ? *count_p : 0;
-    return status;
+    return weft_check_end(&call, net->check->own.net->device_count(net->own, count_p),
+                          WEFT_CHECK_FAILURES);
 }
 
 static weft_status_t net_device_props(weft_net_t *net, uint32_t index, weft_net_props_t *props)

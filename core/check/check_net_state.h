@@ -61,7 +61,6 @@ struct weft_net {
     weft_net_t *own;
     weft_os_mutex_t lock; /* of the list */
     weft_net_device_t *devices;
-    uint32_t count; /* of devices, once it was asked for */
     /* The plugin's extensions, and the tables that the core gets for them. */
     const weft_net_map_t *own_map;
     const weft_net_attach_t *own_attach;
@@ -77,7 +76,6 @@ struct weft_net_device {
     weft_net_device_t *next;
     weft_os_mutex_t lock; /* of the list: connections come from the thread of the listener too */
     weft_net_conn_t *conns;
-    _Atomic uint32_t polling;
 };
 
 struct weft_net_listener {

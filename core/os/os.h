@@ -106,8 +106,6 @@ void weft_os_yield(void);
 /* One step of waiting for a thread that needs a short turn; *turns begins at 0. Yields at first,
  * and then sleeps: yielding lets no thread of a lower scheduling class run. */
 void weft_os_give_way(uint32_t *turns);
-/* Sleeps until the descriptor is readable, or the timeout. */
-void weft_os_wait_readable(int fd, uint64_t timeout_ns);
 
 /* One step of busy waiting. `yield` does nothing on servers of AArch64, which have one thread in a
  * core; `isb` lets the pipeline run empty, which comes nearest to x86's pause. */

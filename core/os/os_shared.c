@@ -9,7 +9,6 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "core/base/error.h"
@@ -174,20 +173,4 @@ uint64_t weft_os_page_bytes(void)
 uint64_t weft_os_memory_bytes(void)
 {
     return (uint64_t)sysconf(_SC_PHYS_PAGES) * weft_os_page_bytes();
-}
-
-bool weft_os_read_process(int32_t pid, uint64_t address, void *out, size_t bytes)
-{
-    while (bytes > 0) {
-        struct iovec here = {.iov_base = out, .iov_len = bytes};
-        struct iovec there = {.iov_base = (void *)(uintptr_t)address, .iov_len = bytes};
-        ssize_t got = process_vm_readv(pid, &here, 1, &there, 1, 0);
-        if (got <= 0) {
-            return false;
-        }
-        out = (uint8_t *)out + got;
-        address += (uint64_t)got;
-        bytes -= (size_t)got;
-    }
-    return true;
 }

@@ -43,8 +43,4 @@ bool weft_os_shared_open(const weft_os_shared_t *shared, uint64_t offset, uint64
 uint64_t weft_os_page_bytes(void);
 uint64_t weft_os_memory_bytes(void);
 
-/* Reads memory of another process of the host, or of this one. Returns whether all bytes came.
- * Records no error. */
-bool weft_os_read_process(int32_t pid, uint64_t address, void *out, size_t bytes);
-
 #endif

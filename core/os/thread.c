@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
-#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -232,15 +231,6 @@ void weft_os_give_way(uint32_t *turns)
     } else {
         weft_os_sleep_ns(GIVE_WAY_SLEEP_NS);
     }
-}
-
-void weft_os_wait_readable(int fd, uint64_t timeout_ns)
-{
-    struct pollfd p = {.fd = fd, .events = POLLIN};
-    struct timespec t = {.tv_sec = (time_t)(timeout_ns / WEFT_NS_PER_S),
-                         .tv_nsec = (long)(timeout_ns % WEFT_NS_PER_S)};
-    /* An interrupted wait is an early return, which callers expect. */
-    (void)ppoll(&p, 1, &t, NULL);
 }
 
 _Static_assert(sizeof(weft_os_cpu_set_t) == sizeof(cpu_set_t), "as large as the system's");

@@ -206,17 +206,12 @@ static weft_status_t classes_price_sample(survey_t *survey, weft_network_result_
     return status;
 }
 
-static void classes_count_moves(survey_t *survey, uint32_t sampled)
+static void classes_count_moves(survey_t *survey)
 {
     const weft_network_t *net = &survey->net;
-    weft_plan_survey_t *out = survey->out;
     for (uint32_t rank = 0; rank < net->added; rank++) {
-        uint64_t moves = (uint64_t)net->shapes[net->shape[rank]].facts.moves;
-        out->moves += moves;
-        classes_keep_most(&out->moves_max, moves);
-    }
-    if (sampled) {
-        out->moves = out->moves_max * out->nranks;
+        classes_keep_most(&survey->out->moves_max,
+                          (uint64_t)net->shapes[net->shape[rank]].facts.moves);
     }
 }
 
@@ -229,7 +224,7 @@ static weft_status_t classes_price(survey_t *survey)
         sampled ? classes_price_sample(survey, &result)
                 : weft_network_price(&survey->net, survey->slots, WEFT_NETWORK_ROUNDS, &result);
     if (status == WEFT_OK) {
-        classes_count_moves(survey, sampled);
+        classes_count_moves(survey);
         out->verdict = result.verdict;
         out->cost = result.cost;
         out->peak_slots = result.peak_slots;

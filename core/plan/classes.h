@@ -28,8 +28,7 @@ typedef struct weft_plan_survey {
     uint32_t classes;    /* nranks if no two ranks are known to be alike */
     weft_cost_t cost;    /* equal to weft_plan_cost() */
     uint32_t peak_slots; /* most slots used in any queue */
-    uint64_t moves;      /* MOVEs of all ranks, loops counted as often as they run */
-    uint64_t moves_max;  /* of one rank */
+    uint64_t moves_max;  /* MOVEs of one rank, loops counted as often as they run */
     uint64_t words_max;  /* instructions of one rank as they are in memory */
     uint64_t bytes_max;  /* memory of the plan of one rank */
     uint32_t lanes_max, ports_max, k, tmp_chunks_max;

@@ -44,7 +44,6 @@ static void facts_add_move(weft_plan_facts_t *facts, const weft_plan_view_t *mov
     }
     facts->moves += (double)times;
     facts->chunks += (double)moved;
-    facts->ends += (double)moved * (double)ends;
     facts->hops += (double)times * (double)ends;
     facts->touched += (double)moved * (move->nsrc + move->ndst);
     facts->waits |= move->nafter != 0;

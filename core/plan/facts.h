@@ -10,7 +10,6 @@
 typedef struct weft_plan_facts {
     double moves;   /* of one pass, loops unrolled; as double, since loops may exceed any integer */
     double chunks;  /* moved */
-    double ends;    /* … from and into ports */
     double hops;    /* … counting each MOVE once, however many chunks it moves */
     double touched; /* … in sources and destinations */
     double bars;    /* barriers at which a lane arrives */

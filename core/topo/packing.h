@@ -38,7 +38,7 @@ typedef struct weft_packing {
     uint8_t *nearest;  /* class of the nearest participant, of each NIC */
     uint8_t *visited;  /* [channel · nparticipants + v] */
     uint32_t channels; /* to be packed */
-    uint64_t steps, budget;
+    uint64_t steps;
 } weft_packing_t;
 
 weft_status_t weft_packing_init(weft_packing_t *packing, const weft_capacities_t *capacities,

@@ -18,14 +18,6 @@ extern const combine_table_t combine_avx512, combine_avx512_stream;
 extern const combine_table_t combine_neon, combine_neon_stream;
 #endif
 
-/* True if nothing is computed: one source that is neither scaled nor divided. */
-static inline int combine_is_copy(const weft_combine_t *c, weft_op_t op)
-{
-    int scaled = op == WEFT_PREMULSUM && c->pre_mask != 0;
-    int divided = op == WEFT_AVG && (c->flags & WEFT_COMBINE_FINAL) != 0;
-    return c->nsrc == 1 && !scaled && !divided;
-}
-
 /* Copies `bytes` of the only source to all destinations. */
 void combine_copy(const weft_combine_t *c, size_t bytes);
 

@@ -16,7 +16,7 @@ typedef struct ncclnet_foreign {
     int memory;           /* WEFT_NCCL_PTR_* */
     int speed;            /* Mbit/s */
     float latency;        /* µs */
-    int comms, recvs;
+    int recvs;
     int offload, offload_version; /* WEFT_NCCL_DEVICE_* */
     size_t most;                  /* bytes of one message; 0: not told */
     int rail;                     /* −1: not told */

@@ -37,7 +37,7 @@ static void perf_device_copy_text(char *to, size_t bytes, const char *from)
 }
 
 /* Files of /proc tell no size, hence stdio in place of weft_os_read_file. */
-uint64_t perf_device_host_memory(void)
+static uint64_t perf_device_host_memory(void)
 {
     char line[128];
     unsigned long long kib = 0;

@@ -38,7 +38,5 @@ typedef struct perf_identity {
 
 /* Fills in where the rank computes: a device, or host memory. */
 void perf_device_identify(const perf_device_t *device, perf_identity_t *identity);
-/* Bytes of host memory that are free; 0: not known. */
-uint64_t perf_device_host_memory(void);
 
 #endif

@@ -11,7 +11,7 @@
 #include "tools/plan_study.h"
 #include "tools/price_head.h"
 
-const char *plan_vector_text(weft_vector_t vector)
+static const char *plan_vector_text(weft_vector_t vector)
 {
     return vector == WEFT_VECTOR_BLOCKS   ? "counts that all ranks know"
            : vector == WEFT_VECTOR_PAIRS  ? "counts that two ranks know"
@@ -246,8 +246,9 @@ static void plan_check_put_price(const plan_request_t *request, const plan_study
     json_close(json, '}');
 }
 
-void plan_put_prices(const plan_request_t *request, const plan_study_t *study,
-                     const price_model_t *model, json_t *json)
+/* Prices for the sizes of the request. */
+static void plan_put_prices(const plan_request_t *request, const plan_study_t *study,
+                            const price_model_t *model, json_t *json)
 {
     uint64_t size = 0;
     if (json == NULL) {

@@ -9,9 +9,5 @@
 /* The verdict and the figures, for people or as JSON. TOOL_OK, or TOOL_LIBRARY if refused. */
 int plan_check(const plan_request_t *request, const plan_study_t *study,
                const tool_session_t *session, json_t *json);
-/* Prices for the sizes of the request. */
-void plan_put_prices(const plan_request_t *request, const plan_study_t *study,
-                     const price_model_t *model, json_t *json);
-const char *plan_vector_text(weft_vector_t vector);
 
 #endif

@@ -15,7 +15,8 @@
 #include "tools/tool.h"
 #include "tools/values.h"
 
-int plan_algo_find(const tool_session_t *session, const char *name)
+/* Number of the loaded algorithm called `name`, or −1 and one line on stderr. */
+static int plan_algo_find(const tool_session_t *session, const char *name)
 {
     const char *names[64];
     int i = 0;
@@ -41,7 +42,7 @@ int plan_algo_find(const tool_session_t *session, const char *name)
     return -1;
 }
 
-const weft_algo_ops_t *plan_source_ops(const plan_source_t *source)
+static const weft_algo_ops_t *plan_source_ops(const plan_source_t *source)
 {
     return source->loaded->plugin->ops;
 }

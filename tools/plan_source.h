@@ -51,7 +51,6 @@ typedef struct plan_set {
 int plan_source_open(plan_source_t *source, const tool_settings_t *settings, const char *spec,
                      const char *const *params, uint32_t nparams);
 void plan_source_close(plan_source_t *source);
-const weft_algo_ops_t *plan_source_ops(const plan_source_t *source);
 /* The plugin's methods, noted as calls of it. */
 weft_status_t plan_source_supports(const plan_source_t *source, const weft_algo_call_t *call);
 weft_status_t plan_source_emit(const plan_source_t *source, const weft_algo_call_t *call,
@@ -71,8 +70,6 @@ weft_status_t plan_set_emit(plan_set_t *set, const plan_source_t *source, weft_c
                             uint32_t nranks, uint32_t root, const plan_hosts_t *hosts);
 void plan_set_free(plan_set_t *set);
 
-/* Number of the loaded algorithm called `name`, or −1 and one line on stderr. */
-int plan_algo_find(const tool_session_t *session, const char *name);
 /* Names of the loaded algorithms that serve the call on these hosts, separated by commas; "" if none does.
  * Some see only there that they do not, so each is asked for the plan of a rank. */
 void plan_algos_serving(const tool_session_t *session, weft_coll_t coll, uint32_t nranks,

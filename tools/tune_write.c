@@ -35,7 +35,8 @@ void tune_results_sort(tune_results_t *results)
     qsort(results->list, results->count, sizeof *results->list, tune_write_compare);
 }
 
-size_t tune_point_end(const tune_results_t *results, size_t first)
+/* The results from `first` on that are of one collective and size; returns the end. */
+static size_t tune_point_end(const tune_results_t *results, size_t first)
 {
     size_t end = first;
     while (end < results->count && results->list[end].coll == results->list[first].coll &&
@@ -45,7 +46,11 @@ size_t tune_point_end(const tune_results_t *results, size_t first)
     return end;
 }
 
-size_t tune_winner(const tune_results_t *results, size_t first, size_t end, const char *before)
+/* Index of the winner at each size of a collective: the best of its size, or the winner of the size
+ * before if that is as good within its confidence. Results of one collective stand together, in
+ * the order of sizes. */
+static size_t tune_winner(const tune_results_t *results, size_t first, size_t end,
+                          const char *before)
 {
     size_t best = first;
     for (size_t i = first; i < end; i++) {

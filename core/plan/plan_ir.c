@@ -33,7 +33,7 @@ uint32_t weft_plan_alias(const weft_plan_t *plan, uint32_t rank, uint32_t chunk)
     }
 }
 
-weft_operand_t weft_plan_expand_operand(const weft_plan_operand_t *operand)
+static weft_operand_t plan_expand_operand(const weft_plan_operand_t *operand)
 {
     return (weft_operand_t){operand->kind, operand->index, operand->stride};
 }
@@ -44,13 +44,13 @@ weft_move_t weft_plan_expand(const weft_plan_view_t *view)
                         .nsrc = view->nsrc,
                         .cnt = view->cnt,
                         .flags = view->flags,
-                        .like = weft_plan_expand_operand(view->like),
+                        .like = plan_expand_operand(view->like),
                         .nafter = view->nafter};
     for (uint32_t i = 0; i < view->ndst; i++) {
-        move.dst[i] = weft_plan_expand_operand(&view->dst[i]);
+        move.dst[i] = plan_expand_operand(&view->dst[i]);
     }
     for (uint32_t i = 0; i < view->nsrc; i++) {
-        move.src[i] = weft_plan_expand_operand(&view->src[i]);
+        move.src[i] = plan_expand_operand(&view->src[i]);
     }
     for (uint32_t i = 0; i < view->nafter; i++) {
         move.after[i] = view->after[i];

@@ -141,7 +141,6 @@ static inline uint32_t weft_plan_chunk_of(const weft_plan_view_t *move,
 
 /* Convert between the compact form and the builder's. */
 weft_move_t weft_plan_expand(const weft_plan_view_t *view);
-weft_operand_t weft_plan_expand_operand(const weft_plan_operand_t *operand);
 weft_plan_operand_t weft_plan_pack_operand(const weft_operand_t *operand);
 /* Returns the bytes that the plan takes in memory. */
 uint64_t weft_plan_bytes(const weft_plan_t *plan);

@@ -14,7 +14,8 @@
 
 #define WORD_MAX 100
 
-const weft_algo_param_t *weft_algo_params_table(const weft_algo_ops_t *ops)
+/* The table of an algorithm's parameters; empty, not NULL, if it has none. */
+static const weft_algo_param_t *algo_params_table(const weft_algo_ops_t *ops)
 {
     static const weft_algo_param_t none = {.name = NULL};
     return WEFT_HAS(ops, weft_algo_ops_t, params) ? ops->params : &none;
@@ -46,7 +47,7 @@ weft_status_t weft_algo_params_configure(weft_config_t *config, const char *plug
                                          const weft_algo_ops_t *ops,
                                          int64_t params[WEFT_ALGO_PARAMS_MAX])
 {
-    const weft_algo_param_t *table = weft_algo_params_table(ops);
+    const weft_algo_param_t *table = algo_params_table(ops);
     weft_option_t options[WEFT_ALGO_PARAMS_MAX + 1] = {{.name = NULL}};
     char values[WEFT_ALGO_PARAMS_MAX][24];
     memset(params, 0, WEFT_ALGO_PARAMS_MAX * sizeof *params);
@@ -131,7 +132,7 @@ weft_status_t weft_algo_params_take(const char *plugin, const weft_algo_ops_t *o
                              plugin, 40, at, WORD_MAX - 1);
         }
         snprintf(word, sizeof word, "%.*s", (int)length, at);
-        status = algo_params_take_word(plugin, weft_algo_params_table(ops), word, params, &given);
+        status = algo_params_take_word(plugin, algo_params_table(ops), word, params, &given);
         at += length;
     }
     return status;

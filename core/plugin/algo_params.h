@@ -9,9 +9,6 @@
 
 #include "core/config/config.h"
 
-/* The table of an algorithm's parameters; empty, not NULL, if it has none. */
-const weft_algo_param_t *weft_algo_params_table(const weft_algo_ops_t *ops);
-
 /* Fills the values from the section of the plugin; 0 behind the last. ERR_CONFIG as of options,
  * ERR_RESOURCE. */
 weft_status_t weft_algo_params_configure(weft_config_t *config, const char *plugin,

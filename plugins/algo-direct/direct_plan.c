@@ -18,7 +18,8 @@ typedef struct direct {
     uint32_t lane, n, rank;
 } direct_t;
 
-uint32_t direct_folds(uint32_t n)
+/* MOVEs that fold n contributions: four at first, then the accumulator and three more. */
+static uint32_t direct_folds(uint32_t n)
 {
     uint32_t more = n <= WEFT_MOVE_MAX ? 0 : n - WEFT_MOVE_MAX;
     return 1 + (more + WEFT_MOVE_MAX - 2) / (WEFT_MOVE_MAX - 1);

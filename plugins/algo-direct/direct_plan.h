@@ -22,9 +22,6 @@ typedef struct direct_job {
     uint32_t *to, *from; /* memory for the ports by rank */
 } direct_job_t;
 
-/* MOVEs that fold n contributions: four at first, then the accumulator and three more. */
-uint32_t direct_folds(uint32_t n);
-
 /* Each writes the plan of call->rank. */
 void direct_all_to_all(const direct_job_t *job);
 void direct_gather(const direct_job_t *job);

@@ -22,7 +22,9 @@ weft_plan_text_t file_text_of(const file_source_t *source)
                               .bytes = source->bytes};
 }
 
-weft_status_t file_plans_add(const weft_host_t *host, file_plans_t *plans, file_plans_t **list_p)
+/* Puts plans in front, unless the list has some of the same shape. */
+static weft_status_t file_plans_add(const weft_host_t *host, file_plans_t *plans,
+                                    file_plans_t **list_p)
 {
     for (const file_plans_t *other = *list_p; other != NULL; other = other->next) {
         if (other->coll == plans->coll && other->nranks == plans->nranks &&

@@ -12,8 +12,6 @@ weft_status_t file_text_read(const weft_host_t *host, const weft_plan_text_servi
 /* The only XML program of a file. */
 weft_status_t file_msccl_read(const weft_host_t *host, file_source_t *source,
                               file_plans_t **list_p);
-/* Puts plans in front, unless the list has some of the same shape. */
-weft_status_t file_plans_add(const weft_host_t *host, file_plans_t *plans, file_plans_t **list_p);
 void file_plans_destroy(const weft_host_t *host, file_plans_t *plans);
 weft_plan_text_t file_text_of(const file_source_t *source);
 

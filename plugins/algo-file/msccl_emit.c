@@ -115,8 +115,9 @@ static void msccl_emit_write_move(const msccl_act_t *act, const pattern_t *patte
     move->nafter = 0; /* the first MOVE has waited for the others */
 }
 
-uint32_t msccl_write_step(const msccl_program_t *program, uint32_t tb, const msccl_step_t *step,
-                          const msccl_writer_t *writer, weft_move_t *move)
+static uint32_t msccl_write_step(const msccl_program_t *program, uint32_t tb,
+                                 const msccl_step_t *step, const msccl_writer_t *writer,
+                                 weft_move_t *move)
 {
     uint32_t gpu = program->tbs[tb].gpu, moves = 0, first = 0, cnt = (uint32_t)step->cnt;
     while (first < cnt) {

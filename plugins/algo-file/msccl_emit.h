@@ -14,8 +14,6 @@ weft_status_t msccl_layout(msccl_program_t *program);
 /* The chunk of TMP that a step reads as its source, and the one it writes, or NONE. */
 void msccl_scratch_of(const msccl_program_t *program, uint32_t tb, const msccl_step_t *step,
                       uint32_t chunk, uint32_t use[2]);
-uint32_t msccl_write_step(const msccl_program_t *program, uint32_t tb, const msccl_step_t *step,
-                          const msccl_writer_t *writer, weft_move_t *move);
 
 /* The most chunks that a step sends; at least 1. */
 uint32_t msccl_longest_send(const msccl_program_t *program);

@@ -117,7 +117,8 @@ weft_status_t ncclnet_join_advance(weft_net_conn_t *conn)
     return status;
 }
 
-const char *ncclnet_join_waits_for(const weft_net_conn_t *conn)
+/* What the end waits for, for texts. */
+static const char *ncclnet_join_waits_for(const weft_net_conn_t *conn)
 {
     const ncclnet_join_t *join = conn->join;
     return join->listening == NULL                ? "the control stream"

@@ -13,8 +13,6 @@
 weft_status_t ncclnet_join_advance(weft_net_conn_t *conn);
 /* Ends it, done or not. */
 void ncclnet_join_close(weft_net_conn_t *conn);
-/* What the end waits for, for texts. */
-const char *ncclnet_join_waits_for(const weft_net_conn_t *conn);
 /* A line about a connection that is given up after it has waited for long. */
 void ncclnet_join_tell_late(const weft_net_conn_t *conn);
 

@@ -65,7 +65,8 @@ void sock_tune(const weft_net_t *net, int fd)
     }
 }
 
-void sock_attempt_close(weft_net_conn_t *conn)
+/* Frees what only a connection under way needs. */
+static void sock_attempt_close(weft_net_conn_t *conn)
 {
     conn->host->free(conn->host, conn->attempt);
     conn->attempt = NULL;

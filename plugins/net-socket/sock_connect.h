@@ -11,9 +11,6 @@ weft_status_t sock_connect_begin(weft_net_device_t *device, const weft_net_addre
                                  const weft_net_conn_params_t *params, weft_net_conn_t **conn_p);
 weft_status_t sock_connect_poll(weft_net_conn_t *conn);
 
-/* Frees what only a connection under way needs. */
-void sock_attempt_close(weft_net_conn_t *conn);
-
 /* Sets the options that every data socket gets. Failures are ignored: the connection works
  * without. */
 void sock_tune(const weft_net_t *net, int fd);

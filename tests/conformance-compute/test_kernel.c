@@ -18,7 +18,6 @@
 typedef struct instance {
     char name[96];
     char setting[64];
-    const weft_plugin_t *plugin;
     const weft_kernel_ops_t *ops;
     void *config;
     fake_host_t fake;
@@ -246,7 +245,7 @@ static const struct CMUnitTest tests[] = {
 /* Makes one instance and runs all tests on it. Returns the number of failures. */
 static int run_instance(const weft_plugin_t *plugin, const char *setting)
 {
-    instance_t instance = {.plugin = plugin, .ops = plugin->ops};
+    instance_t instance = {.ops = plugin->ops};
     const char *settings[] = {setting[0] != '\0' ? setting : NULL, NULL};
     struct CMUnitTest mine[NTESTS];
     char why[512];

@@ -63,7 +63,7 @@ typedef struct vcq {
     uint32_t count, room;
     uint32_t users;
     bool armed, overrun;
-    uint32_t events, events_got; /* raised in the channel, and taken by the program */
+    uint32_t events_got; /* of the channel, taken by the program */
     uint32_t asyncs_got;
 } vcq_t;
 

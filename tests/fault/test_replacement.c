@@ -64,7 +64,6 @@ typedef struct trial {
 } trial_t;
 
 typedef struct player {
-    const trial_t *trial;
     board_t *board;
     survivor_t self;
     uint64_t in[COUNT_MOST], out[COUNT_MOST];
@@ -216,8 +215,7 @@ static int run_player(const trial_t *trial, board_t *board, uint32_t seat, bool 
     (void)mallopt(M_ARENA_MAX, 1);
 #endif
     player_t *p = calloc(1, sizeof *p);
-    *p = (player_t){.trial = trial,
-                    .board = board,
+    *p = (player_t){.board = board,
                     .self = {.seat = seat,
                              .size = trial->nranks,
                              .step = first ? 0 : SURVIVOR_NO_STEP,

@@ -29,7 +29,6 @@ typedef struct world {
     hostile_t knock;
     hostile_t *shakes; /* waited for before the input goes on */
     uint32_t patience;
-    uint32_t joined; /* ranks that have sent a join request, as bits */
     bool asked[PEERS], served[PEERS], welcomed[PEERS];
     bool success;
 } world_t;

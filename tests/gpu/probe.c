@@ -101,7 +101,7 @@ static void facts_of_driver(void)
     }
 }
 
-void probe_facts(int unused)
+static void probe_facts(int unused)
 {
     static const struct {
         const char *name;
@@ -135,7 +135,7 @@ void probe_facts(int unused)
 /* Streams ------------------------------------------------------------------------------------------ */
 
 /* Whether a query that says "not ready" is left for cudaGetLastError(), where others take it for theirs. */
-void probe_last_error(int unused)
+static void probe_last_error(int unused)
 {
     probe_words_t *words = probe_words();
     cudaStream_t stream = probe_stream();

@@ -71,8 +71,6 @@ cudaError_t probe_launch_multicast(const multicast_job_t *job, uint32_t blocks, 
 #endif
 
 /* What the program has: functions that answer one question each, in a process of their own. */
-void probe_facts(int unused);
-void probe_last_error(int unused);
 void probe_call(int number);
 const char *probe_call_name(int number); /* NULL: there are no more */
 void probe_capture(int unused);

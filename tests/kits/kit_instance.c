@@ -53,13 +53,15 @@ static void *kit_alloc(const weft_host_t *host, size_t bytes, size_t align)
     return allocations.own(host, bytes, align);
 }
 
-void kit_alloc_fail_at(uint64_t number)
+/* The allocation with this number (from 1), counted from now on, fails; 0: none. */
+static void kit_alloc_fail_at(uint64_t number)
 {
     atomic_store(&allocations.count, 0);
     atomic_store(&allocations.fail_at, number);
 }
 
-void kit_instance_init(kit_instance_t *instance, const kit_run_t *run)
+/* Makes the layer and the config struct, not yet the object. */
+static void kit_instance_init(kit_instance_t *instance, const kit_run_t *run)
 {
     char why[400];
     weft_log_set_level(WEFT_LOG_ERROR);
@@ -77,7 +79,8 @@ void kit_instance_init(kit_instance_t *instance, const kit_run_t *run)
     instance->ops = weft_check_plugin(instance->check)->ops;
 }
 
-weft_status_t kit_instance_create(kit_instance_t *instance)
+/* Calls create() of the plugin's kind. */
+static weft_status_t kit_instance_create(kit_instance_t *instance)
 {
     const weft_host_t *host = weft_check_host(instance->check);
     weft_algo_t *algo = NULL;

@@ -29,11 +29,7 @@ _Noreturn void kit_fail(const char *format, ...) WEFT_PRINTF(1, 2);
 /* Ends the case as skipped. */
 _Noreturn void kit_skip_case(const char *format, ...) WEFT_PRINTF(1, 2);
 
-/* Makes the layer and the config struct, not yet the object. */
-void kit_instance_init(kit_instance_t *instance, const kit_run_t *run);
-/* Calls create() of the plugin's kind. */
-weft_status_t kit_instance_create(kit_instance_t *instance);
-/* Both; a failure of create() ends the case. */
+/* Makes the layer, the config struct and the object; a failure of create() ends the case. */
 void kit_instance_open(kit_instance_t *instance, const kit_run_t *run);
 /* Calls destroy() and requires that nothing is left and that no breach was found. */
 void kit_instance_close(kit_instance_t *instance);
@@ -43,9 +39,6 @@ void kit_instance_close(kit_instance_t *instance);
 void kit_require_ok(weft_status_t status, const char *what);
 /* The same for calls that the plugin may refuse by ERR_UNSUPPORTED with a reason: true if it did not. */
 bool kit_accepted(weft_status_t status, const char *what);
-
-/* The allocation with this number (from 1), counted from now on, fails; 0: none. */
-void kit_alloc_fail_at(uint64_t number);
 
 /* Cases that all three kinds have. */
 void kit_common_life(const kit_run_t *run);

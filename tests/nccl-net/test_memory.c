@@ -33,7 +33,6 @@ typedef struct fixture {
     weft_net_conn_t *from, *to;
     foreign_counts_t *counts;
     uint8_t out[BYTES], in[BYTES];
-    int completed;
 } fixture_t;
 
 static void connect_both(fixture_t *f)

@@ -32,7 +32,6 @@
 #define TIMEOUT_S 300
 #define ADDRESS_BYTES 64u /* of two transports */
 #define DECODE_S 100e-9   /* measured: one join request to a rank's tables */
-#define SIZES_MOST 16
 
 typedef struct rank {
     uint32_t number;

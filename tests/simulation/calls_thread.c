@@ -25,7 +25,6 @@ enum { CPUS = 4 };
 SIM_CALL int pthread_create(pthread_t *id, const pthread_attr_t *attr, void *(*run)(void *),
                             void *arg)
 {
-    int state = PTHREAD_CREATE_JOINABLE;
     if (!machine_inside()) {
         return SIM_REAL(pthread_create)(id, attr, run, arg);
     }
@@ -33,12 +32,8 @@ SIM_CALL int pthread_create(pthread_t *id, const pthread_attr_t *attr, void *(*r
     if (machine_odd(machine.odd.refused)) {
         return EAGAIN;
     }
-    if (attr != NULL) {
-        (void)pthread_attr_getdetachstate(attr, &state);
-    }
-    thread_t *thread =
-        thread_create(machine.self->process, run, arg, state == PTHREAD_CREATE_DETACHED,
-                      machine.now + machine_between(5 * SIM_US, SIM_MS));
+    thread_t *thread = thread_create(machine.self->process, run, arg,
+                                     machine.now + machine_between(5 * SIM_US, SIM_MS));
     *id = (pthread_t)(uintptr_t)thread;
     return 0;
 }

@@ -42,8 +42,7 @@ struct object {
     object_kind_t kind;
     uint32_t holders, number;
     process_t *owner;
-    bool local;    /* a UNIX socket */
-    bool blocking; /* not O_NONBLOCK */
+    bool local; /* a UNIX socket */
     /* sockets */
     char name[128]; /* abstract name of a UNIX socket */
     uint32_t name_bytes;

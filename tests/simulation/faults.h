@@ -37,7 +37,6 @@ typedef struct faults {
     guilt_t guilt[PLAYERS];
     uint32_t cuts[SIM_HOSTS]; /* that are now, of each host */
     uint64_t last;            /* when the last fault has ended: from then on all is well */
-    char said[400];
 } faults_t;
 
 const char *run_kind_name(run_kind_t kind);

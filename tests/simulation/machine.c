@@ -202,8 +202,7 @@ void thread_exit(void)
     abort(); /* it has no turn any more */
 }
 
-thread_t *thread_create(process_t *process, void *(*run)(void *), void *arg, bool detached,
-                        uint64_t at)
+thread_t *thread_create(process_t *process, void *(*run)(void *), void *arg, uint64_t at)
 {
     thread_t *thread = machine_alloc(sizeof *thread);
     *thread = (thread_t){.next = process->threads,
@@ -211,7 +210,6 @@ thread_t *thread_create(process_t *process, void *(*run)(void *), void *arg, boo
                          .run = run,
                          .arg = arg,
                          .number = process->threads == NULL ? process->pid : machine.pids + 1,
-                         .detached = detached,
                          .stack = memory_stack_take(),
                          .tls = image_make_tls(process->image)};
     machine.pids += process->threads != NULL;
@@ -324,7 +322,7 @@ process_t *process_start(image_t *image, uint32_t host, uint32_t number, void *(
     machine.alive++;
     image_reset(image);
     memory_process_init(process);
-    thread_create(process, process_main, begin, true, at);
+    thread_create(process, process_main, begin, at);
     machine_note("start %u on host %u, pid %d", number, host, process->pid);
     return process;
 }
@@ -382,7 +380,8 @@ void process_print_all(void)
 
 /* Futexes ------------------------------------------------------------------------------------------- */
 
-void futex_key(const void *word, uint64_t key[2])
+/* The key is filled from an address of the running process. */
+static void futex_key(const void *word, uint64_t key[2])
 {
     uint64_t offset;
     const object_t *file = memory_file_of(machine.self->process, word, &offset);
@@ -434,7 +433,6 @@ void machine_init(uint64_t seed, bool loud)
     machine = (machine_t){.seed = seed,
                           .random = seed * UINT64_C(0x2545f4914f6cdd1d) + 1,
                           .now = BEGINNING,
-                          .limit = SIM_NEVER,
                           .loud = loud,
                           .trace = UINT64_C(0xcbf29ce484222325),
                           .pids = 1000,
@@ -446,7 +444,6 @@ void machine_init(uint64_t seed, bool loud)
 
 void machine_run(uint64_t limit)
 {
-    machine.limit = limit;
     while (queue.events.count > 0 && !queue.stop) {
         event_t event = event_queue_take(&queue.events);
         if (event.at > limit) {

@@ -42,7 +42,7 @@ typedef struct thread {
     uint32_t generation; /* of its next turn: older ones are void */
     uint32_t files;    /* streams of the C library that are open: no other thread runs meanwhile */
     bool asleep, held; /* held: its turn came while the process was stopped */
-    bool ended, detached, woken;
+    bool ended, woken;
     const char *where;     /* what it waits in */
     uint64_t futex_key[2]; /* what it waits for */
     struct thread *joiner;
@@ -80,7 +80,7 @@ typedef struct oddities {
 } oddities_t;
 
 typedef struct machine {
-    uint64_t seed, now, limit; /* ns of CLOCK_MONOTONIC; the run ends at `limit` */
+    uint64_t seed, now; /* ns of CLOCK_MONOTONIC */
     uint64_t random;
     oddities_t odd;
     uint64_t latency[SIM_HOSTS][SIM_HOSTS];
@@ -146,8 +146,7 @@ process_t *process_find(int pid);
 /* Who is inside what: for a run that does not end. */
 void process_print_all(void);
 
-thread_t *thread_create(process_t *process, void *(*run)(void *), void *arg, bool detached,
-                        uint64_t at);
+thread_t *thread_create(process_t *process, void *(*run)(void *), void *arg, uint64_t at);
 void thread_join(thread_t *thread);
 _Noreturn void thread_exit(void);
 
@@ -159,8 +158,6 @@ void thread_wake(thread_t *thread, uint64_t at);
 /* Wakes all threads of the process that sleep in poll() or epoll_wait(). */
 void process_wake_pollers(process_t *process, uint64_t at);
 
-/* Futexes. `key` is filled from an address of the running process. */
-void futex_key(const void *word, uint64_t key[2]);
 int futex_wait(const uint32_t *word, uint32_t seen, uint64_t timeout_ns);
 int futex_wake(const uint32_t *word);
 

@@ -134,7 +134,7 @@ uint64_t reference_encode(weft_dtype_t dtype, double value)
     return value == 0 ? sign : sign | encode_magnitude(f, value);
 }
 
-bool reference_is_nan(weft_dtype_t dtype, uint64_t bits)
+static bool reference_is_nan(weft_dtype_t dtype, uint64_t bits)
 {
     return reference_is_float(dtype) && isnan(reference_decode(dtype, bits));
 }

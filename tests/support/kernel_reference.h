@@ -39,7 +39,6 @@ uint64_t reference_encode(weft_dtype_t dtype, double value);
 bool reference_is_float(weft_dtype_t dtype);
 /* True if the operator combines that type. */
 bool reference_has(weft_dtype_t dtype, weft_op_t op);
-bool reference_is_nan(weft_dtype_t dtype, uint64_t bits);
 
 /* The same number: equal bits, or both NaN. */
 bool reference_same(weft_dtype_t dtype, uint64_t a, uint64_t b);

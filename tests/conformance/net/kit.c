@@ -119,7 +119,6 @@ weft_status_t side_try_open(const kit_t *kit, kit_side_t *side, const char *cons
     char why[300];
     uint64_t fail_at = atomic_load(&side->fake.fail_at);
     memset(side, 0, sizeof *side);
-    side->kit = kit;
     side->ops = kit->ops;
     fake_host_init(&side->fake, kit->plugin->name);
     atomic_store(&side->fake.fail_at, fail_at);

@@ -25,7 +25,6 @@ typedef struct kit {
 
 /* One instance with one open device and a listener. */
 typedef struct kit_side {
-    const kit_t *kit;
     const weft_net_ops_t *ops;
     fake_host_t fake;
     void *config;

@@ -32,7 +32,7 @@ static bool status_typed(weft_status_t status)
 typedef struct outcome {
     bool happened;
     weft_status_t status;
-    uint32_t done, failed, posted;
+    uint32_t failed, posted;
     bool told;
 } outcome_t;
 
@@ -53,7 +53,6 @@ static outcome_t life(fake_call_t call, uint32_t nth, int cause)
     }
     outcome.happened = fake_happened();
     outcome.told = text_there(&traffic);
-    outcome.done = traffic.done;
     outcome.failed = traffic.failed;
     outcome.posted = traffic.posted;
     traffic_end(&traffic);

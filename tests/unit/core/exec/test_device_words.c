@@ -19,7 +19,6 @@ struct weft_kernel {
     _Alignas(128) uint8_t memory[16384]; /* payloads, then headers and flagged units */
     uint64_t released;
     uint32_t reads;
-    uint64_t last;  /* bytes of the last read */
     uint64_t *late; /* a word that is stored after the next read, and is not in that */
     uint64_t later;
     bool lost;
@@ -33,7 +32,6 @@ static weft_status_t device_read(weft_kernel_t *kernel, void *to, const void *me
                                  uint64_t bytes)
 {
     kernel->reads++;
-    kernel->last = bytes;
     if (kernel->lost) {
         return weft_fail(WEFT_ERR_SYSTEM, 0, "lost");
     }

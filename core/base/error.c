@@ -10,6 +10,18 @@
 
 static _Thread_local weft_error_t last;
 
+bool weft_status_is_failure(weft_status_t status)
+{
+    switch (status) {
+#define CASE(value, name, text) case value:
+        WEFT_STATUS_MAP(CASE)
+#undef CASE
+        return status < 0;
+    default:
+        return false;
+    }
+}
+
 void weft_error_clear(weft_error_t *error)
 {
     memset(error, 0, sizeof *error);

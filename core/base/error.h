@@ -8,6 +8,7 @@
 #define WEFT_BASE_ERROR_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 
 #include <weft/weft.h>
 
@@ -19,6 +20,8 @@ weft_status_t weft_fail_v(weft_status_t status, int os_errno, const char *format
 
 /* Returns the record, so that a caller that knows more (peer, host, transport …) can add it. */
 weft_error_t *weft_error_record(void);
+/* Whether the status is one of the list, and a failure: plugins may return any number. */
+bool weft_status_is_failure(weft_status_t status);
 /* Sets the record to "no failure"; numbers become −1. */
 void weft_error_clear(weft_error_t *error);
 

@@ -59,18 +59,6 @@ void weft_check_leave(const weft_check_call_t *call)
     }
 }
 
-static bool check_is_failure(weft_status_t status)
-{
-    switch (status) {
-#define CASE(value, name, text) case value:
-        WEFT_STATUS_MAP(CASE)
-#undef CASE
-        return status < 0;
-    default:
-        return false;
-    }
-}
-
 /* The reason that the plugin gave by set_error(), or the core for a service that failed. */
 static bool check_has_reason(const weft_check_t *check, weft_status_t status)
 {
@@ -93,7 +81,8 @@ weft_status_t weft_check_end(const weft_check_call_t *call, weft_status_t status
     weft_check_leave(call);
     if (status == WEFT_OK ||
         (status == WEFT_IN_PROGRESS && (allowed & WEFT_CHECK_IN_PROGRESS) != 0) ||
-        (status == WEFT_AGAIN && (allowed & WEFT_CHECK_AGAIN) != 0) || check_is_failure(status)) {
+        (status == WEFT_AGAIN && (allowed & WEFT_CHECK_AGAIN) != 0) ||
+        weft_status_is_failure(status)) {
         return status < 0 && !check_has_reason(call->check, status)
                    ? check_without_reason(call, status)
                    : status;

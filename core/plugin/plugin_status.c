@@ -8,24 +8,12 @@
 
 #include "core/base/error.h"
 
-static bool plugin_status_is_failure(weft_status_t status)
-{
-    switch (status) {
-#define CASE(value, name, text) case value:
-        WEFT_STATUS_MAP(CASE)
-#undef CASE
-        return status < 0;
-    default:
-        return false;
-    }
-}
-
 static bool plugin_status_is_allowed(weft_status_t status, unsigned returns)
 {
     return status == WEFT_OK ||
            (status == WEFT_IN_PROGRESS && (returns & WEFT_RETURNS_IN_PROGRESS) != 0) ||
            (status == WEFT_AGAIN && (returns & WEFT_RETURNS_AGAIN) != 0) ||
-           plugin_status_is_failure(status);
+           weft_status_is_failure(status);
 }
 
 /* The text for what the function may return. */

@@ -23,10 +23,7 @@ static void run_with(uint32_t nranks, ranks_work_t work, const char *const *sett
 {
     ranks_job_t job = {
         .nranks = nranks, .settings = settings, .settings_count = count, .work = work};
-    assert_int_equal(ranks_run_threads(&job), 0);
-#ifndef __SANITIZE_THREAD__
-    assert_int_equal(ranks_run_processes(&job, 120, -1), 0);
-#endif
+    assert_int_equal(ranks_run_both(&job), 0);
 }
 
 static void run(uint32_t nranks, ranks_work_t work)

@@ -21,11 +21,7 @@ static void run(uint32_t nranks, ranks_work_t work)
     for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
         ranks_job_t job = {
             .nranks = nranks, .settings = &nets[i], .settings_count = 1, .work = work};
-        assert_int_equal(ranks_run_threads(&job), 0);
-#ifndef __SANITIZE_THREAD__
-        /* TSan lets no process start threads that was forked beside a progress thread. */
-        assert_int_equal(ranks_run_processes(&job, 120, -1), 0);
-#endif
+        assert_int_equal(ranks_run_both(&job), 0);
     }
 }
 

@@ -115,10 +115,7 @@ static int refuse(weft_comm_t *comm, uint32_t rank, uint32_t nranks, void *arg)
 static void run(ranks_work_t work)
 {
     const ranks_job_t job = {.nranks = 2, .settings = settings, .settings_count = 1, .work = work};
-    assert_int_equal(ranks_run_threads(&job), 0);
-#ifndef __SANITIZE_THREAD__
-    assert_int_equal(ranks_run_processes(&job, 120, -1), 0);
-#endif
+    assert_int_equal(ranks_run_both(&job), 0);
 }
 
 static void communicators_are_called_after_their_parents(void **state)

@@ -32,13 +32,6 @@ static weft_comm_options_t options_of(const char *const *settings, uint32_t coun
                                  .settings_count = count};
 }
 
-static int run_threads(uint32_t nranks, ranks_work_t work, const char *const *settings,
-                       uint32_t count)
-{
-    return ranks_run_threads(&(ranks_job_t){
-        .nranks = nranks, .settings = settings, .settings_count = count, .work = work});
-}
-
 static int run_processes(uint32_t nranks, ranks_work_t work, const char *const *settings,
                          uint32_t count, int killed)
 {
@@ -51,10 +44,9 @@ static int run_processes(uint32_t nranks, ranks_work_t work, const char *const *
 static void run_with(uint32_t nranks, ranks_work_t work, const char *const *settings,
                      uint32_t count)
 {
-    assert_int_equal(run_threads(nranks, work, settings, count), 0);
-#ifndef __SANITIZE_THREAD__
-    assert_int_equal(run_processes(nranks, work, settings, count, -1), 0);
-#endif
+    const ranks_job_t job = {
+        .nranks = nranks, .settings = settings, .settings_count = count, .work = work};
+    assert_int_equal(ranks_run_both(&job), 0);
 }
 
 /* Every rank gives a bit of its own number, so who has which number counts as well. */
@@ -431,10 +423,7 @@ static void a_newcomer_hears_that_the_communicator_fails_meanwhile(void **state)
                            .settings_count = 2,
                            .work = fail_meanwhile,
                            .arg = &who};
-        assert_int_equal(ranks_run_threads(&job), 0);
-#ifndef __SANITIZE_THREAD__
-        assert_int_equal(ranks_run_processes(&job, 120, -1), 0);
-#endif
+        assert_int_equal(ranks_run_both(&job), 0);
     }
 }
 

@@ -175,6 +175,15 @@ int ranks_run_processes(const ranks_job_t *job, unsigned seconds, int expect_kil
     return failed;
 }
 
+int ranks_run_both(const ranks_job_t *job)
+{
+    int failed = ranks_run_threads(job);
+#ifndef __SANITIZE_THREAD__
+    failed += ranks_run_processes(job, 120, -1);
+#endif
+    return failed;
+}
+
 bool ranks_error_says(weft_status_t status, const char *words)
 {
     weft_error_t error = {.size = sizeof error};

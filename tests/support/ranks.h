@@ -42,6 +42,10 @@ int ranks_run_nets(uint32_t nranks, ranks_work_t work);
  * failed; one that `expect_killed` names may die of SIGKILL. */
 int ranks_run_processes(const ranks_job_t *job, unsigned seconds, int expect_killed);
 
+/* As threads, and then as processes: the sum of both. TSan sees threads only: it lets no process start threads
+ * that was forked beside a progress thread. */
+int ranks_run_both(const ranks_job_t *job);
+
 /* Whether the last error of the calling thread has this status and these words; else it prints what there is. */
 bool ranks_error_says(weft_status_t status, const char *words);
 

@@ -37,3 +37,13 @@ int desk_run(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
     }
     return wrong;
 }
+
+int desk_run_in_one_queue(const ranks_job_t *job)
+{
+    const fake_strict_t strict = fake_cuda.strict;
+    fake_cuda.strict.connections = 1;
+    fake_cuda.strict.waits = FAKE_WAITS_ALL;
+    const int wrong = ranks_run_processes(job, 120, -1);
+    fake_cuda.strict = strict;
+    return wrong;
+}

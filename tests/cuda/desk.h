@@ -27,6 +27,10 @@ typedef struct desk_job {
 
 int desk_run(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg);
 
+/* Runs first calls as processes where streams share a hardware queue, and all that may wait for kernels does.
+ * Returns how many ranks failed. */
+int desk_run_in_one_queue(const ranks_job_t *job);
+
 /* Waits until both streams are done: whether they ended well. */
 bool desk_settle(const desk_t *desk);
 

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "core/base/error.h"
+#include "core/exec/link_adapters.h"
 
 /* One registration: a region per transport that registers memory. */
 struct weft_mem_region {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What a link and the links of a communicator consist of. links.c makes and unmakes them,
- * traffic.c uses them; nobody else includes this. */
+ * with link_adapters.c and link_ports.c, and traffic.c uses them. */
 #ifndef WEFT_EXEC_LINK_STATE_H
 #define WEFT_EXEC_LINK_STATE_H
 
@@ -9,6 +9,7 @@
 #include "core/exec/link_table.h"
 #include "core/exec/links_setup.h"
 #include "core/exec/mapped_port.h"
+#include "core/exec/pair_layout.h"
 
 typedef enum weft_link_state { WEFT_LINK_CONNECTING, WEFT_LINK_READY } weft_link_state_t;
 
@@ -89,6 +90,13 @@ static inline void weft_links_unlock(weft_links_t *links, const weft_transport_t
     if (weft_links_shares_adapter(transport)) {
         weft_transports_unlock(links->setup.transports);
     }
+}
+
+/* What a mapped connection has room for. */
+static inline weft_pair_layout_t weft_links_layout(const weft_links_t *links)
+{
+    const weft_links_setup_t *setup = &links->setup;
+    return weft_pair_layout(setup->slots, setup->slot_bytes, setup->small_bytes);
 }
 
 /* One direction is enough: the device may have had no memory for the other. */

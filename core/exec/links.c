@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Links: connecting, accepting, agreeing where slots lie. */
+ * Links: connecting, accepting, agreeing where slots lie. Their ports are made in link_ports.c. */
 #include "core/exec/links.h"
 
 #include <errno.h>
@@ -8,10 +8,9 @@
 
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/exec/link_adapters.h"
+#include "core/exec/link_ports.h"
 #include "core/exec/link_state.h"
-#include "core/exec/pair_layout.h"
-#include "core/exec/port_export.h"
-#include "core/exec/slot_pool.h"
 #include "core/os/os.h"
 #include "core/plugin/plugin_status.h"
 
@@ -35,27 +34,6 @@ weft_status_t weft_links_create(const weft_links_setup_t *setup, weft_links_t **
     return WEFT_OK;
 }
 
-static weft_status_t links_ensure_adapter(weft_links_t *links, uint32_t i)
-{
-    const weft_transport_t *transport = weft_links_transport(links, i);
-    weft_status_t status = WEFT_OK;
-    if (links->adapter[i] != NULL) {
-        return WEFT_OK;
-    }
-    if (!weft_links_shares_adapter(transport)) {
-        weft_transports_lock(links->setup.transports);
-        status = transport->ops->device_open(transport->net, transport->device, &links->adapter[i]);
-        weft_transports_unlock(links->setup.transports);
-    } else if (transport->map != NULL || links->setup.first) {
-        links->adapter[i] = transport->adapter;
-    } else {
-        return weft_fail(WEFT_ERR_UNSUPPORTED, 0,
-                         "%s serves one communicator only: it lacks the extension " WEFT_NET_ATTACH,
-                         transport->loaded->plugin->name);
-    }
-    return status;
-}
-
 static void links_link_close_conn(weft_links_t *links, weft_link_t *link)
 {
     const weft_transport_t *transport = weft_links_transport(links, link->transport);
@@ -65,44 +43,13 @@ static void links_link_close_conn(weft_links_t *links, weft_link_t *link)
     link->conn = NULL;
 }
 
-static void links_link_close_port(weft_links_t *links, const weft_link_t *link,
-                                  weft_link_port_t *port)
-{
-    if (port->head.ops == NULL) {
-        return; /* not made */
-    }
-    if (!weft_port_is_mapped(&port->head) && port->message.region != NULL) {
-        weft_links_dereg(links, link->transport, port->message.region);
-    }
-    weft_port_fini(&port->head);
-}
-
-/* Memory that the peer may still write to outlives the link, and so does the connection, which
- * tells whether the peer lives. */
-static void links_link_close_locations(weft_links_t *links, weft_link_t *link)
-{
-    if (link->receive.head.ops == NULL || !weft_port_is_mapped(&link->receive.head)) {
-        return;
-    }
-    weft_payload_location_t *receive = &link->receive.mapped.location;
-    weft_payload_location_t *send = &link->send.mapped.location;
-    bool sent = weft_payload_location_leave(send), received = weft_payload_location_leave(receive);
-    if (!sent || !received) {
-        weft_transports_retain(links->setup.transports, link->transport, link->conn, send, receive);
-        link->conn = NULL;
-    }
-}
-
 static void links_link_close(weft_links_t *links, weft_link_t *link)
 {
-    weft_port_unexport(&link->send.head);
-    weft_port_unexport(&link->receive.head);
-    links_link_close_locations(links, link);
+    weft_link_leave_ports(links, link);
     if (link->conn != NULL) {
         links_link_close_conn(links, link);
     }
-    links_link_close_port(links, link, &link->send);
-    links_link_close_port(links, link, &link->receive);
+    weft_link_close_ports(links, link);
     weft_os_free(link);
 }
 
@@ -118,39 +65,8 @@ void weft_links_destroy(weft_links_t *links)
     }
     weft_link_table_fini(&links->table);
     weft_transports_remove_user(links->setup.transports, &links->user);
-    for (uint32_t i = 0; i < weft_transports_count(links->setup.transports); i++) {
-        const weft_transport_t *transport = weft_links_transport(links, i);
-        if (links->adapter[i] != NULL && links->adapter[i] != transport->adapter) {
-            weft_transports_lock(links->setup.transports);
-            transport->ops->device_close(links->adapter[i]);
-            weft_transports_unlock(links->setup.transports);
-        }
-    }
+    weft_links_close_adapters(links);
     weft_os_free(links);
-}
-
-weft_status_t weft_links_reg(weft_links_t *links, uint32_t i, void *memory, uint64_t bytes,
-                             weft_net_region_t **region_p)
-{
-    const weft_transport_t *transport = weft_links_transport(links, i);
-    if (transport->adapter == NULL || !WEFT_HAS(transport->ops, weft_net_ops_t, reg) ||
-        !WEFT_HAS(transport->ops, weft_net_ops_t, dereg)) {
-        return WEFT_OK;
-    }
-    weft_status_t status = links_ensure_adapter(links, i);
-    if (status == WEFT_OK) {
-        weft_transports_lock(links->setup.transports);
-        status = transport->ops->reg(links->adapter[i], memory, bytes, WEFT_MEMORY_HOST, region_p);
-        weft_transports_unlock(links->setup.transports);
-    }
-    return status;
-}
-
-void weft_links_dereg(weft_links_t *links, uint32_t i, weft_net_region_t *region)
-{
-    weft_transports_lock(links->setup.transports);
-    weft_links_transport(links, i)->ops->dereg(region);
-    weft_transports_unlock(links->setup.transports);
 }
 
 static weft_link_t *links_find(const weft_links_t *links, uint32_t peer, uint32_t channel)
@@ -187,173 +103,11 @@ static weft_link_t *links_add(weft_links_t *links, uint32_t peer, uint32_t chann
     return link;
 }
 
-static weft_pair_layout_t links_layout(const weft_links_t *links)
-{
-    const weft_links_setup_t *setup = &links->setup;
-    return weft_pair_layout(setup->slots, setup->slot_bytes, setup->small_bytes);
-}
-
-static bool links_can_commit(const weft_links_t *links, const weft_transport_t *transport)
-{
-    const weft_net_map_t *map = transport->map;
-    return links->setup.small_bytes > 0 && WEFT_HAS(map, weft_net_map_t, commit) &&
-           map->commit != NULL && map->discard != NULL;
-}
-
-/* `way`: 0 is what the connector sends. */
-static weft_status_t links_link_make_mapped_port(weft_links_t *links, weft_link_t *link, bool sends,
-                                                 uint8_t *base, uint32_t way)
-{
-    const weft_links_setup_t *setup = &links->setup;
-    const weft_transport_t *transport = weft_links_transport(links, link->transport);
-    weft_pair_layout_t layout = links_layout(links);
-    weft_mapped_port_t *mapped = sends ? &link->send.mapped : &link->receive.mapped;
-    weft_mapped_port_init(mapped, link->node.peer, sends, base + layout.head[way], setup->slots,
-                          setup->slot_bytes);
-    weft_mapped_port_set_payloads(mapped, base + layout.small[way], setup->small_bytes,
-                                  base + layout.slots[way]);
-    mapped->windows = setup->windows;
-    weft_payload_location_init(&mapped->location, &setup->sharing, &mapped->control->handshake,
-                               link->node.peer, sends, setup->slots, setup->slot_bytes);
-    if (!sends || !links_can_commit(links, transport)) {
-        return WEFT_OK;
-    }
-    weft_slot_store_t store = {.map = transport->map,
-                               .conn = link->conn,
-                               .small_at = layout.small[way],
-                               .slots_at = layout.slots[way]};
-    return weft_slot_pool_join(&links->pool, mapped, &store);
-}
-
-static weft_status_t links_link_make_mapped(weft_links_t *links, weft_link_t *link, bool connector)
-{
-    void *base;
-    uint64_t bytes, needed = links_layout(links).bytes;
-    const weft_transport_t *transport = weft_links_transport(links, link->transport);
-    weft_status_t status = transport->map->region(link->conn, &base, &bytes);
-    if (status != WEFT_OK) {
-        return status;
-    }
-    if (bytes < needed) {
-        return weft_fail(WEFT_ERR_PROTO, 0, "%s maps %llu bytes with rank %u, %llu needed",
-                         transport->loaded->plugin->name, (unsigned long long)bytes,
-                         link->node.peer, (unsigned long long)needed);
-    }
-    status = links_link_make_mapped_port(links, link, true, base, connector ? 0 : 1);
-    return status == WEFT_OK
-               ? links_link_make_mapped_port(links, link, false, base, connector ? 1 : 0)
-               : status;
-}
-
-static bool links_shall_be_gpudirect(weft_links_t *links, uint32_t i)
-{
-    if (!links->decided[i]) {
-        links->decided[i] = true;
-        links->gpudirect[i] =
-            weft_gpudirect_suits(&links->setup.gpudirect, weft_links_transport(links, i));
-    }
-    return links->gpudirect[i];
-}
-
-static weft_status_t links_link_register_gpudirect(weft_links_t *links, const weft_link_t *link,
-                                                   void *memory, uint64_t bytes,
-                                                   weft_net_region_t **region_p)
-{
-    weft_transports_lock(links->setup.transports);
-    weft_status_t status = weft_gpudirect_register(
-        &links->setup.gpudirect, weft_links_transport(links, link->transport),
-        links->adapter[link->transport], memory, bytes, region_p);
-    weft_transports_unlock(links->setup.transports);
-    return status;
-}
-
-/* Makes a port with slots on the device, if they can be had. The allocation is not under the
- * lock: a device may wait for its kernels before it has memory, and those for another
- * communicator. */
-static bool links_link_make_gpudirect(weft_links_t *links, const weft_link_t *link,
-                                      const weft_message_port_params_t *params,
-                                      weft_gpudirect_port_t *port, weft_net_region_t **region_p)
-{
-    const weft_gpudirect_t *gpudirect = &links->setup.gpudirect;
-    uint64_t bytes = weft_message_port_bytes(params->slots, params->slot_bytes);
-    void *memory = NULL;
-    weft_status_t status = gpudirect->ops->alloc(gpudirect->kernel, bytes, &memory);
-    if (status == WEFT_OK) {
-        status = links_link_register_gpudirect(links, link, memory, bytes, region_p);
-    }
-    if (status == WEFT_OK) {
-        status = weft_gpudirect_port_init(port, params, gpudirect, memory);
-    }
-    if (status == WEFT_OK) {
-        return true;
-    }
-    weft_log(WEFT_LOG_INFO, "links", "the slots %s rank %u stay on the host: %s",
-             params->sends ? "to" : "from", params->peer, weft_error_record()->text);
-    if (*region_p != NULL) {
-        weft_links_dereg(links, link->transport, *region_p);
-        *region_p = NULL;
-    }
-    if (memory != NULL) {
-        gpudirect->ops->free(gpudirect->kernel, memory);
-    }
-    return false;
-}
-
-/* Registers the slots where the transport registers memory, so that no message pays for it. */
-static weft_status_t links_link_make_message(weft_links_t *links, weft_link_t *link, bool sends)
-{
-    weft_link_port_t *port = sends ? &link->send : &link->receive;
-    weft_net_region_t *region = NULL;
-    const weft_transport_t *transport = weft_links_transport(links, link->transport);
-    weft_message_port_params_t params = {.loaded = transport->loaded,
-                                         .net = transport->ops,
-                                         .conn = link->conn,
-                                         .list = &links->busy,
-                                         .slot_bytes = links->setup.slot_bytes,
-                                         .slots = links->setup.slots,
-                                         .peer = link->node.peer,
-                                         .sends = sends,
-                                         .device = links->setup.gpudirect.memory != NULL};
-    if (links_shall_be_gpudirect(links, link->transport) &&
-        links_link_make_gpudirect(links, link, &params, &port->gpudirect, &region)) {
-        return weft_message_port_open(&port->message, region);
-    }
-    if (links->setup.gpudirect.memory == NULL) {
-        params.payload = transport->payload;
-    }
-    weft_status_t status = weft_message_port_init(&port->message, &params);
-    if (status == WEFT_OK) {
-        status = weft_links_reg(links, link->transport, port->message.memory,
-                                port->message.memory_bytes, &region);
-    }
-    return status == WEFT_OK ? weft_message_port_open(&port->message, region) : status;
-}
-
-static weft_status_t links_link_make_ports(weft_links_t *links, weft_link_t *link, bool connector)
-{
-    const weft_transport_t *transport = weft_links_transport(links, link->transport);
-    weft_status_t status;
-    if (transport->map != NULL) {
-        status = links_link_make_mapped(links, link, connector);
-        links->mapped++;
-    } else {
-        status = links_link_make_message(links, link, true);
-        status = status == WEFT_OK ? links_link_make_message(links, link, false) : status;
-        link->settled[0] = link->settled[1] = true;
-        links->messages++;
-    }
-    link->state = WEFT_LINK_READY;
-    weft_log(WEFT_LOG_DEBUG, "links", "rank %u to %u channel %u over %s%s", links->setup.rank,
-             link->node.peer, link->node.channel, transport->loaded->plugin->name,
-             weft_link_is_gpudirect(link) ? ", slots on the device" : "");
-    return status;
-}
-
 static weft_status_t links_link_begin_conn(weft_links_t *links, weft_link_t *link)
 {
     const weft_transport_t *transport = weft_links_transport(links, link->transport);
     const weft_links_setup_t *setup = &links->setup;
-    weft_status_t status = links_ensure_adapter(links, link->transport);
+    weft_status_t status = weft_links_open_adapter(links, link->transport);
     if (status != WEFT_OK) {
         return status;
     }
@@ -366,9 +120,10 @@ static weft_status_t links_link_begin_conn(weft_links_t *links, weft_link_t *lin
                                .slots = setup->slots};
     memcpy(params.label, &label, sizeof label);
     if (transport->map != NULL) {
-        weft_pair_layout_t layout = links_layout(links);
+        weft_pair_layout_t layout = weft_links_layout(links);
         params.map_bytes = layout.bytes;
-        params.commit_bytes = links_can_commit(links, transport) ? layout.commit : layout.bytes;
+        params.commit_bytes =
+            weft_links_can_commit(links, transport) ? layout.commit : layout.bytes;
     }
     weft_net_address_t address;
     weft_transports_address(setup->transports, setup->family[link->node.peer], link->transport,
@@ -468,7 +223,7 @@ static weft_status_t links_check_label(const weft_links_t *links, uint32_t index
 static weft_status_t links_attach(weft_links_t *links, uint32_t index, weft_net_conn_t *conn)
 {
     const weft_transport_t *transport = weft_links_transport(links, index);
-    weft_status_t status = links_ensure_adapter(links, index);
+    weft_status_t status = weft_links_open_adapter(links, index);
     if (status == WEFT_OK && !weft_links_shares_adapter(transport)) {
         weft_transports_lock(links->setup.transports);
         status = transport->attach->attach(conn, links->adapter[index]);
@@ -499,7 +254,7 @@ static weft_status_t links_take_connection(weft_links_t *links, uint32_t index,
                    : weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate a link");
     }
     link->conn = conn;
-    return links_link_make_ports(links, link, false);
+    return weft_link_make_ports(links, link, false);
 }
 
 static weft_status_t links_link_poll_conn(weft_links_t *links, weft_link_t *link)
@@ -525,7 +280,7 @@ static weft_status_t links_link_progress(weft_links_t *links, weft_link_t *link)
         if (status == WEFT_IN_PROGRESS || (begins && status == WEFT_OK)) {
             return WEFT_OK;
         }
-        link->lost = status == WEFT_OK ? links_link_make_ports(links, link, true)
+        link->lost = status == WEFT_OK ? weft_link_make_ports(links, link, true)
                                        : links_link_try_again(links, link, status);
     }
     if (link->lost != WEFT_OK) {

@@ -20,11 +20,6 @@ weft_status_t weft_links_create(const weft_links_setup_t *setup, weft_links_t **
 /* Closes all links. NULL is allowed. */
 void weft_links_destroy(weft_links_t *links);
 
-/* Registers memory with transport i. Does nothing if that registers no memory. */
-weft_status_t weft_links_reg(weft_links_t *links, uint32_t i, void *memory, uint64_t bytes,
-                             weft_net_region_t **region_p);
-void weft_links_dereg(weft_links_t *links, uint32_t i, weft_net_region_t *region);
-
 /* Returns the port to or from `peer` on `channel`, or NULL while the link is not ready. Begins
  * to connect where this rank has to. A failure is kept, and weft_links_progress() tells it. */
 weft_port_t *weft_links_port(weft_links_t *links, uint32_t peer, uint32_t channel, bool sends);

@@ -7,15 +7,12 @@
 #include <stdio.h>
 
 #include "core/exec/link_state.h"
-#include "core/exec/pair_layout.h"
 
 static void memory_add_mapped(const weft_links_t *links, const weft_link_t *link,
                               weft_links_memory_t *memory)
 {
-    const weft_links_setup_t *setup = &links->setup;
     const weft_mapped_port_t *send = &link->send.mapped;
-    weft_pair_layout_t layout =
-        weft_pair_layout(setup->slots, setup->slot_bytes, setup->small_bytes);
+    weft_pair_layout_t layout = weft_links_layout(links);
     memory->mapped_links++;
     memory->mapped += layout.bytes;
     if (send->store.pool == NULL) {

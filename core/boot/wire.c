@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "core/base/error.h"
 #include "core/base/utf8.h"
 
 #define HOST_AT 32
@@ -96,18 +97,6 @@ static void wire_copy_text(char *to, const uint8_t *from, size_t bytes)
     weft_utf8_clean(to);
 }
 
-static int wire_is_failure(int32_t status)
-{
-    switch (status) {
-#define WEFT_STATUS_CASE(value, name, text) case (value):
-        WEFT_STATUS_MAP(WEFT_STATUS_CASE)
-#undef WEFT_STATUS_CASE
-        return status < 0;
-    default:
-        return 0;
-    }
-}
-
 /* −1 or a rank. */
 static int wire_is_rank(int32_t rank, uint32_t nranks)
 {
@@ -119,10 +108,10 @@ weft_status_t weft_error_decode(const uint8_t bytes[WEFT_WIRE_ERROR], uint32_t n
 {
     int32_t status = (int32_t)weft_get_u32(bytes);
     int32_t rank = (int32_t)weft_get_u32(bytes + 4), peer = (int32_t)weft_get_u32(bytes + 8);
-    *why = !wire_is_failure(status)      ? "status"
-           : !wire_is_rank(rank, nranks) ? "reporting rank"
-           : !wire_is_rank(peer, nranks) ? "culprit"
-                                         : NULL;
+    *why = !weft_status_is_failure((weft_status_t)status) ? "status"
+           : !wire_is_rank(rank, nranks)                  ? "reporting rank"
+           : !wire_is_rank(peer, nranks)                  ? "culprit"
+                                                          : NULL;
     if (*why != NULL) {
         return WEFT_ERR_PROTO;
     }

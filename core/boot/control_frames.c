@@ -66,7 +66,7 @@ static weft_status_t control_frame_leave_family(weft_health_t *health, weft_neig
         weft_disseminate_leave_family(health, neighbour, frame->from);
         return WEFT_OK;
     }
-    if (health->membership.states[me] == WEFT_MEMBER_LEFT) {
+    if (health->membership.states[me] != WEFT_MEMBER_LIVE) {
         return WEFT_OK; /* that we leave, passed on to a new connection of ours */
     }
     *why = "rank";

@@ -107,8 +107,8 @@ void weft_disseminate_leave_comm(weft_health_t *health, const weft_neighbour_t *
     }
 }
 
-/* What was declared dead does not leave in order. Neighbours that have not heard of the death would not
- * believe it after a word of leaving, and would wait where the others fail. */
+/* What was declared dead does not leave in order. Neighbours may not have heard of the death, and would go on until
+ * they do. */
 static void dissemination_leave_dead(weft_health_t *health)
 {
     const weft_logged_death_t *death = weft_event_log_death(&health->log, health->boot->rank);
@@ -124,15 +124,15 @@ void weft_disseminate_leave_family(weft_health_t *health, const weft_neighbour_t
     weft_health_assert_owner(health);
     uint8_t *state = &health->membership.states[rank];
     weft_frame_t frame = {.type = WEFT_FRAME_LEAVE_FAMILY, .from = rank};
-    if (*state == WEFT_MEMBER_LEFT) {
-        return;
-    }
+    health->membership.leavers = true;
+    weft_control_listener_expect_leavers(&health->boot->listener);
     if (*state == WEFT_MEMBER_DEAD && rank == health->boot->rank) {
         dissemination_leave_dead(health);
-        return;
+    }
+    if (*state == WEFT_MEMBER_LEFT || *state == WEFT_MEMBER_DEAD) {
+        return; /* of a death all hear, and it counts: see weft_disseminate_death() */
     }
     *state = WEFT_MEMBER_LEFT;
-    weft_control_listener_expect_leavers(&health->boot->listener);
     for (uint32_t i = 0; i < health->neighbours.count; i++) {
         if (&health->neighbours.list[i] != from) {
             weft_neighbour_send(&health->neighbours, &health->neighbours.list[i], &frame, NULL);
@@ -144,13 +144,16 @@ void weft_disseminate_leave_family(weft_health_t *health, const weft_neighbour_t
     }
 }
 
+/* A death counts for a rank that has left, too. Whoever declared it dead could not hear that it left, and has failed
+ * the communicators of that rank for good: all others have to, or they would wait there for one that has given up.
+ * So all come to the same, in whatever order they hear of both. */
 void weft_disseminate_death(weft_health_t *health, const weft_neighbour_t *from,
                             const weft_error_t *error)
 {
     weft_health_assert_owner(health);
     uint32_t rank = (uint32_t)error->peer;
     uint8_t *state = &health->membership.states[rank];
-    if (*state == WEFT_MEMBER_DEAD || *state == WEFT_MEMBER_LEFT) {
+    if (*state == WEFT_MEMBER_DEAD) {
         return;
     }
     *state = WEFT_MEMBER_DEAD;

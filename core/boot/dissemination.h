@@ -17,11 +17,11 @@ void weft_disseminate_failure(weft_health_t *health, const weft_neighbour_t *fro
 /* `rank` left communicator comm_id in order, after these operations. */
 void weft_disseminate_leave_comm(weft_health_t *health, const weft_neighbour_t *from,
                                  uint64_t comm_id, uint32_t rank, const weft_leave_t *leave);
-/* `rank` left the family. If it is this rank, and was declared dead, neighbours are told of its
- * death. */
+/* `rank` left the family, which is nothing new of one that was declared dead. If that is this rank,
+ * neighbours are told of its death. */
 void weft_disseminate_leave_family(weft_health_t *health, const weft_neighbour_t *from,
                                    uint32_t rank);
-/* Rank error->peer is dead. The gap in the tree is closed. */
+/* Rank error->peer is dead, also if it is known to have left. The gap in the tree is closed. */
 void weft_disseminate_death(weft_health_t *health, const weft_neighbour_t *from,
                             const weft_error_t *error);
 

@@ -173,15 +173,6 @@ static void detector_declare_silent(weft_health_t *health, uint32_t rank, uint64
     weft_detector_declare_dead(health, rank);
 }
 
-static bool detector_has_leavers(const weft_membership_t *membership)
-{
-    uint32_t r = 0;
-    while (r < membership->nranks && membership->states[r] != WEFT_MEMBER_LEFT) {
-        r++;
-    }
-    return r < membership->nranks;
-}
-
 static bool detector_has_ended(const weft_health_t *health, uint32_t rank)
 {
     const weft_join_request_t *peer = &health->boot->requests[rank];
@@ -218,8 +209,7 @@ void weft_detector_stream_ended(weft_health_t *health, weft_neighbour_t *neighbo
     uint8_t state = health->membership.states[rank];
     /* A rank that leaves closes the connections that are not complete yet, at either end; the message
      * that it left comes another way. */
-    bool half_made =
-        neighbour->fresh && (health->leaving || detector_has_leavers(&health->membership));
+    bool half_made = neighbour->fresh && (health->leaving || health->membership.leavers);
     bool broken = cause != 0 && !half_made && !detector_has_ended(health, rank);
     bool orderly = state == WEFT_MEMBER_LEFT || state == WEFT_MEMBER_DEAD ||
                    health->detection_ended || (health->leaving && !broken);
@@ -378,7 +368,7 @@ static absence_t detector_look_at_absent(const weft_health_t *health, uint32_t r
     const weft_membership_t *membership = &health->membership;
     absence_t absence = {.suspect = membership->states[rank] == WEFT_MEMBER_SUSPECT,
                          .unreachable = weft_membership_is_unreachable(membership, rank)};
-    if (ns >= DETECTOR_ENDED_NS && !detector_has_leavers(membership)) {
+    if (ns >= DETECTOR_ENDED_NS && !membership->leavers) {
         absence.ended = detector_has_ended(health, rank);
         absence.closed = !absence.ended && asks && !weft_neighbour_listens(health->boot, rank);
     }

@@ -2,8 +2,9 @@
  *
  * The failure detector. It tells a dead neighbour (the end of its stream or process) from a silent
  * one (option boot.unresponsive), suspects ranks that do not answer where they should be,
- * and declares dead. A rank that left in order is never suspected. A rank that finds others silent
- * and hears nobody else may be cut off itself: it tells nobody of deaths until it hears somebody.
+ * and declares dead. Whoever is known to have left in order is not suspected. A rank that finds
+ * others silent and hears nobody else may be cut off itself: it tells nobody of deaths until it
+ * hears somebody.
  *
  * Thread: the health thread's. */
 #ifndef WEFT_BOOT_FAILURE_DETECTOR_H

@@ -12,7 +12,8 @@
 #include "core/boot/neighbour.h"
 
 /* A suspect does not answer where it should be. Either it has left and its message is on the way,
- * or it died. To be declared dead is final. */
+ * or it died. To be declared dead is final, and one that has left may be: by a rank that could not
+ * hear of it. */
 typedef enum weft_member_state {
     WEFT_MEMBER_LIVE = 0, /* as far as is known */
     WEFT_MEMBER_LEFT,     /* left the family in order */
@@ -39,6 +40,7 @@ typedef struct weft_membership {
     uint32_t awaited; /* live ranks that should connect to us and have not yet */
     uint32_t suspects;
     uint32_t lowest; /* no rank below it is live, or ever will be */
+    bool leavers;    /* some rank has left: others may do so now */
 } weft_membership_t;
 
 /* ERR_RESOURCE. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What a neighbour says after it was declared dead: one that was silent may live on the other side of a cut, and take
- * those for dead who live here. */
+ * those for dead who live here. And what it says of a rank that left, which others have declared dead. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,6 +13,7 @@
 #include "core/base/error.h"
 #include "core/boot/boot.h"
 #include "core/boot/control_frames.h"
+#include "core/boot/dissemination.h"
 #include "core/boot/failure_detector.h"
 #include "core/boot/health_state.h"
 #include "core/boot/reconnect.h"
@@ -30,7 +31,7 @@ typedef struct stage {
     weft_join_request_t requests[RANKS];
     weft_health_t health;
     int speaker; /* the other end of the connection to SPEAKER */
-    uint32_t died[RANKS], failures;
+    uint32_t died[RANKS], left[RANKS], failures;
 } stage_t;
 
 static void note_death(void *arg, uint64_t comm_id, const weft_error_t *error)
@@ -48,6 +49,13 @@ static void note_failure(void *arg, uint64_t comm_id, const weft_error_t *error,
     s->failures++;
 }
 
+static void note_left(void *arg, uint64_t comm_id, uint32_t rank, const weft_leave_t *leave)
+{
+    stage_t *s = arg;
+    (void)comm_id, (void)leave;
+    s->left[rank]++;
+}
+
 static void stage_begin(stage_t *s)
 {
     int ends[2];
@@ -58,7 +66,8 @@ static void stage_begin(stage_t *s)
     s->boot.peers = s->peers;
     s->boot.requests = s->requests;
     s->health.boot = &s->boot;
-    s->health.callbacks = (weft_health_callbacks_t){.died = note_death, .failed = note_failure};
+    s->health.callbacks =
+        (weft_health_callbacks_t){.died = note_death, .failed = note_failure, .left = note_left};
     s->health.arg = s;
     weft_health_own(&s->health);
     weft_detector_init(&s->health);
@@ -100,6 +109,32 @@ static void say(stage_t *s, uint64_t comm_id, uint32_t rank)
     weft_error_encode(&error, bytes + WEFT_WIRE_HEADER);
     assert_int_equal(send(s->speaker, bytes, sizeof bytes, 0), sizeof bytes);
     weft_control_frames_read(&s->health, weft_neighbours_find(&s->health.neighbours, SPEAKER));
+}
+
+/* SPEAKER says that `rank` left in order. */
+static void say_left(stage_t *s, uint32_t rank)
+{
+    uint8_t bytes[WEFT_WIRE_HEADER];
+    weft_frame_t frame = {.type = WEFT_FRAME_LEAVE_FAMILY, .from = rank, .comm_id = FAMILY};
+    weft_frame_encode(&frame, bytes);
+    assert_int_equal(send(s->speaker, bytes, sizeof bytes, 0), sizeof bytes);
+    weft_control_frames_read(&s->health, weft_neighbours_find(&s->health.neighbours, SPEAKER));
+}
+
+/* The frames of this type that SPEAKER has been sent. */
+static uint32_t heard(stage_t *s, uint32_t type)
+{
+    uint8_t bytes[4096];
+    uint32_t found = 0;
+    weft_frame_t frame;
+    const char *why;
+    weft_neighbours_flush(&s->health.neighbours);
+    ssize_t got = recv(s->speaker, bytes, sizeof bytes, MSG_DONTWAIT);
+    for (ssize_t at = 0; at + WEFT_WIRE_HEADER <= got; at += WEFT_WIRE_HEADER + frame.bytes) {
+        assert_int_equal(weft_frame_decode(bytes + at, RANKS, FAMILY, &frame, &why), WEFT_OK);
+        found += frame.type == type;
+    }
+    return found;
 }
 
 static void who_was_silent_declares_nobody_dead(void **unused)
@@ -148,12 +183,64 @@ static void who_lives_is_believed(void **unused)
     stage_end(&s);
 }
 
+/* Who declared it dead had not heard that it left. Its communicators have failed there, so they fail here. */
+static void a_death_counts_after_a_leave(void **unused)
+{
+    (void)unused;
+    stage_t s;
+    stage_begin(&s);
+    say_left(&s, OTHER);
+    assert_int_equal(s.left[OTHER], 1);
+    say(&s, 0, OTHER);
+    assert_int_equal(s.died[OTHER], 1);
+    assert_int_equal(s.health.membership.states[OTHER], WEFT_MEMBER_DEAD);
+    say(&s, 0, OTHER);
+    assert_int_equal(s.died[OTHER], 1);
+    stage_end(&s);
+}
+
+/* The same state, whatever was heard first; who says that it left is told of the death by our first word to it. */
+static void a_leave_counts_no_more_after_a_death(void **unused)
+{
+    (void)unused;
+    stage_t s;
+    stage_begin(&s);
+    weft_fail(WEFT_ERR_PEER_DEAD, 0, "by the test");
+    weft_detector_declare_dead(&s.health, OTHER);
+    say_left(&s, OTHER);
+    assert_int_equal(s.left[OTHER], 0);
+    assert_int_equal(s.health.membership.states[OTHER], WEFT_MEMBER_DEAD);
+    assert_int_equal(heard(&s, WEFT_FRAME_DEATH), 1);
+    weft_disseminate_all_to(&s.health, weft_neighbours_find(&s.health.neighbours, SPEAKER));
+    assert_int_equal(heard(&s, WEFT_FRAME_DEATH), 1);
+    assert_int_equal(heard(&s, WEFT_FRAME_LEAVE_FAMILY), 0);
+    stage_end(&s);
+}
+
+/* A new connection of this rank is told that it leaves, by one that has not heard of the death. */
+static void who_leaves_and_is_declared_dead_hears_of_both(void **unused)
+{
+    (void)unused;
+    stage_t s;
+    stage_begin(&s);
+    weft_disseminate_leave_family(&s.health, NULL, ME);
+    say(&s, 0, ME);
+    assert_int_equal(s.died[ME], 1);
+    say_left(&s, ME);
+    assert_int_equal(s.died[SPEAKER], 0);
+    assert_non_null(weft_neighbours_find(&s.health.neighbours, SPEAKER));
+    stage_end(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_was_silent_declares_nobody_dead),
         cmocka_unit_test(the_last_words_of_who_died_count),
         cmocka_unit_test(who_lives_is_believed),
+        cmocka_unit_test(a_death_counts_after_a_leave),
+        cmocka_unit_test(a_leave_counts_no_more_after_a_death),
+        cmocka_unit_test(who_leaves_and_is_declared_dead_hears_of_both),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

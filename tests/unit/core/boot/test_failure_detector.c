@@ -64,6 +64,7 @@ static void stage_begin(stage_t *s, uint32_t rank)
     assert_int_equal(weft_event_log_init(&s->health.log, RANKS), WEFT_OK);
     assert_int_equal(weft_neighbours_init(&s->health.neighbours, &s->boot), WEFT_OK);
     s->health.membership.states[3] = rank == 3 ? WEFT_MEMBER_LIVE : WEFT_MEMBER_LEFT;
+    s->health.membership.leavers = rank != 3;
 }
 
 static void stage_end(stage_t *s)

@@ -24,7 +24,7 @@ const char *run_kind_name(run_kind_t kind)
 {
     static const char *const names[RUN_KINDS] = {"calm",    "revoked", "deaths", "replaced",
                                                  "network", "scarce",  "resets", "storm",
-                                                 "regrown", "fixed",   "folder"};
+                                                 "regrown", "fixed",   "folder", "leaving"};
     return names[kind];
 }
 
@@ -282,6 +282,8 @@ static void faults_draw(faults_t *faults, fault_t *f, uint64_t at)
                                               fault_stop};
     static void (*const regrown[])(void *) = {fault_cut, fault_one_way, fault_kill, fault_kill,
                                               fault_stop};
+    static void (*const leaving[])(void *) = {fault_cut, fault_one_way, fault_reset,
+                                              fault_reset_all};
     static void (*const fixed[])(void *) = {fault_kill, fault_reset, fault_reset_all, fault_pause};
     static void (*const storm[])(void *) = {fault_kill,      fault_reset, fault_reset,
                                             fault_reset_all, fault_pause, fault_reset_all};
@@ -299,6 +301,13 @@ static void faults_draw(faults_t *faults, fault_t *f, uint64_t at)
     } else if (faults->kind == RUN_REGROWN) {
         f->lasts = machine_between(machine_below(4) == 0 ? SIM_MS : 4 * SIM_S, 12 * SIM_S);
         faults_of_hosts(faults, f, regrown[machine_below(sizeof regrown / sizeof *regrown)], at);
+    } else if (faults->kind == RUN_LEAVING && f == pool) {
+        /* About as long as ranks look for each other: some have given up one when they meet again. */
+        f->lasts = 3 * SIM_S + machine_below(3 * SIM_S);
+        f->other = SIM_HOSTS;
+        faults_of_hosts(faults, f, fault_cut, at);
+    } else if (faults->kind == RUN_LEAVING) {
+        faults_of_hosts(faults, f, leaving[machine_below(sizeof leaving / sizeof *leaving)], at);
     } else if (faults->kind == RUN_FIXED || faults->kind == RUN_FOLDER) {
         machine_at(at, fixed[machine_below(sizeof fixed / sizeof *fixed)], f);
     } else if (faults->kind == RUN_STORM) {
@@ -323,6 +332,10 @@ void faults_plan(faults_t *faults, uint64_t within)
     if (faults->kind == RUN_REGROWN) {
         first = 40 * SIM_MS; /* joins that fail end the run */
         within = 400 * SIM_MS;
+    }
+    if (faults->kind == RUN_LEAVING) {
+        first = 100 * SIM_MS;
+        within = SIM_S;
     }
     for (uint32_t i = 0; i < faults->count; i++) {
         /* Faults that follow each other closely meet what the one before set going. */

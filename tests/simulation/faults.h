@@ -20,6 +20,7 @@ typedef enum {
     RUN_REGROWN,
     RUN_FIXED,
     RUN_FOLDER,
+    RUN_LEAVING,
     RUN_KINDS
 } run_kind_t;
 

@@ -433,6 +433,7 @@ void machine_init(uint64_t seed, bool loud)
     machine = (machine_t){.seed = seed,
                           .random = seed * UINT64_C(0x2545f4914f6cdd1d) + 1,
                           .now = BEGINNING,
+                          .patience = 3 * SIM_S,
                           .loud = loud,
                           .trace = UINT64_C(0xcbf29ce484222325),
                           .pids = 1000,

@@ -84,7 +84,8 @@ typedef struct machine {
     uint64_t random;
     oddities_t odd;
     uint64_t latency[SIM_HOSTS][SIM_HOSTS];
-    bool cut[SIM_HOSTS][SIM_HOSTS]; /* from host to host: what is sent waits */
+    bool cut[SIM_HOSTS][SIM_HOSTS]; /* from host to host: what is sent waits, */
+    uint64_t patience;              /* and breaks its connection after this */
     thread_t *self;
     uint32_t apart; /* > 0: calls of the thread go to the system */
     process_t *processes;

@@ -5,7 +5,7 @@
  * Usage: weft-simtest [OPTION…]
  *   --seed N        one seed; with --replay twice, and both runs have to be the same
  *   --seeds N       that many seeds, from --from N (1) on
- *   --kind WORD     calm, revoked, deaths, replaced, network, scarce, resets, storm or regrown
+ *   --kind WORD     one of those that --help names
  *   --ranks N       ranks of the job
  *   --net PLUGINS   transports
  *   --verbose       what happens, line by line, and what the ranks log

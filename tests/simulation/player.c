@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "core/boot/fixed_id.h"
+#include "tests/simulation/leavers.h"
 #include "tests/support/mixed_calls.h"
 #include "tests/support/survivor.h"
 
@@ -396,6 +397,12 @@ static weft_status_t recover(player_t *p)
 
 /* The job ------------------------------------------------------------------------------------------- */
 
+/* The seats of those who have left or are about to; a bit for each. */
+static uint64_t gone(const player_t *p)
+{
+    return p->step >= p->board->leave_at ? p->board->leavers : 0;
+}
+
 static weft_status_t work(player_t *p)
 {
     mixed_t *m = &p->mixed;
@@ -403,14 +410,31 @@ static weft_status_t work(player_t *p)
     revoke_perhaps(p);
     uint64_t begin = now_ns();
     m->step = p->step;
+    if (leavers_any(m, gone(p))) {
+        return note(p, "a ring of those who stay", begin, leavers_ring(m, gone(p)));
+    }
     return note(p, "a call", begin,
                 mixed_call(m, (uint32_t)(mixed >> 50), 1 + (mixed >> 20) % p->board->most));
+}
+
+static void wait_for(uint64_t ns)
+{
+    const struct timespec t = {.tv_sec = (time_t)(ns / 1000000000),
+                               .tv_nsec = (long)(ns % 1000000000)};
+    if (ns > 0) {
+        nanosleep(&t, NULL);
+    }
 }
 
 static weft_status_t play(player_t *p)
 {
     weft_status_t status = keep_half(p, agree(p, meet(p)));
     while (p->step < p->board->steps && p->record->shrinks < SHRINKS_MOST) {
+        wait_for(p->board->pause);
+        if (status == WEFT_OK && (gone(p) >> p->seat & 1) != 0) {
+            wait_for(p->board->leave_pause);
+            return WEFT_OK;
+        }
         status = status == WEFT_OK ? agree(p, work(p)) : status;
         if (status == WEFT_OK) {
             p->step++;
@@ -484,9 +508,7 @@ static weft_status_t play_replaced(player_t *p, survivor_t *s)
         weft_status_t status = fresh ? meet_replaced(p, s) : WEFT_OK;
         m->comm = s->comm;
         p->step = s->step;
-        if (p->board->pause > 0) {
-            nanosleep(&(struct timespec){.tv_nsec = (long)p->board->pause}, NULL);
-        }
+        wait_for(p->board->pause);
         status = status == WEFT_OK ? work(p) : status;
         if (status == WEFT_OK) {
             uint64_t begin = now_ns();

@@ -61,6 +61,9 @@ typedef struct player_board {
     bool replaces;                      /* the dead are replaced: see tests/support/survivor.h */
     bool parts;                         /* replaced ranks may live on the other side of a cut */
     uint64_t pause;                     /* ns before each step */
+    uint64_t leavers;                   /* a bit for each seat that leaves before the others, */
+    uint32_t leave_at;                  /* when it has made so many steps, */
+    uint64_t leave_pause;               /* ns later: the others may miss each other by then */
     player_wish_t wish[PLAYERS];        /* by seat */
     player_record_t record[PLAYERS];    /* by member */
 } player_board_t;

@@ -18,6 +18,8 @@
 
 /* What the settings promise: after this a call has ended. */
 #define CALL_MOST (45 * SIM_S)
+/* A cut of 6 s, and what ranks need to find each other or to give each other up. */
+#define LEAVING_MOST (20 * SIM_S)
 #define RUN_MOST (400 * SIM_S)
 
 typedef struct run {
@@ -111,7 +113,8 @@ static void run_settle(void)
     run_set("boot.init_timeout=30s");
     run_set("boot.connect_timeout=10s");
     run_set("boot.unresponsive=3s");
-    run_set("exec.op_timeout=20s");
+    /* Longer than a call may last: the failure of others must end it. */
+    run_set(run.faults.kind == RUN_LEAVING ? "exec.op_timeout=100s" : "exec.op_timeout=20s");
     run.quorum = (run.faults.kind == RUN_NETWORK || run.board.parts) && machine_below(2) == 0;
     run_set(run.quorum ? "boot.quorum=majority" : "boot.quorum=none");
 }
@@ -158,8 +161,9 @@ static void run_choose(void)
     bool nobody_comes = run.faults.kind == RUN_REVOKED || run.faults.kind == RUN_DEATHS;
     run.board.excludes = nobody_comes && (bits & 3) == 0;
     run.board.keeps = nobody_comes && (bits >> 2 & 3) == 0;
-    run.board.pause = run.board.parts
-                          ? 20 * SIM_MS
+    run.board.pause = run.board.parts ? 20 * SIM_MS
+                      : run.faults.kind == RUN_LEAVING
+                          ? 50 * SIM_MS
                           : 0; /* or all steps are over when the first host is cut off */
     run.board.watches = (nobody_comes || run.board.parts) && (bits >> 4 & 1) != 0;
 }
@@ -208,6 +212,21 @@ static void run_restart(void *nothing)
     }
 }
 
+/* Two stay at least, and one leaves. */
+static void run_choose_leavers(void)
+{
+    faults_t *faults = &run.faults;
+    faults->nranks = faults->nranks < 3 ? 3 : faults->nranks;
+    faults->nhosts = faults->nhosts < 2 ? 2 : faults->nhosts;
+    uint32_t count = 1 + (uint32_t)machine_below(faults->nranks - 2);
+    for (uint32_t i = 0; i < count; i++) {
+        run.board.leavers |= UINT64_C(1) << machine_below(faults->nranks);
+    }
+    machine.patience = 60 * SIM_S; /* the kernel's is minutes: only the detector can end a wait */
+    run.board.leave_at = 1 + (uint32_t)machine_below(3);
+    run.board.leave_pause = SIM_S + machine_below(2 * SIM_S);
+}
+
 static void run_begin(void)
 {
     faults_t *faults = &run.faults;
@@ -220,6 +239,9 @@ static void run_begin(void)
     run.board.parts = faults->kind == RUN_REGROWN;
     if ((faults->kind == RUN_NETWORK || run.board.parts) && faults->nhosts < 2) {
         faults->nhosts = 2;
+    }
+    if (faults->kind == RUN_LEAVING) {
+        run_choose_leavers();
     }
     if (run.board.parts && faults->nranks > 6) {
         faults->nranks = 6; /* on both sides of a cut as many newcomers may come */
@@ -361,6 +383,12 @@ static void judge_error(uint32_t rank, const player_error_t *error)
     }
 }
 
+/* In a job that some leave, nothing but the failure of others ends a wait, and no shrink waits in vain. */
+static bool is_too_long(uint32_t rank, uint64_t ns)
+{
+    return run.faults.kind == RUN_LEAVING ? ns > LEAVING_MOST : ns > CALL_MOST && !is_touched(rank);
+}
+
 static void judge_rank(uint32_t rank)
 {
     const player_record_t *record = &run.board.record[rank];
@@ -372,7 +400,7 @@ static void judge_rank(uint32_t rank)
         run_find("rank %u does not end", rank);
         return;
     }
-    if (record->longest > CALL_MOST && !is_touched(rank)) {
+    if (is_too_long(rank, record->longest)) {
         run_find("rank %u: %s took %.1f s", rank, record->longest_call,
                  (double)record->longest / 1e9);
     }

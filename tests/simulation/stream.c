@@ -151,7 +151,7 @@ static void stream_lost(void *arg)
 /* Nothing comes or goes between the end and its peer from now on. */
 static void stream_worry(object_t *object)
 {
-    machine_at(machine.now + STREAM_PATIENCE + machine_below(SIM_S), stream_lost, object);
+    machine_at(machine.now + machine.patience + machine_below(SIM_S), stream_lost, object);
 }
 
 /* When what leaves now arrives: after all that left before. NEVER: the way is cut. */

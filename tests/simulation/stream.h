@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * TCP and UNIX sockets. What is sent arrives after the latency between the hosts, in order and once.
- * While the way between two hosts is cut it waits; if that lasts for STREAM_PATIENCE, or the host is
+ * While the way between two hosts is cut it waits; if that lasts for machine.patience, or the host is
  * gone, the connection ends with ETIMEDOUT, as keepalive and TCP_USER_TIMEOUT have it. */
 #ifndef WEFT_SIMULATION_STREAM_H
 #define WEFT_SIMULATION_STREAM_H
@@ -10,7 +10,6 @@
 
 #include "descriptor.h"
 
-#define STREAM_PATIENCE (3 * SIM_S)
 /* An end whose peer was reset hears of it so late if it sends nothing and its socket has keepalive. */
 #define STREAM_KEEPALIVE (SIM_S + SIM_MS)
 

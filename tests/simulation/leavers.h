@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Calls in a communicator that some of its ranks have left, or are about to leave, without a word to the
+ * others. `leavers` has a bit for each of their seats. */
+#ifndef WEFT_SIMULATION_LEAVERS_H
+#define WEFT_SIMULATION_LEAVERS_H
+
+#include "tests/support/mixed_calls.h"
+
+/* True if any of them is in the communicator. */
+bool leavers_any(const mixed_t *m, uint64_t leavers);
+/* Messages in a ring of those who stay, of whom this rank is one. */
+weft_status_t leavers_ring(const mixed_t *m, uint64_t leavers);
+
+#endif

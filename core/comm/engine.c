@@ -158,12 +158,25 @@ static weft_status_t engine_start_lanes(weft_comm_state_t *state, weft_request_t
     return status;
 }
 
+/* Polls the transports. A broken link is no failure here: the operation may no longer need it,
+ * because the peer has done its part and left. Lanes and drains look at the ports that they wait
+ * for. */
+static weft_status_t engine_poll_links(weft_comm_state_t *state, bool *moved)
+{
+    weft_status_t status = weft_comm_poll_transports(state, moved);
+    return status == WEFT_ERR_LINK || status == WEFT_ERR_PEER_DEAD ? WEFT_OK : status;
+}
+
+/* What comes over links that are made already is taken meanwhile: else it would end every sleep at once.
+ * That is before the links are looked at, for a sleep is for what was looked at last. */
 static weft_status_t engine_bind(weft_comm_state_t *state, weft_request_t *request, bool *moved)
 {
     weft_prepared_t *current = state->queue.current;
     const uint32_t before = current->program.bound;
     if (before < current->program.nports) {
-        weft_status_t status = weft_program_bind(&current->program, state->links);
+        bool passed_on = false; /* which is no step of this operation */
+        weft_status_t status = engine_poll_links(state, &passed_on);
+        status = status == WEFT_OK ? weft_program_bind(&current->program, state->links) : status;
         /* The time for connecting is that of one link, not of all that a call may need. */
         *moved |= current->program.bound > before;
         if (status != WEFT_OK) {
@@ -179,15 +192,6 @@ static weft_status_t engine_bind(weft_comm_state_t *state, weft_request_t *reque
 }
 
 /* Running -------------------------------------------------------------------------------------- */
-
-/* Polls the transports. A broken link is no failure here: the operation may no longer need it,
- * because the peer has done its part and left. Lanes and drains look at the ports that they wait
- * for. */
-static weft_status_t engine_poll_links(weft_comm_state_t *state, bool *moved)
-{
-    weft_status_t status = weft_comm_poll_transports(state, moved);
-    return status == WEFT_ERR_LINK || status == WEFT_ERR_PEER_DEAD ? WEFT_OK : status;
-}
 
 /* After the first operation, and then after each ENGINE_ROUND of them. */
 static void engine_end_round(weft_comm_state_t *state)

@@ -150,6 +150,10 @@ static uint64_t connector_patience(const weft_connector_t *connector)
 
 static weft_status_t connector_start(weft_connector_t *connector)
 {
+    if (connector->count == 0) {
+        weft_connector_end(connector);
+        return weft_fail(WEFT_ERR_LINK, 0, "a rank to connect to has told no address");
+    }
     weft_status_t status = weft_os_connect(&connector->addrs[connector->at], &connector->fd);
     if (status == WEFT_ERR_LINK) {
         return connector_retry(connector, weft_error_record()->os_errno, false);

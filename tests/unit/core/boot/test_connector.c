@@ -84,9 +84,21 @@ static void one_of_the_first_attempts_waits_for_a_far_network(void **state)
     assert_true(longest >= WEFT_NS_PER_S);
 }
 
+/* What a root or a rank says of another may be wrong. */
+static void who_has_no_address_cannot_be_reached(void **state)
+{
+    fixture_t *f = *state;
+    const uint8_t key[32] = {0}, label[WEFT_AUTH_LABEL] = {0};
+    const weft_os_addr_t none = {.family = 0};
+    weft_connector_begin(&f->connector, key, label, &none, 0, WEFT_NEVER);
+    assert_int_equal(weft_connector_step(&f->connector), WEFT_ERR_LINK);
+    assert_non_null(strstr(weft_error_record()->text, "no address"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(who_has_no_address_cannot_be_reached, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_of_the_first_attempts_waits_for_a_far_network, set_up,
                                         tear_down),
     };

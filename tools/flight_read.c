@@ -100,7 +100,6 @@ flight_copy_t *flight_parse(const void *bytes, size_t size, const char **why_p)
 
 /* Finding -------------------------------------------------------------------------------------- */
 
-/* Says whether the process that a file speaks of runs here. */
 /* A process in which a record was found. */
 typedef struct read_holder {
     int32_t pid, inner; /* its number here, and in its own namespace */

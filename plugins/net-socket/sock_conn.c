@@ -41,7 +41,6 @@ static void sock_conn_tune(const weft_net_conn_t *conn)
         int fd = conn->streams[i].fd;
         sock_congestion_settle(&conn->device->net->congestion, fd);
         (void)sock_backoff_limit(fd);
-        weft_endpoint_keep_alive(fd);
         /* What waits in the kernel's buffer of one rail cannot go over another one. */
         if (conn->rails != NULL) {
             setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes);

@@ -54,6 +54,8 @@ void sock_tune(const weft_net_t *net, int fd)
 {
     int one = 1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    /* A peer that lost its end is silent for ever, also to one that waits for its answer. */
+    weft_endpoint_keep_alive(fd);
     sock_congestion_set(&net->congestion, fd);
     /* Setting a size ends the kernel's own tuning of it. */
     int send_bytes = (int)net->config.sndbuf, receive_bytes = (int)net->config.rcvbuf;

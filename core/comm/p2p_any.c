@@ -114,17 +114,11 @@ static void any_fail_timeout(weft_comm_state_t *state, const weft_request_t *req
 }
 
 /* Once for a communicator: many programs wait in such a receive for what there is to do. */
-static void any_tell_late(weft_comm_state_t *state, const weft_request_t *request, uint64_t now)
+static void any_tell_late(weft_comm_state_t *state, const weft_request_t *request)
 {
     weft_p2p_watch_t *watch = &state->p2p.any;
     const uint64_t late_ns = (uint64_t)(state->self.family->settings.boot.late * 1e9);
-    const uint64_t since = now - watch->checked;
     char place[WEFT_FAILURE_PLACE];
-    if (since <= CHECK_NS) {
-        return;
-    }
-    watch->waited += since <= WEFT_STALL_OWN_NS ? since : 0;
-    watch->checked = now;
     if (watch->late_told || late_ns == 0 || watch->waited <= late_ns) {
         return;
     }
@@ -135,6 +129,35 @@ static void any_tell_late(weft_comm_state_t *state, const weft_request_t *reques
              weft_failure_place(&state->failure, place), state->self.rank,
              (double)watch->waited / 1e9, request->args.count,
              weft_dtype_name(request->args.dtype));
+}
+
+/* What a peer that lives has sent over a link that broke is lost. */
+static void any_check_links(weft_comm_state_t *state)
+{
+    for (uint32_t r = 0; r < state->self.nranks && !weft_comm_has_failed(state); r++) {
+        weft_port_t *port = weft_p2p_receives(&state->p2p, r)->port;
+        if (port == NULL || weft_peer_has_left(&state->peers[r])) {
+            continue;
+        }
+        weft_status_t health = weft_links_check(state->links, port);
+        if (health != WEFT_OK) {
+            weft_error_record()->peer = (int32_t)r;
+            weft_watchdog_link_broke(state, health, (int32_t)r);
+        }
+    }
+}
+
+/* What is looked at less often. */
+static void any_check(weft_comm_state_t *state, const weft_request_t *request, uint64_t now)
+{
+    weft_p2p_watch_t *watch = &state->p2p.any;
+    const uint64_t since = now - watch->checked;
+    if (since > CHECK_NS) {
+        watch->waited += since <= WEFT_STALL_OWN_NS ? since : 0;
+        watch->checked = now;
+        any_tell_late(state, request);
+        any_check_links(state);
+    }
 }
 
 /* Returns whether all other ranks have left so long ago that nothing of theirs will arrive. */
@@ -160,7 +183,6 @@ void weft_p2p_any_look(weft_comm_state_t *state, uint64_t now)
         state->p2p.any.waited = 0;
     }
     weft_comm_record_wait(state, request, -1, now);
-    any_tell_late(state, request, now);
     if (request->deadline != WEFT_NEVER && now > request->deadline) {
         any_fail_timeout(state, request, now);
     } else if (any_is_alone(state, request->started, now)) {
@@ -168,6 +190,8 @@ void weft_p2p_any_look(weft_comm_state_t *state, uint64_t now)
                   "all other ranks left the communicator; rank %u waits for a message of any",
                   state->self.rank);
         weft_comm_fail(state, -1);
+    } else {
+        any_check(state, request, now);
     }
 }
 

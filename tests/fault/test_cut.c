@@ -21,7 +21,7 @@ enum { DESCRIPTORS = 1024, ELEMENTS = 20000, CUTTER = 1 };
 typedef struct cut {
     unsigned after_us;
     uint32_t which; /* of the connections that the first operation made */
-    int fd;
+    int fd, other;  /* other: −1, or one that is cut as well */
 } cut_t;
 
 /* Descriptors come again when they were closed, inodes do not. */
@@ -62,6 +62,9 @@ static void *cut_later(void *arg)
     const cut_t *cut = arg;
     usleep(cut->after_us);
     shutdown(cut->fd, SHUT_RDWR);
+    if (cut->other >= 0) {
+        shutdown(cut->other, SHUT_RDWR);
+    }
     return NULL;
 }
 
@@ -121,15 +124,75 @@ static void a_connection_that_is_cut_is_named(void **state)
     (void)state;
     for (uint32_t i = 0; i < 9; i++) {
         const char *settings[] = {"core.net=net-socket", algos[i % 3]};
-        cut_t cut = {.after_us = 1000 + i * 7919u % 40000, .which = i / 3, .fd = -1};
+        cut_t cut = {.after_us = 1000 + i * 7919u % 40000, .which = i / 3, .fd = -1, .other = -1};
         ranks_job_t job = {
             .nranks = 4, .settings = settings, .settings_count = 2, .work = be_cut, .arg = &cut};
         assert_int_equal(ranks_run_processes(&job, 30, -1), 0);
     }
 }
 
+/* Until the failure is heard of, in no call: the link is for the other rank to miss. */
+static weft_status_t hear_of_failure(weft_comm_t *comm)
+{
+    weft_error_t error = {.size = sizeof error};
+    double begun = now();
+    while (weft_comm_error(comm, &error) == WEFT_OK && error.status == WEFT_OK &&
+           now() - begun < 10) {
+        usleep(1000);
+    }
+    return error.status;
+}
+
+/* One message connects the two; the next one is waited for from any rank. */
+static int be_cut_in_any(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    cut_t *cut = arg;
+    socket_id_t before[DESCRIPTORS], links[DESCRIPTORS];
+    const weft_call_t call = {.size = sizeof call, .timeout = 10};
+    uint32_t value = 0;
+    pthread_t thread;
+    (void)n;
+    uint32_t nbefore = list_sockets(before, NULL, 0);
+    weft_status_t status = rank != CUTTER
+                               ? weft_send(&value, 1, WEFT_UINT32, CUTTER, comm, &call)
+                               : weft_recv(&value, 1, WEFT_UINT32, WEFT_ANY_RANK, comm, &call);
+    uint32_t nlinks = list_sockets(links, before, nbefore);
+    if (status != WEFT_OK || nlinks == 0) {
+        fprintf(stderr, "rank %u has no connection to cut\n", rank);
+        return 1;
+    }
+    double begun = now();
+    if (rank != CUTTER) {
+        status = hear_of_failure(comm);
+        return check_cut(comm, rank, status, now() - begun);
+    }
+    cut->fd = links[0].fd; /* a stream for each direction */
+    cut->other = links[nlinks - 1].fd;
+    if (pthread_create(&thread, NULL, cut_later, cut) != 0) {
+        return 1;
+    }
+    status = weft_recv(&value, 1, WEFT_UINT32, WEFT_ANY_RANK, comm, &call);
+    double took = now() - begun;
+    pthread_join(thread, NULL);
+    return check_cut(comm, rank, status, took);
+}
+
+/* What its peer sent over it, and takes for received, never comes. */
+static void who_receives_from_any_rank_misses_a_link_too(void **state)
+{
+    const char *settings[] = {"core.net=net-socket"};
+    cut_t cut = {.after_us = 50000, .fd = -1, .other = -1};
+    ranks_job_t job = {
+        .nranks = 2, .settings = settings, .settings_count = 1, .work = be_cut_in_any, .arg = &cut};
+    (void)state;
+    assert_int_equal(ranks_run_processes(&job, 30, -1), 0);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_connection_that_is_cut_is_named)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_connection_that_is_cut_is_named),
+        cmocka_unit_test(who_receives_from_any_rank_misses_a_link_too),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 
 #include "core/base/coll.h"
 #include "core/base/signature.h"
+#include "core/comm/args.h"
 #include "core/comm/history.h"
 
 static void *jobs_grow(void *list, size_t bytes)
@@ -184,17 +185,28 @@ bool flight_is_same(const weft_flight_entry_t *a, const weft_flight_entry_t *b)
            (a->count == b->count || weft_coll_has_vectors((weft_coll_t)a->coll));
 }
 
+static void jobs_message_text(const weft_flight_entry_t *entry, char *text, size_t bytes)
+{
+    const unsigned long long count = entry->count;
+    const char *dtype = weft_dtype_name((weft_dtype_t)entry->dtype);
+    if (entry->op == WEFT_ONE_SIDED_WAIT) {
+        snprintf(text, bytes, "wait for %llu signal%s of rank %u", count, count == 1 ? "" : "s",
+                 entry->root);
+    } else if (entry->root == WEFT_ANY_RANK) {
+        snprintf(text, bytes, "receive of %llu %s from any rank", count, dtype);
+    } else {
+        snprintf(text, bytes, "%s of %llu %s %s rank %u",
+                 entry->op == WEFT_ONE_SIDED_PUT ? "put"
+                 : entry->sends != 0             ? "send"
+                                                 : "receive",
+                 count, dtype, entry->sends != 0 ? "to" : "from", entry->root);
+    }
+}
+
 void flight_text(const weft_flight_entry_t *entry, char *text, size_t bytes)
 {
-    if (entry->coll == WEFT_SEND_RECV && entry->root == WEFT_ANY_RANK) {
-        snprintf(text, bytes, "receive of %llu %s from any rank", (unsigned long long)entry->count,
-                 weft_dtype_name((weft_dtype_t)entry->dtype));
-        return;
-    }
     if (entry->coll == WEFT_SEND_RECV) {
-        snprintf(text, bytes, "%s of %llu %s %s rank %u", entry->sends != 0 ? "send" : "receive",
-                 (unsigned long long)entry->count, weft_dtype_name((weft_dtype_t)entry->dtype),
-                 entry->sends != 0 ? "to" : "from", entry->root);
+        jobs_message_text(entry, text, bytes);
         return;
     }
     weft_signature_t signature = {.coll = entry->coll,

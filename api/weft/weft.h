@@ -39,6 +39,7 @@
 #include <weft/memory.h>
 #include <weft/limits.h>
 #include <weft/name.h>
+#include <weft/one_sided.h>
 #include <weft/recovery.h>
 #include <weft/types.h>
 
@@ -240,8 +241,7 @@ weft_comm_init_launcher(weft_comm_t **comm_p, const weft_comm_options_t *options
 WEFT_EXPORT weft_status_t weft_comm_split(weft_comm_t *comm, int32_t color, int32_t key,
                                           weft_comm_t **child_p) WEFT_MUST_CHECK;
 
-/* Makes a communicator of the same ranks in the same order. It is weft_comm_split() with one
- * color.
+/* Makes a communicator of the same ranks in the same order: weft_comm_split() with one color.
  * Errors: as weft_comm_split().
  * Blocking: up to init_timeout. Thread: one. */
 WEFT_EXPORT weft_status_t weft_comm_dup(weft_comm_t *comm, weft_comm_t **copy_p) WEFT_MUST_CHECK;

@@ -46,9 +46,7 @@ static weft_status_t group_make_ready(const weft_group_t *group, weft_group_memb
     for (const weft_group_note_t *note = group->first; note != NULL && status == WEFT_OK;
          note = note->next) {
         weft_comm_state_t *state = weft_group_find_member(members, count, note->comm)->state;
-        if (note->request->args.coll == WEFT_SEND_RECV) {
-            status = weft_p2p_open(&state->p2p, state->self.nranks);
-        }
+        status = weft_submit_open(state, &note->request->args);
         if (status == WEFT_OK && (note->async || note->in_stream || note->part)) {
             status = weft_progress_attach(state);
         }

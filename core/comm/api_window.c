@@ -6,33 +6,46 @@
 #include "core/comm/comm_window.h"
 #include "core/comm/group.h"
 #include "core/comm/handle.h"
+#include "core/comm/progress.h"
 
-static weft_status_t window_check_memory(const void *memory, uint64_t bytes,
-                                         weft_window_t **window_p)
+static weft_status_t window_check_memory(const char *call, const void *memory, uint64_t bytes,
+                                         weft_window_t *const *window_p)
 {
     if (memory == NULL || window_p == NULL || bytes == 0) {
-        return weft_fail(WEFT_ERR_ARG, 0, "weft_window_register: %s",
+        return weft_fail(WEFT_ERR_ARG, 0, "%s: %s", call,
                          memory == NULL     ? "the memory is NULL"
                          : window_p == NULL ? "the place for the window is NULL"
                                             : "a window has at least 1 byte");
     }
     if (weft_memory_wraps(memory, bytes)) {
-        return weft_fail(WEFT_ERR_ARG, 0,
-                         "weft_window_register: the memory wraps around the address space");
+        return weft_fail(WEFT_ERR_ARG, 0, "%s: the memory wraps around the address space", call);
     }
     return WEFT_OK;
 }
 
-weft_status_t weft_window_register(weft_comm_t *comm, void *memory, uint64_t bytes,
-                                   weft_window_t **window_p)
+/* Makes a window of either kind. Puts may come at any time, which the progress thread takes while
+ * nobody else does. */
+static weft_status_t window_open(weft_comm_state_t *state, bool local, void *memory, uint64_t bytes,
+                                 weft_window_t **window_p)
+{
+    weft_status_t status = weft_progress_attach(state);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    return local ? weft_window_create_local(&state->windows, memory, bytes, window_p)
+                 : weft_comm_open_window(state, memory, bytes, window_p);
+}
+
+static weft_status_t window_register(const char *call, bool local, weft_comm_t *comm, void *memory,
+                                     uint64_t bytes, weft_window_t **window_p)
 {
     weft_comm_state_t *state;
-    weft_status_t status = window_check_memory(memory, bytes, window_p);
+    weft_status_t status = window_check_memory(call, memory, bytes, window_p);
     if (status == WEFT_OK) {
-        status = weft_group_refuse("weft_window_register");
+        status = weft_group_refuse(call);
     }
     if (status == WEFT_OK) {
-        status = weft_comm_enter(comm, "weft_window_register", &state);
+        status = weft_comm_enter(comm, call, &state);
     }
     if (status != WEFT_OK) {
         return weft_api_error("window", status);
@@ -41,11 +54,23 @@ weft_status_t weft_window_register(weft_comm_t *comm, void *memory, uint64_t byt
     if (logged) {
         status = weft_comm_failure(state);
     } else {
-        status = weft_comm_open_window(state, memory, bytes, window_p);
+        status = window_open(state, local, memory, bytes, window_p);
         logged = weft_comm_has_failed(state);
     }
     weft_comm_leave(state);
     return status == WEFT_OK || logged ? status : weft_api_error("window", status);
+}
+
+weft_status_t weft_window_register(weft_comm_t *comm, void *memory, uint64_t bytes,
+                                   weft_window_t **window_p)
+{
+    return window_register("weft_window_register", false, comm, memory, bytes, window_p);
+}
+
+weft_status_t weft_window_register_local(weft_comm_t *comm, void *memory, uint64_t bytes,
+                                         weft_window_t **window_p)
+{
+    return window_register("weft_window_register_local", true, comm, memory, bytes, window_p);
 }
 
 weft_status_t weft_window_deregister(weft_comm_t *comm, weft_window_t *window)
@@ -58,9 +83,8 @@ weft_status_t weft_window_deregister(weft_comm_t *comm, weft_window_t *window)
     if (status != WEFT_OK) {
         return weft_api_error("window", status);
     }
-    uint32_t number = window != NULL ? weft_window_find(&state->windows, window) : 0;
     bool logged = weft_comm_has_failed(state);
-    if (window != NULL && number == WEFT_LANES_WINDOWS) {
+    if (window != NULL && !weft_window_is_known(&state->windows, window)) {
         status = weft_fail(WEFT_ERR_ARG, 0,
                            "weft_window_deregister: no window of this communicator, or ended "
                            "before");

@@ -412,3 +412,24 @@ weft_status_t weft_args_check_peer(const weft_comm_identity_t *self, const weft_
     }
     return WEFT_OK;
 }
+
+weft_status_t weft_args_check_one_sided(const weft_comm_identity_t *self, weft_args_t *args,
+                                        const weft_call_t *call)
+{
+    const bool waits = args->one_sided == WEFT_ONE_SIDED_WAIT;
+    weft_status_t status = call != NULL ? args_check_options(self, args, call) : WEFT_OK;
+    args->send_bytes = args->recv_bytes = 0;
+    if (status == WEFT_OK) {
+        status = args_check_names(self, NULL, args, call);
+    }
+    if (status == WEFT_OK && args->root >= self->nranks) {
+        status = weft_fail(WEFT_ERR_ARG, 0, "%s: peer %u is out of range 0 … %u",
+                           weft_args_call(args), args->root, self->nranks - 1);
+    }
+    if (status == WEFT_OK && !waits) {
+        status = args_measure(self, args, weft_dtype_bytes(args->dtype));
+        status =
+            status == WEFT_OK ? args_check_buffers(args, weft_dtype_bytes(args->dtype)) : status;
+    }
+    return status;
+}

@@ -12,9 +12,11 @@
 /* The name of the function that was called. */
 static inline const char *weft_args_call(const weft_args_t *args)
 {
-    return args->coll != WEFT_SEND_RECV ? weft_coll_call(args->coll)
-           : args->sends                ? "weft_send"
-                                        : "weft_recv";
+    return args->coll != WEFT_SEND_RECV             ? weft_coll_call(args->coll)
+           : args->one_sided == WEFT_ONE_SIDED_WAIT ? "weft_wait_signal"
+           : args->one_sided == WEFT_ONE_SIDED_PUT  ? "weft_put_signal"
+           : args->sends                            ? "weft_send"
+                                                    : "weft_recv";
 }
 
 /* Checks all but the addresses of the buffers, and completes the arguments: extents of the buffers,
@@ -45,5 +47,10 @@ weft_status_t weft_args_check(const weft_comm_identity_t *self, const weft_user_
  * there, or can come. ERR_ARG. */
 weft_status_t weft_args_check_peer(const weft_comm_identity_t *self, const weft_args_t *args,
                                    const weft_call_t *call, bool may_send_to_self);
+
+/* Checks a put or a wait, but for the window, and completes its arguments. ERR_ARG;
+ * ERR_UNSUPPORTED: the kernel has no streams. */
+weft_status_t weft_args_check_one_sided(const weft_comm_identity_t *self, weft_args_t *args,
+                                        const weft_call_t *call);
 
 #endif

@@ -59,8 +59,8 @@ bool weft_bundle_suits(const weft_comm_state_t *state, const weft_request_t *fir
         return false;
     }
     for (const weft_request_t *r = first; r != NULL; r = r->next) {
-        if (r->args.coll != WEFT_SEND_RECV || r->args.root >= state->self.nranks ||
-            bundle_is_behind_host(state, r)) {
+        if (r->args.coll != WEFT_SEND_RECV || r->args.one_sided != WEFT_ONE_SIDED_NONE ||
+            r->args.root >= state->self.nranks || bundle_is_behind_host(state, r)) {
             return false;
         }
     }
@@ -226,7 +226,8 @@ weft_status_t weft_bundle_bind(weft_comm_state_t *state, weft_prepared_t *prepar
         const weft_plan_port_t *p = &program->plan->ports[i];
         if (program->ports[i] == NULL) {
             program->ports[i] =
-                weft_links_port(state->links, p->peer, weft_stripe_link(p->channel), p->sends != 0);
+                weft_links_port(state->links, p->peer,
+                                weft_stripe_link(p->channel, WEFT_P2P_CHANNEL), p->sends != 0);
             program->bound += program->ports[i] != NULL;
         }
     }

@@ -4,6 +4,7 @@
  * group. */
 #include "core/comm/call.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "core/base/coll.h"
@@ -14,6 +15,7 @@
 #include "core/comm/group.h"
 #include "core/comm/handle.h"
 #include "core/comm/progress.h"
+#include "core/comm/put_signature.h"
 #include "core/comm/stream_prepare.h"
 #include "core/comm/streams.h"
 
@@ -52,9 +54,7 @@ static weft_status_t call_start_async(weft_comm_state_t *state, const weft_args_
     weft_request_t *request = NULL;
     bool patient = call_is_patient(call);
     weft_status_t status = patient ? WEFT_OK : weft_progress_attach(state);
-    if (status == WEFT_OK && args->coll == WEFT_SEND_RECV) {
-        status = weft_p2p_open(&state->p2p, state->self.nranks);
-    }
+    status = status == WEFT_OK ? weft_submit_open(state, args) : status;
     if (status == WEFT_OK) {
         status = weft_request_create(&state->self, args, call, &request);
     }
@@ -77,9 +77,7 @@ static weft_status_t call_run_blocking(weft_comm_state_t *state, const weft_args
 {
     weft_request_t request;
     weft_status_t status = weft_request_fill(&state->self, &request, args, call);
-    if (status == WEFT_OK && args->coll == WEFT_SEND_RECV) {
-        status = weft_p2p_open(&state->p2p, state->self.nranks);
-    }
+    status = status == WEFT_OK ? weft_submit_open(state, args) : status;
     if (status != WEFT_OK) {
         return status;
     }
@@ -95,9 +93,7 @@ static weft_status_t call_start_in_stream(weft_comm_state_t *state, const weft_a
     weft_request_t *request = NULL;
     weft_status_t status = weft_progress_attach(state);
     status = status == WEFT_OK ? weft_streams_open(state) : status;
-    if (status == WEFT_OK && args->coll == WEFT_SEND_RECV) {
-        status = weft_p2p_open(&state->p2p, state->self.nranks);
-    }
+    status = status == WEFT_OK ? weft_submit_open(state, args) : status;
     if (status == WEFT_OK) {
         status = weft_request_create(&state->self, args, call, &request);
     }
@@ -116,6 +112,12 @@ static weft_status_t call_start_in_stream(weft_comm_state_t *state, const weft_a
 static weft_status_t call_dispatch(weft_comm_state_t *state, const weft_args_t *args,
                                    const weft_call_t *call, bool grouped)
 {
+    /* A rank that waits for signals without a window is one to which others may put, too. */
+    weft_status_t status =
+        args->one_sided != WEFT_ONE_SIDED_NONE ? weft_progress_attach(state) : WEFT_OK;
+    if (status != WEFT_OK) {
+        return status;
+    }
     if (grouped) {
         return weft_group_note(state, args, call);
     }
@@ -135,9 +137,36 @@ static bool call_may_meet_itself(const weft_comm_state_t *state, const weft_args
             weft_p2p_has_other_end(&state->p2p, state->self.rank, args->sends));
 }
 
+/* The target judges the length: windows of two ranks may differ. */
+static weft_status_t call_check_one_sided(const weft_comm_state_t *state, weft_args_t *args,
+                                          const weft_call_t *call)
+{
+    weft_status_t status = weft_args_check_one_sided(&state->self, args, call);
+    if (status != WEFT_OK || args->one_sided == WEFT_ONE_SIDED_WAIT ||
+        (args->window == NULL && args->count == 0)) {
+        return status;
+    }
+    if (args->window == NULL || !weft_window_is_known(&state->windows, args->window)) {
+        return weft_fail(WEFT_ERR_ARG, 0, "weft_put_signal: %s",
+                         args->window == NULL
+                             ? "the window is NULL"
+                             : "no window of this communicator, or deregistered before");
+    }
+    if (args->offset > WEFT_PUT_OFFSET_MOST) {
+        return weft_fail(WEFT_ERR_ARG, 0,
+                         "weft_put_signal: an offset of %" PRIu64 " bytes is beyond every window",
+                         args->offset);
+    }
+    args->target = args->window->name;
+    return WEFT_OK;
+}
+
 static weft_status_t call_check(weft_comm_state_t *state, weft_args_t *args,
                                 const weft_call_t *call, bool grouped)
 {
+    if (args->one_sided != WEFT_ONE_SIDED_NONE) {
+        return call_check_one_sided(state, args, call);
+    }
     weft_status_t status =
         weft_args_check(&state->self, &state->user_ops, state->queue.checked, args, call);
     if (status == WEFT_OK && args->coll == WEFT_SEND_RECV) {

@@ -73,6 +73,28 @@ weft_status_t weft_comm_open_device_queue(weft_comm_state_t *state)
                : kernel->lanes->queue_open(kernel->instance, &state->device_queue);
 }
 
+weft_status_t weft_submit_open_queues(weft_comm_state_t *state, weft_one_sided_t kind)
+{
+    weft_assert_owner(state);
+    if (kind == WEFT_ONE_SIDED_NONE) {
+        return weft_p2p_open(&state->p2p, state->self.nranks, WEFT_P2P_CHANNEL);
+    }
+    if (state->windows.puts != NULL) {
+        return WEFT_OK;
+    }
+    weft_status_t status = weft_puts_create(state->self.nranks, &state->windows.puts);
+    if (status == WEFT_OK) {
+        atomic_fetch_add_explicit(&state->windows.askers, 1, memory_order_relaxed);
+    }
+    return status;
+}
+
+/* Returns the queues of a message. */
+static weft_p2p_t *comm_queues_of(weft_comm_state_t *state, const weft_request_t *request)
+{
+    return request->args.one_sided == WEFT_ONE_SIDED_NONE ? &state->p2p : &state->windows.puts->p2p;
+}
+
 void weft_submit_number(weft_comm_state_t *state, weft_request_t *request)
 {
     weft_assert_owner(state);
@@ -81,8 +103,9 @@ void weft_submit_number(weft_comm_state_t *state, weft_request_t *request)
         weft_queue_call(&state->queue, request->sequence);
         return;
     }
-    request->held = weft_p2p_must_hold(&state->p2p, request);
-    request->sequence = request->held ? 0 : weft_p2p_next_sequence(&state->p2p, request);
+    weft_p2p_t *p2p = comm_queues_of(state, request);
+    request->held = weft_p2p_must_hold(p2p, request);
+    request->sequence = request->held ? 0 : weft_p2p_next_sequence(p2p, request);
 }
 
 void weft_comm_record(weft_comm_state_t *state, weft_request_t *request, uint64_t called)
@@ -107,7 +130,7 @@ void weft_comm_record(weft_comm_state_t *state, weft_request_t *request, uint64_
     entry->status = WEFT_IN_PROGRESS;
     entry->coll = (uint8_t)args->coll;
     entry->dtype = (uint8_t)args->dtype;
-    entry->op = (uint8_t)args->op;
+    entry->op = args->coll == WEFT_SEND_RECV ? (uint8_t)args->one_sided : (uint8_t)args->op;
     entry->sends = (uint8_t)request->sends;
     atomic_store_explicit(&entry->state, WEFT_FLIGHT_CALLED, memory_order_release);
     request->flight = entry;
@@ -123,7 +146,7 @@ void weft_submit_insert(weft_comm_state_t *state, weft_request_t *request)
     if (request->args.coll == WEFT_SEND_RECV && request->held) {
         weft_p2p_hold(&state->p2p, request);
     } else if (request->args.coll == WEFT_SEND_RECV) {
-        weft_p2p_append(&state->p2p, request);
+        weft_p2p_append(comm_queues_of(state, request), request);
     } else {
         weft_queue_insert(&state->queue, request);
     }

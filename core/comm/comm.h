@@ -192,7 +192,14 @@ static inline void weft_comm_record_wait(weft_comm_state_t *state, weft_request_
 /* Idle steps between two looks at the clock: a look costs about as much as a step. */
 #define WEFT_STEPS_PER_LOOK 64u
 
-/* Gives the operation its sequence number. weft_p2p_open() has been called for messages. */
+/* Makes the queues of messages of that kind, unless they are there. ERR_RESOURCE. */
+weft_status_t weft_submit_open_queues(weft_comm_state_t *state, weft_one_sided_t kind);
+/* Makes what an operation of these arguments needs, unless it is there. ERR_RESOURCE. */
+static inline weft_status_t weft_submit_open(weft_comm_state_t *state, const weft_args_t *args)
+{
+    return args->coll != WEFT_SEND_RECV ? WEFT_OK : weft_submit_open_queues(state, args->one_sided);
+}
+/* Gives the operation its sequence number. weft_submit_open() has been called. */
 void weft_submit_number(weft_comm_state_t *state, weft_request_t *request);
 /* Lets a numbered operation progress, in the order of the numbers. */
 void weft_submit_insert(weft_comm_state_t *state, weft_request_t *request);
@@ -204,6 +211,9 @@ static inline void weft_submit_look_soon(weft_comm_state_t *state)
 {
     state->queue.steps |= WEFT_STEPS_PER_LOOK - 1;
     state->p2p.steps |= WEFT_STEPS_PER_LOOK - 1;
+    if (state->windows.puts != NULL) {
+        state->windows.puts->p2p.steps |= WEFT_STEPS_PER_LOOK - 1;
+    }
 }
 
 #endif

@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/comm/engine.h"
+#include "core/comm/puts.h"
 
 typedef enum offer_kind { OFFER_NONE = 0, OFFER_HOST = 1, OFFER_DEVICE = 2 } offer_kind_t;
 
@@ -229,9 +230,24 @@ weft_status_t weft_comm_open_window(weft_comm_state_t *state, void *memory, uint
     return status;
 }
 
+/* Whoever puts is in a call with a deadline, and ends it or fails. */
+static void window_wait_for_puts(weft_comm_state_t *state, const weft_window_t *window)
+{
+    while (weft_puts_fill(state, window) && !weft_comm_has_failed(state)) {
+        if (!weft_engine_step(state)) {
+            weft_waiter_nap(&state->waiter);
+        }
+    }
+}
+
 weft_status_t weft_comm_close_window(weft_comm_state_t *state, weft_window_t *window)
 {
     weft_assert_owner(state);
+    if (window->local) {
+        window_wait_for_puts(state, window);
+        weft_window_free(&state->self, &state->windows, window);
+        return WEFT_OK;
+    }
     uint8_t mine = 0, *all = weft_os_alloc(state->self.nranks, 0);
     weft_status_t status = WEFT_OK;
     weft_engine_drive_all(state);
@@ -244,6 +260,7 @@ weft_status_t weft_comm_close_window(weft_comm_state_t *state, weft_window_t *wi
                                     sizeof mine, all);
     }
     weft_os_free(all);
+    window_wait_for_puts(state, window);
     weft_window_free(&state->self, &state->windows, window);
     window_choose_anew(state);
     return status;

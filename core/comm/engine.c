@@ -12,6 +12,7 @@
 #include "core/comm/binding.h"
 #include "core/comm/holdings.h"
 #include "core/comm/p2p.h"
+#include "core/comm/puts.h"
 #include "core/comm/select.h"
 #include "core/comm/streams.h"
 #include "core/comm/watchdog.h"
@@ -408,6 +409,12 @@ static bool engine_step_collective(weft_comm_state_t *state)
     return moved;
 }
 
+/* Messages of the host and one-sided calls. */
+static bool engine_has_messages(const weft_comm_state_t *state)
+{
+    return weft_p2p_is_busy(&state->p2p) || weft_puts_are_busy(state);
+}
+
 /* Advances the collectives of the host and the operations in streams. */
 static bool engine_step_ordered(weft_comm_state_t *state)
 {
@@ -418,7 +425,7 @@ static bool engine_step_ordered(weft_comm_state_t *state)
     if (moved) {
         state->queue.steps = 0;
         /* A p2p queue may be waiting for the cause of its broken link. */
-        weft_stall_clear(&state->stall, weft_p2p_is_busy(&state->p2p));
+        weft_stall_clear(&state->stall, engine_has_messages(state));
     } else if (++state->queue.steps % WEFT_STEPS_PER_LOOK == 0 && !weft_comm_has_failed(state)) {
         engine_look_around(state);
     }
@@ -432,6 +439,7 @@ bool weft_engine_step(weft_comm_state_t *state)
     if (weft_comm_has_failed(state)) {
         weft_links_withdraw_memory(state->links);
         weft_p2p_fail(state);
+        weft_puts_fail(state);
         weft_streams_stop(state);
         if (state->queue.first != NULL) {
             if (state->queue.current != NULL) {
@@ -447,6 +455,9 @@ bool weft_engine_step(weft_comm_state_t *state)
     if (weft_p2p_is_busy(&state->p2p)) {
         moved |= weft_p2p_step(state);
     }
+    if (weft_puts_are_on(state) && !weft_comm_has_failed(state)) {
+        moved |= weft_puts_step(state);
+    }
     if (moved) {
         weft_waiter_reset(&state->waiter);
     }
@@ -455,13 +466,12 @@ bool weft_engine_step(weft_comm_state_t *state)
 
 bool weft_engine_is_busy(const weft_comm_state_t *state)
 {
-    return state->queue.first != NULL || weft_p2p_is_busy(&state->p2p) ||
-           weft_streams_are_busy(state);
+    return state->queue.first != NULL || engine_has_messages(state) || weft_streams_are_busy(state);
 }
 
 bool weft_engine_needs_host(const weft_comm_state_t *state)
 {
-    return state->queue.first != NULL || weft_p2p_is_busy(&state->p2p) ||
+    return state->queue.first != NULL || engine_has_messages(state) ||
            weft_comm_has_failed(state) || weft_streams_need_host(state);
 }
 
@@ -477,6 +487,9 @@ static bool engine_device_runs(const weft_comm_state_t *state)
 static weft_port_t *engine_blocked_port(const weft_comm_state_t *state)
 {
     weft_port_t *port;
+    if (weft_puts_are_on(state)) {
+        return NULL;
+    }
     if (weft_p2p_is_busy(&state->p2p)) {
         return state->queue.first == NULL ? weft_p2p_blocked(state) : NULL;
     }
@@ -495,7 +508,7 @@ static void engine_step_or_wait(weft_comm_state_t *state)
     if (!weft_waiter_spins(&state->waiter)) {
         weft_submit_look_soon(state);
     }
-    if (state->streams != NULL ||
+    if (state->streams != NULL || weft_puts_are_on(state) ||
         (port == NULL && (weft_p2p_is_busy(&state->p2p) || engine_device_runs(state)))) {
         weft_waiter_nap(&state->waiter);
     } else {

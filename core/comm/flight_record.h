@@ -40,7 +40,7 @@ typedef struct weft_flight_entry {
     int32_t status;         /* weft_status_t */
     uint8_t coll;           /* weft_coll_t */
     uint8_t dtype;          /* weft_dtype_t */
-    uint8_t op;             /* weft_op_t */
+    uint8_t op;             /* weft_op_t; send_recv: weft_one_sided_t */
     uint8_t sends;          /* send_recv: 1 = a send */
     _Atomic uint32_t state; /* weft_flight_state_t */
     uint32_t reserved;

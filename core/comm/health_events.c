@@ -11,6 +11,9 @@
 #include "core/base/error.h"
 #include "core/comm/comm.h"
 #include "core/comm/consensus_records.h"
+#include "core/comm/progress.h"
+#include "core/comm/put_signature.h"
+#include "core/comm/puts.h"
 #include "core/comm/side_calls.h"
 #include "core/comm/stripes_compare.h"
 
@@ -183,7 +186,10 @@ static void events_on_asked(void *arg, uint64_t comm_id, uint32_t from,
     weft_comm_state_t *state = events_find(family, comm_id, from, &rank);
     weft_answer_t answer = {.waits_for = UINT32_MAX}; /* the communicator is not here */
     if (theirs->coll == WEFT_SEND_RECV && comm_id != 0) {
-        if (state != NULL) {
+        if (state != NULL && theirs->op == WEFT_ASKS_TO_LISTEN) {
+            weft_puts_note_asked(state, rank);
+            weft_progress_kick(WEFT_PROGRESS_NOW);
+        } else if (state != NULL) {
             weft_stripes_compare(state, rank, theirs);
         }
         comm_id = 0; /* a failure is the only answer */

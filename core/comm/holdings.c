@@ -67,6 +67,7 @@ static void holdings_take_boot(const weft_comm_state_t *state, weft_holdings_t *
     uint64_t tables = boot.tables + n * sizeof *state->peers + weft_identity_bytes(&state->self);
     tables += weft_job_bytes(&family->job);
     tables += family->transports != NULL ? weft_transports_table_bytes(family->transports) : 0;
+    tables += state->windows.puts != NULL ? n * weft_puts_bytes_per_rank() : 0;
     holdings_set(holdings, WEFT_HOLDING_TABLES, tables + (state->p2p.queues != NULL ? queues : 0),
                  tables + queues);
 }

@@ -14,7 +14,6 @@
 #include "core/exec/port_export.h"
 #include "core/exec/zero_copy.h"
 
-#define WEFT_STEPS_PER_LOOK 64u
 /* Below this a copy costs less than waiting for the receiver. */
 #define ZERO_COPY_BYTES (UINT64_C(16) << 10)
 
@@ -206,7 +205,7 @@ static weft_status_t p2p_run_message(weft_comm_state_t *state, weft_p2p_queue_t 
     return status;
 }
 
-static weft_status_t p2p_run_queue(weft_comm_state_t *state, weft_p2p_queue_t *queue, bool *moved_p)
+weft_status_t weft_p2p_run_queue(weft_comm_state_t *state, weft_p2p_queue_t *queue, bool *moved_p)
 {
     weft_status_t status = p2p_connect(state, queue, moved_p);
     while (status == WEFT_OK && queue->first != NULL && weft_p2p_queue_is_due(queue)) {
@@ -268,19 +267,19 @@ static void p2p_look_at(weft_comm_state_t *state, weft_p2p_queue_t *queue, uint6
                   now);
 }
 
-static void p2p_look_around(weft_comm_state_t *state)
+void weft_p2p_look_around(weft_comm_state_t *state, weft_p2p_t *p2p)
 {
     uint64_t now = weft_os_clock_ns();
-    if (state->p2p.held_first != NULL) {
+    if (p2p->held_first != NULL) {
         weft_p2p_any_look(state, now);
     }
-    for (uint32_t i = 0; i < state->p2p.nactive && !weft_comm_has_failed(state); i++) {
-        p2p_look_at(state, &state->p2p.queues[state->p2p.active[i]], now);
+    for (uint32_t i = 0; i < p2p->nactive && !weft_comm_has_failed(state); i++) {
+        p2p_look_at(state, &p2p->queues[p2p->active[i]], now);
     }
 }
 
-static void p2p_handle_failure(weft_comm_state_t *state, const weft_p2p_queue_t *queue,
-                               weft_status_t status)
+void weft_p2p_handle_failure(weft_comm_state_t *state, const weft_p2p_queue_t *queue,
+                             weft_status_t status)
 {
     if (status == WEFT_ERR_PEER_DEAD || status == WEFT_ERR_LINK) {
         weft_watchdog_link_broke(state, status, (int32_t)queue->peer);
@@ -298,13 +297,13 @@ static void p2p_step_queue(weft_comm_state_t *state, weft_p2p_queue_t *queue, bo
     weft_status_t status = queue->peer == state->self.rank
                                ? p2p_run_self(state, &queues[2 * state->self.rank + 1],
                                               &queues[2 * state->self.rank], &moved)
-                               : p2p_run_queue(state, queue, &moved);
+                               : weft_p2p_run_queue(state, queue, &moved);
     if (moved) {
         queue->idle_since = 0;
         *moved_p = true;
     }
     if (status < 0) {
-        p2p_handle_failure(state, queue, status);
+        weft_p2p_handle_failure(state, queue, status);
     }
 }
 
@@ -330,16 +329,18 @@ static weft_p2p_queue_t *p2p_broken_queue(const weft_p2p_t *p2p)
     return NULL;
 }
 
-/* Handles a failed poll. The link to a peer that has left breaks too, which is no failure of
- * messages to others. */
-static void p2p_transport_failed(weft_comm_state_t *state, weft_status_t status)
+/* The link to a peer that has left breaks too, which is no failure of messages to others. */
+void weft_p2p_transport_failed(weft_comm_state_t *state, const weft_p2p_t *p2p,
+                               weft_status_t status)
 {
-    const weft_p2p_t *p2p = &state->p2p;
     const weft_p2p_queue_t *queue = p2p_broken_queue(p2p);
+    if (p2p->nactive == 0) {
+        return;
+    }
     if (queue != NULL) {
-        p2p_handle_failure(state, queue, status);
+        weft_p2p_handle_failure(state, queue, status);
     } else if (status != WEFT_ERR_PEER_DEAD && status != WEFT_ERR_LINK) {
-        p2p_handle_failure(state, &p2p->queues[p2p->active[0]], status);
+        weft_p2p_handle_failure(state, &p2p->queues[p2p->active[0]], status);
     }
 }
 
@@ -364,20 +365,17 @@ bool weft_p2p_step(weft_comm_state_t *state)
     }
     weft_status_t status =
         state->self.nranks > 1 ? weft_comm_poll_transports(state, &moved) : WEFT_OK;
-    if (status != WEFT_OK && p2p->nactive > 0) {
-        p2p_transport_failed(state, status);
+    if (status != WEFT_OK) {
+        weft_p2p_transport_failed(state, p2p, status);
     }
     if (++p2p->steps % WEFT_STEPS_PER_LOOK == 0) {
-        p2p_look_around(state);
+        weft_p2p_look_around(state, p2p);
     }
     return moved;
 }
 
-void weft_p2p_fail(weft_comm_state_t *state)
+void weft_p2p_fail_queues(weft_comm_state_t *state, weft_p2p_t *p2p)
 {
-    weft_p2p_t *p2p = &state->p2p;
-    weft_assert_owner(state);
-    weft_p2p_any_fail(state);
     for (uint32_t i = 0; i < p2p->nactive; i++) {
         weft_p2p_queue_t *queue = &p2p->queues[p2p->active[i]];
         while (queue->first != NULL) {
@@ -387,6 +385,13 @@ void weft_p2p_fail(weft_comm_state_t *state)
     if (p2p->nactive > 0) {
         weft_p2p_tidy(p2p);
     }
+}
+
+void weft_p2p_fail(weft_comm_state_t *state)
+{
+    weft_assert_owner(state);
+    weft_p2p_any_fail(state);
+    weft_p2p_fail_queues(state, &state->p2p);
 }
 
 weft_port_t *weft_p2p_blocked(const weft_comm_state_t *state)

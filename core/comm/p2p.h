@@ -14,6 +14,22 @@ bool weft_p2p_step(weft_comm_state_t *state);
 /* Completes all messages with the communicator's failure. */
 void weft_p2p_fail(weft_comm_state_t *state);
 
+/* Parts that puts share, whose queues are of another weft_p2p_t: puts.h. ----------------------- */
+
+/* Moves what can be moved of the messages of a queue that are due, and completes them. AGAIN,
+ * IN_PROGRESS (it connects), or a failure. */
+weft_status_t weft_p2p_run_queue(weft_comm_state_t *state, weft_p2p_queue_t *queue, bool *moved_p);
+/* Fails the communicator, or waits for the cause of a broken link. */
+void weft_p2p_handle_failure(weft_comm_state_t *state, const weft_p2p_queue_t *queue,
+                             weft_status_t status);
+/* Handles a failed poll. */
+void weft_p2p_transport_failed(weft_comm_state_t *state, const weft_p2p_t *p2p,
+                               weft_status_t status);
+/* Judges the queues with work. */
+void weft_p2p_look_around(weft_comm_state_t *state, weft_p2p_t *p2p);
+/* Completes all messages of these queues. */
+void weft_p2p_fail_queues(weft_comm_state_t *state, weft_p2p_t *p2p);
+
 /* Returns the port that the only active queue waits for; NULL: there are several, or it has
  * none. */
 weft_port_t *weft_p2p_blocked(const weft_comm_state_t *state);

@@ -24,30 +24,56 @@ weft_status_t weft_p2p_mismatch(const weft_comm_state_t *state, uint32_t peer,
                      here->sequence, peer, state->self.rank, field);
 }
 
-/* A rank needs no connection to itself. */
+void weft_p2p_ask_to_listen(const weft_comm_state_t *state, uint32_t peer)
+{
+    weft_health_ask(state->self.family->boot, state->self.id, state->self.family_rank[peer],
+                    &(weft_signature_t){.coll = WEFT_SEND_RECV, .op = WEFT_ASKS_TO_LISTEN});
+}
+
+static bool p2p_look_is(const weft_p2p_wait_t *wait, weft_one_sided_t kind)
+{
+    return wait->request->args.one_sided == kind;
+}
+
+/* A rank needs no connection to itself, and a wait for signals none before the first. */
 static bool p2p_look_connects(const weft_comm_state_t *state, const weft_p2p_wait_t *wait)
 {
-    return !wait->behind && wait->port == NULL && wait->request->args.root != state->self.rank;
+    return !wait->behind && !p2p_look_is(wait, WEFT_ONE_SIDED_WAIT) && wait->port == NULL &&
+           wait->request->args.root != state->self.rank;
 }
 
 static const char *p2p_look_what_for(const weft_comm_state_t *state, const weft_p2p_wait_t *wait)
 {
-    return wait->behind                     ? "behind a message that is in a stream"
-           : p2p_look_connects(state, wait) ? "to connect"
-           : wait->request->sends           ? "to take data"
-                                            : "for data";
+    return wait->behind                             ? "behind a message that is in a stream"
+           : p2p_look_connects(state, wait)         ? "to connect"
+           : wait->request->sends                   ? "to take data"
+           : p2p_look_is(wait, WEFT_ONE_SIDED_WAIT) ? "to signal"
+                                                    : "for data";
 }
 
 /* Whoever connects does it when it calls its end of the message. */
 static const char *p2p_look_cause(const weft_comm_state_t *state, const weft_p2p_wait_t *wait)
 {
-    return !p2p_look_connects(state, wait) ? ""
-           : wait->request->sends          ? "; it has not called the receive, or cannot be reached"
-                                           : "; it has not called the send, or cannot be reached";
+    return !p2p_look_connects(state, wait)         ? ""
+           : p2p_look_is(wait, WEFT_ONE_SIDED_PUT) ? "; it cannot be reached"
+           : wait->request->sends ? "; it has not called the receive, or cannot be reached"
+                                  : "; it has not called the send, or cannot be reached";
 }
 
 static void p2p_look_text(const weft_request_t *request, char *text, size_t bytes)
 {
+    if (request->args.one_sided == WEFT_ONE_SIDED_WAIT) {
+        snprintf(text, bytes, "wait for %" PRIu64 " signal%s of rank %u (wait %" PRIu64 ")",
+                 request->args.count, request->args.count == 1 ? "" : "s", request->args.root,
+                 request->sequence);
+        return;
+    }
+    if (request->args.one_sided == WEFT_ONE_SIDED_PUT) {
+        snprintf(text, bytes, "put of %" PRIu64 " %s to rank %u (put %" PRIu64 ")",
+                 request->args.count, weft_dtype_name(request->args.dtype), request->args.root,
+                 request->sequence);
+        return;
+    }
     snprintf(text, bytes, "%s of %" PRIu64 " %s %s rank %u (message %" PRIu64 ")",
              request->sends ? "send" : "receive", request->args.count,
              weft_dtype_name(request->args.dtype), request->sends ? "to" : "from",
@@ -91,10 +117,10 @@ static bool p2p_look_has_left(weft_comm_state_t *state, const weft_p2p_wait_t *w
         !weft_watchdog_is_left_behind(state, peer, wait->port, wait->idle_since, now)) {
         return false;
     }
-    char link[240];
-    weft_fail(WEFT_ERR_PEER_LEFT, 0,
-              "rank %u left the communicator; rank %u waits for it %s (message %" PRIu64 ")%s",
-              peer, state->self.rank, p2p_look_what_for(state, wait), wait->request->sequence,
+    char link[240], text[128];
+    p2p_look_text(wait->request, text, sizeof text);
+    weft_fail(WEFT_ERR_PEER_LEFT, 0, "rank %u left the communicator; rank %u waits for it %s: %s%s",
+              peer, state->self.rank, p2p_look_what_for(state, wait), text,
               weft_watchdog_link_text(wait->port, link, sizeof link));
     weft_comm_fail(state, (int32_t)peer);
     return true;
@@ -119,9 +145,12 @@ void weft_p2p_look(weft_comm_state_t *state, const weft_p2p_wait_t *wait, uint64
     p2p_look_tell_late(state, wait);
     weft_health_ask(state->self.family->boot, 0, state->self.family_rank[peer],
                     &(weft_signature_t){.coll = WEFT_SEND_RECV});
-    if (wait->port == NULL) {
+    if (request->args.one_sided == WEFT_ONE_SIDED_PUT) {
+        weft_p2p_ask_to_listen(state, peer); /* the question before it may have been lost */
+    }
+    if (wait->port == NULL && request->args.one_sided == WEFT_ONE_SIDED_NONE) {
         weft_stripes_ask(state, request, request->sequence);
-    } else {
+    } else if (wait->port != NULL) {
         weft_status_t health = weft_links_check(state->links, wait->port);
         if (health != WEFT_OK) {
             weft_error_record()->peer = (int32_t)peer;

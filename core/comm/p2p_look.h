@@ -6,6 +6,7 @@
 #define WEFT_COMM_P2P_LOOK_H
 
 #include "core/comm/comm.h"
+#include "core/comm/put_signature.h"
 
 /* A message that waits for its peer. */
 typedef struct weft_p2p_wait {
@@ -22,11 +23,17 @@ void weft_p2p_look(weft_comm_state_t *state, const weft_p2p_wait_t *wait, uint64
 /* Returns the signature of a message. */
 static inline weft_signature_t weft_p2p_signature(const weft_request_t *request)
 {
+    if (request->args.one_sided != WEFT_ONE_SIDED_NONE) {
+        return weft_put_signature(&request->args, request->sequence);
+    }
     return (weft_signature_t){.coll = WEFT_SEND_RECV,
                               .dtype = (uint8_t)request->args.dtype,
                               .count = request->args.count,
                               .sequence = (uint32_t)request->sequence};
 }
+
+/* Asks `peer`, which may be outside of all calls, to receive puts of this rank from now on. */
+void weft_p2p_ask_to_listen(const weft_comm_state_t *state, uint32_t peer);
 
 /* Returns ERR_MISMATCH, and says in what the message of `peer` differs from what is called here. */
 weft_status_t weft_p2p_mismatch(const weft_comm_state_t *state, uint32_t peer,

@@ -7,7 +7,7 @@
 
 #include "core/base/error.h"
 
-weft_status_t weft_p2p_open(weft_p2p_t *p2p, uint32_t nranks)
+weft_status_t weft_p2p_open(weft_p2p_t *p2p, uint32_t nranks, uint32_t channel)
 {
     uint32_t count = 2 * nranks;
     if (p2p->queues != NULL) {
@@ -23,6 +23,7 @@ weft_status_t weft_p2p_open(weft_p2p_t *p2p, uint32_t nranks)
     for (uint32_t i = 0; i < count; i++) {
         p2p->queues[i].peer = i / 2;
         p2p->queues[i].sends = i % 2;
+        p2p->queues[i].channel = channel;
     }
     return WEFT_OK;
 }

@@ -24,6 +24,7 @@ typedef struct weft_p2p_queue {
     weft_stripes_t cut;    /* of the first message, once that has begun */
     uint32_t stripe;       /* of the next slice; 0 between messages */
     uint32_t peer, sends;
+    uint32_t channel;   /* of its ports */
     uint64_t sequence;  /* of the last message called */
     uint64_t completed; /* of the last one completed */
     bool active;
@@ -51,7 +52,7 @@ static inline bool weft_p2p_is_busy(const weft_p2p_t *p2p)
 }
 
 /* Makes the queues, unless they are there; to be called before append. ERR_RESOURCE. */
-weft_status_t weft_p2p_open(weft_p2p_t *p2p, uint32_t nranks);
+weft_status_t weft_p2p_open(weft_p2p_t *p2p, uint32_t nranks, uint32_t channel);
 /* Bytes of one rank in them. */
 size_t weft_p2p_bytes_per_rank(void);
 void weft_p2p_close(weft_p2p_t *p2p);

@@ -12,8 +12,8 @@
 static weft_port_t *p2p_stripes_port(weft_comm_state_t *state, const weft_p2p_queue_t *queue,
                                      uint32_t stripe)
 {
-    weft_port_t *port =
-        weft_links_port(state->links, queue->peer, weft_stripe_link(stripe), queue->sends != 0);
+    weft_port_t *port = weft_links_port(
+        state->links, queue->peer, weft_stripe_link(stripe, queue->channel), queue->sends != 0);
     if (port != NULL && stripe > 0) {
         weft_port_fetch(port); /* a device may have used it before */
     }

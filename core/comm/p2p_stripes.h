@@ -26,6 +26,11 @@ static inline weft_status_t weft_p2p_stripes_begin(weft_comm_state_t *state,
                                                    weft_p2p_queue_t *queue)
 {
     const weft_args_t *args = &queue->first->args;
+    if (args->one_sided != WEFT_ONE_SIDED_NONE) {
+        queue->cut = (weft_stripes_t){.count = 1, .slice = state->self.family->slot_bytes};
+        weft_port_fetch(queue->port);
+        return WEFT_OK;
+    }
     queue->cut = weft_comm_stripes(state, args->count * weft_dtype_bytes(args->dtype));
     if (state->self.family->kernel.stripes > 1) {
         weft_stripes_note(state, queue->first, queue->first->sequence);

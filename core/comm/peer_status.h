@@ -50,6 +50,7 @@ typedef struct weft_peer_status {
     _Atomic uint32_t roll;          /* its answer at the last roll call: roll_call.c */
     _Atomic uint32_t met_at; /* number in the signature of the operation in which it asked for us,
                                 being in the same */
+    _Atomic bool puts;       /* it has asked this rank to receive puts */
     weft_peer_cut_t cut[2];  /* received from it, sent to it; the owner writes it */
 } weft_peer_status_t;
 

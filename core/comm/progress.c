@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/comm/engine.h"
+#include "core/comm/puts.h"
 #include "core/comm/streams.h"
 #include "core/os/os_fork.h"
 
@@ -79,6 +80,7 @@ static found_t progress_find(const weft_comm_state_t *state)
            : weft_streams_are_busy(state)         ? FOUND_IN_STREAMS
            : busy                                 ? FOUND_WAITING
            : weft_streams_listen(state)           ? FOUND_LISTENING
+           : weft_puts_listen(state)              ? FOUND_LISTENING
                                                   : FOUND_NOTHING;
 }
 
@@ -161,14 +163,19 @@ static void progress_follow(runner_t *runner)
 
 /* Takes the next member below *index_p that has something to do, or returns NULL. The caller holds
  * progress.lock. */
-static weft_comm_state_t *progress_take(uint32_t *index_p, found_t *found_p)
+static weft_comm_state_t *progress_take(uint32_t *index_p, found_t *found_p, found_t *best_p)
 {
     weft_os_mutex_assert_held(&progress.lock.mutex);
     while (*index_p > 0) {
         weft_comm_state_t *state = progress.member[--*index_p];
         uint32_t owner;
         if (!weft_comm_own(state, WEFT_OWNER_PROGRESS, &owner)) {
-            continue; /* its user drives it, and kicks when leaving it */
+            /* Its user drives it, and kicks when leaving work behind. For those who may put to it, it does not:
+             * one nap more costs less than a wake at each call. */
+            if (weft_puts_are_on(state) && *best_p < FOUND_LISTENING) {
+                *best_p = FOUND_LISTENING;
+            }
+            continue;
         }
         *found_p = progress_find(state);
         if (*found_p != FOUND_NOTHING) {
@@ -188,7 +195,7 @@ static found_t progress_round(void)
     weft_comm_state_t *state;
     weft_os_process_lock(&progress.lock);
     uint32_t i = progress.members;
-    while ((state = progress_take(&i, &found)) != NULL) {
+    while ((state = progress_take(&i, &found, &best)) != NULL) {
         weft_os_process_unlock(&progress.lock);
         found = progress_advance(state, found);
         best = found > best ? found : best;
@@ -271,6 +278,9 @@ weft_status_t weft_progress_attach(weft_comm_state_t *state)
         state->has_progress = true;
     }
     weft_os_process_unlock(&progress.lock);
+    if (status == WEFT_OK && weft_puts_are_on(state)) {
+        weft_progress_kick(WEFT_PROGRESS_NOW); /* it may sleep for ever */
+    }
     return status;
 }
 

@@ -27,7 +27,7 @@ weft_status_t weft_streams_open(weft_comm_state_t *state);
 
 /* Puts operations into the stream, one after another. `first` heads a list of requests, which
  * belong to the stream afterwards; on failure they stay the caller's, and nothing was started.
- * weft_streams_open() and, for messages, weft_p2p_open() have been called. The kernel's failure;
+ * weft_streams_open() and weft_submit_open() have been called. The kernel's failure;
  * ERR_RESOURCE. */
 weft_status_t weft_streams_put(weft_comm_state_t *state, void *const *stream,
                                weft_request_t *first);

@@ -13,6 +13,8 @@
 
 /* The channel of sends and receives: above those that plans may name. */
 #define WEFT_P2P_CHANNEL (UINT32_C(1) << 16)
+/* The channel of puts, which the host moves and receives at any time. */
+#define WEFT_PUT_CHANNEL (WEFT_P2P_CHANNEL | 1)
 
 typedef struct weft_stripes {
     uint32_t count; /* a power of two */
@@ -42,10 +44,10 @@ static inline uint64_t weft_stripes_longest(const weft_stripes_t *cut, uint64_t 
     return bytes < cut->slice ? bytes : cut->slice;
 }
 
-/* Returns the number of the link of a stripe (links.h). */
-static inline uint32_t weft_stripe_link(uint32_t stripe)
+/* Returns the number of the link of a stripe (links.h) of one of the two channels. */
+static inline uint32_t weft_stripe_link(uint32_t stripe, uint32_t channel)
 {
-    return stripe << WEFT_LINK_COPY_SHIFT | WEFT_P2P_CHANNEL;
+    return stripe << WEFT_LINK_COPY_SHIFT | channel;
 }
 
 #endif

@@ -28,9 +28,51 @@ weft_status_t weft_window_create(const weft_comm_identity_t *self, weft_window_t
         weft_os_free(window);
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "weft_window_register");
     }
-    *window = (weft_window_t){.number = number, .memory = memory, .bytes = bytes};
+    *window = (weft_window_t){
+        .number = number, .name = ++table->registered, .memory = memory, .bytes = bytes};
     table->own[number] = *window_p = window;
     return WEFT_OK;
+}
+
+weft_status_t weft_window_create_local(weft_window_table_t *table, void *memory, uint64_t bytes,
+                                       weft_window_t **window_p)
+{
+    weft_window_t *window = weft_os_alloc(sizeof *window, 0);
+    if (window == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "weft_window_register_local");
+    }
+    *window = (weft_window_t){.number = WEFT_LANES_WINDOWS,
+                              .name = ++table->registered,
+                              .next = table->local,
+                              .local = true,
+                              .memory = memory,
+                              .bytes = bytes};
+    table->local = *window_p = window;
+    return WEFT_OK;
+}
+
+bool weft_window_is_known(const weft_window_table_t *table, const weft_window_t *window)
+{
+    const weft_window_t *local = table->local;
+    while (local != NULL && local != window) {
+        local = local->next;
+    }
+    return local != NULL ||
+           (window != NULL && weft_window_find(table, window) < WEFT_LANES_WINDOWS);
+}
+
+const weft_window_t *weft_window_numbered(const weft_window_table_t *table, uint32_t name)
+{
+    const weft_window_t *local = table->local;
+    for (uint32_t number = 0; number < WEFT_LANES_WINDOWS; number++) {
+        if (table->own[number] != NULL && table->own[number]->name == name) {
+            return table->own[number];
+        }
+    }
+    while (local != NULL && local->name != name) {
+        local = local->next;
+    }
+    return local;
 }
 
 uint32_t weft_window_find(const weft_window_table_t *table, const weft_window_t *window)
@@ -63,8 +105,18 @@ void weft_window_close_imports(const weft_comm_identity_t *self, weft_window_tab
     }
 }
 
-void weft_window_free(const weft_comm_identity_t *self, weft_window_table_t *table,
-                      weft_window_t *window)
+static void window_free_local(weft_window_table_t *table, weft_window_t *window)
+{
+    weft_window_t **at = &table->local;
+    while (*at != window) {
+        at = &(*at)->next;
+    }
+    *at = window->next;
+    weft_os_free(window);
+}
+
+static void window_free_read(const weft_comm_identity_t *self, weft_window_table_t *table,
+                             weft_window_t *window)
 {
     const weft_family_kernel_t *kernel = &self->family->kernel;
     weft_window_close_imports(self, table, window->number);
@@ -76,6 +128,16 @@ void weft_window_free(const weft_comm_identity_t *self, weft_window_table_t *tab
     weft_os_free(window);
 }
 
+void weft_window_free(const weft_comm_identity_t *self, weft_window_table_t *table,
+                      weft_window_t *window)
+{
+    if (window->local) {
+        window_free_local(table, window);
+    } else {
+        window_free_read(self, table, window);
+    }
+}
+
 void weft_window_table_fini(const weft_comm_identity_t *self, weft_window_table_t *table)
 {
     for (uint32_t number = 0; number < WEFT_LANES_WINDOWS; number++) {
@@ -83,6 +145,10 @@ void weft_window_table_fini(const weft_comm_identity_t *self, weft_window_table_
             weft_window_free(self, table, table->own[number]);
         }
     }
+    while (table->local != NULL) {
+        weft_window_free(self, table, table->local);
+    }
+    weft_puts_destroy(table->puts);
     if (table->shared.reach != NULL || table->shared.sent + table->shared.landed > 0) {
         weft_log(WEFT_LOG_DEBUG, "window",
                  "rank %" PRIu32 ": %" PRIu64 " messages by reference, %" PRIu64 " in landings",

@@ -150,6 +150,39 @@ static void a_call_that_is_prepared_drops_no_program_that_runs(void **state)
     assert_int_equal(ranks_run_threads(&job), 0);
 }
 
+/* What is put is what was in the stream before, and what comes is there for what is behind the wait. */
+static int put_in_streams(desk_t *desk)
+{
+    int32_t in[3][COUNT], out[3][COUNT];
+    uint32_t rank = desk->rank, n = desk->n, left = (rank + n - 1) % n;
+    weft_window_t *window = NULL;
+    int wrong = 0;
+    NEED(weft_window_register_local(desk->comm, desk->out, BYTES, &window) == WEFT_OK);
+    for (int i = 0; i < 3; i++) {
+        streams_fill(in[i], rank, i);
+        NEED(put(desk, in[i]));
+        NEED(weft_put_signal(desk->in, COUNT, WEFT_INT32, (rank + 1) % n, window, 0, desk->comm,
+                             desk->call) == WEFT_OK);
+        NEED(weft_wait_signal(left, 1, desk->comm, desk->call) == WEFT_OK && get(desk, out[i]));
+        /* Nobody puts again before all have it. */
+        NEED(weft_barrier(desk->comm, desk->call) == WEFT_OK);
+    }
+    NEED(desk_settle(desk));
+    for (int i = 0; i < 3; i++) {
+        streams_fill(in[i], left, i);
+        NEED(memcmp(in[i], out[i], BYTES) == 0);
+    }
+    NEED(weft_window_deregister(desk->comm, window) == WEFT_OK);
+    return wrong;
+}
+
+static void puts_take_their_place_in_a_stream(void **state)
+{
+    (void)state;
+    run(3, put_in_streams);
+    run(1, put_in_streams);
+}
+
 static void operations_take_their_place_in_a_stream(void **state)
 {
     (void)state;
@@ -504,6 +537,7 @@ int main(void)
         cmocka_unit_test(a_first_call_is_a_launch_where_streams_share_a_queue),
         cmocka_unit_test(a_call_that_is_prepared_drops_no_program_that_runs),
         cmocka_unit_test(operations_take_their_place_in_a_stream),
+        cmocka_unit_test(puts_take_their_place_in_a_stream),
         cmocka_unit_test(a_communicator_keeps_its_order_in_two_streams),
         cmocka_unit_test(communicators_have_streams_of_their_own),
         cmocka_unit_test(calls_with_and_without_a_stream_meet),

@@ -70,6 +70,34 @@ static int send_around(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
     return wrong;
 }
 
+static int put_around(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    int32_t in[COUNT], out[COUNT];
+    void *from = NULL, *to = NULL;
+    weft_window_t *window = NULL;
+    int wrong = 0;
+    (void)arg;
+    for (int32_t i = 0; i < COUNT; i++) {
+        in[i] = i + (int32_t)rank * 10000;
+    }
+    NEED(weft_mem_alloc_device(comm, sizeof in, &from) == WEFT_OK);
+    NEED(weft_mem_alloc_device(comm, sizeof in, &to) == WEFT_OK);
+    NEED(weft_mem_copy(comm, from, in, sizeof in) == WEFT_OK);
+    NEED(weft_window_register_local(comm, to, sizeof in, &window) == WEFT_OK);
+    for (uint32_t step = 0; step < 2; step++) { /* to the right, then to oneself */
+        uint32_t target = (rank + 1 - step) % n, source = (rank + n - 1 + step) % n;
+        NEED(weft_put_signal((int32_t *)from + 1, COUNT - 1, WEFT_INT32, target, window,
+                             sizeof(int32_t), comm, NULL) == WEFT_OK);
+        NEED(weft_wait_signal(source, 1, comm, NULL) == WEFT_OK);
+        NEED(weft_mem_copy(comm, out, to, sizeof out) == WEFT_OK);
+        NEED(out[0] == 0 && out[1] == 1 + (int32_t)source * 10000);
+        NEED(out[COUNT - 1] == COUNT - 1 + (int32_t)source * 10000);
+        NEED(weft_barrier(comm, NULL) == WEFT_OK);
+    }
+    NEED(weft_window_deregister(comm, window) == WEFT_OK);
+    return wrong;
+}
+
 /* The factor is read where it lies when the operation runs; host memory and the device's are mixed. */
 static int scale(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
@@ -157,6 +185,13 @@ static void messages_go_from_device_to_device(void **state)
     run(send_around, "core.net=net-socket");
 }
 
+static void puts_go_into_memory_of_the_device(void **state)
+{
+    (void)state;
+    run(put_around, "core.net=net-shm");
+    run(put_around, "core.net=net-socket");
+}
+
 static void a_factor_may_lie_on_the_device(void **state)
 {
     (void)state;
@@ -189,6 +224,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_is_allocated_and_copied),
         cmocka_unit_test(messages_go_from_device_to_device),
+        cmocka_unit_test(puts_go_into_memory_of_the_device),
         cmocka_unit_test(a_factor_may_lie_on_the_device),
         cmocka_unit_test(operators_of_the_host_are_refused),
         cmocka_unit_test(a_part_of_the_ranks_has_the_device_too),

@@ -34,7 +34,9 @@ says out '; 1 window of 4194304 bytes here, read in place by 0 of 3 other ranks;
 [ "$(grep -c '^rank [0-3] of 4: 0 wrong$' "$work/out")" -eq 4 ] || die "windows"
 guide tour/vectors
 says out '^rank 3 of 4: 18 elements came, 0 wrong$'
-[ "$(wc -l <"$work/commands")" -eq 9 ] || die "a command of the guide is not run"
+guide tour/puts
+[ "$(grep -c '^rank [0-3] of 4: [0-9]* of 1000$' "$work/out")" -eq 4 ] || die "puts"
+[ "$(wc -l <"$work/commands")" -eq 10 ] || die "a command of the guide is not run"
 
 # None is longer than what people read in one go, and the first fits on a screen.
 for file in examples/tour/*.c; do

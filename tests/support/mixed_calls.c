@@ -179,24 +179,16 @@ static weft_status_t barrier(mixed_t *m, uint64_t count)
 
 weft_status_t mixed_call(mixed_t *m, uint32_t number, uint64_t count)
 {
-    static weft_status_t (*const calls[MIXED_CALLS])(mixed_t *, uint64_t) = {all_reduce,
-                                                                             all_gather,
-                                                                             reduce_scatter,
-                                                                             broadcast,
-                                                                             mixed_do_ring,
-                                                                             mixed_do_requests,
-                                                                             mixed_do_split,
-                                                                             all_to_all,
-                                                                             mixed_do_anyone,
-                                                                             mixed_do_create_group,
-                                                                             mixed_do_group,
-                                                                             mixed_do_queue,
-                                                                             mixed_do_vectors,
-                                                                             mixed_do_root,
-                                                                             mixed_do_window,
-                                                                             mixed_do_memory,
-                                                                             mixed_do_operator,
-                                                                             reduce,
-                                                                             barrier};
+    static weft_status_t (*const calls[MIXED_CALLS])(mixed_t *, uint64_t) = {
+        all_reduce,        all_gather,
+        reduce_scatter,    broadcast,
+        mixed_do_ring,     mixed_do_requests,
+        mixed_do_split,    all_to_all,
+        mixed_do_anyone,   mixed_do_create_group,
+        mixed_do_group,    mixed_do_queue,
+        mixed_do_vectors,  mixed_do_root,
+        mixed_do_window,   mixed_do_memory,
+        mixed_do_operator, reduce,
+        barrier,           mixed_do_puts};
     return calls[number % MIXED_CALLS](m, count > 0 ? count : 1);
 }

@@ -94,6 +94,31 @@ weft_status_t mixed_do_group(mixed_t *m, uint64_t count)
     return status;
 }
 
+/* Each to each, in one group with the waits. Nobody puts into the window after its signal. */
+weft_status_t mixed_do_puts(mixed_t *m, uint64_t count)
+{
+    uint64_t each = count / m->size + 1;
+    weft_window_t *window = NULL;
+    mixed_fill(m, each * m->size);
+    weft_status_t status =
+        weft_window_register_local(m->comm, m->out, each * m->size * sizeof *m->out, &window);
+    weft_status_t started = weft_group_start();
+    for (uint32_t r = 0; status == WEFT_OK && r < m->size; r++) {
+        weft_status_t put = weft_put_signal(m->in, each, WEFT_UINT64, r, window,
+                                            m->rank * each * sizeof *m->out, m->comm, NULL);
+        status = first_of(started, put, weft_wait_signal(r, 1, m->comm, NULL));
+    }
+    weft_status_t ended = weft_group_end();
+    status = status == WEFT_OK ? ended : status;
+    for (uint32_t r = 0; r < m->size; r++) {
+        compare_message(m, status, "put", m->seat[r], r * each, each);
+    }
+    if (window != NULL && weft_window_deregister(m->comm, window) != WEFT_OK) {
+        m->wrong(m->arg, "weft_window_deregister of a window for puts");
+    }
+    return status;
+}
+
 /* Two all-reduces at once, of a half each. */
 static weft_status_t start_halves(mixed_t *m, uint64_t half, weft_request_t **requests,
                                   weft_completion_queue_t *queue, uint32_t *started)

@@ -27,6 +27,7 @@ weft_status_t mixed_do_root(mixed_t *m, uint64_t count);
 weft_status_t mixed_do_ring(mixed_t *m, uint64_t count);
 weft_status_t mixed_do_anyone(mixed_t *m, uint64_t count);
 weft_status_t mixed_do_group(mixed_t *m, uint64_t count);
+weft_status_t mixed_do_puts(mixed_t *m, uint64_t count);
 weft_status_t mixed_do_requests(mixed_t *m, uint64_t count);
 weft_status_t mixed_do_queue(mixed_t *m, uint64_t count);
 /* Communicators and what belongs to one: mixed_comms.c */

@@ -76,7 +76,7 @@ static void each_peer_and_direction_has_a_queue(void **state)
 {
     weft_p2p_t p2p = {.queues = NULL};
     (void)state;
-    assert_int_equal(weft_p2p_open(&p2p, 3), WEFT_OK);
+    assert_int_equal(weft_p2p_open(&p2p, 3, WEFT_P2P_CHANNEL), WEFT_OK);
     weft_request_t send = message(&p2p, 2, 1), receive = message(&p2p, 2, 0);
     weft_request_t more = message(&p2p, 2, 1);
     assert_int_equal(send.sequence, 1);

@@ -55,11 +55,14 @@ static void slices_are_lines_and_fit_a_slot(void **state)
 static void stripes_have_links_apart_from_those_of_plans(void **state)
 {
     (void)state;
-    assert_int_equal(weft_stripe_link(0), WEFT_P2P_CHANNEL);
+    assert_int_equal(weft_stripe_link(0, WEFT_P2P_CHANNEL), WEFT_P2P_CHANNEL);
     for (uint32_t s = 1; s < 128; s++) {
-        assert_int_equal(weft_link_without_way(weft_stripe_link(s)), weft_stripe_link(s));
-        assert_int_not_equal(weft_stripe_link(s), weft_stripe_link(s - 1));
-        assert_int_equal(weft_stripe_link(s) & WEFT_P2P_CHANNEL, WEFT_P2P_CHANNEL);
+        assert_int_equal(weft_link_without_way(weft_stripe_link(s, WEFT_P2P_CHANNEL)),
+                         weft_stripe_link(s, WEFT_P2P_CHANNEL));
+        assert_int_not_equal(weft_stripe_link(s, WEFT_P2P_CHANNEL),
+                             weft_stripe_link(s - 1, WEFT_P2P_CHANNEL));
+        assert_int_equal(weft_stripe_link(s, WEFT_P2P_CHANNEL) & WEFT_P2P_CHANNEL,
+                         WEFT_P2P_CHANNEL);
     }
 }
 

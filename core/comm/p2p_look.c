@@ -13,6 +13,7 @@
 #include "core/comm/watchdog.h"
 
 #define CHECK_NS (100 * WEFT_NS_PER_MS)
+#define CAUSE_BYTES 120
 
 weft_status_t weft_p2p_mismatch(const weft_comm_state_t *state, uint32_t peer,
                                 const weft_signature_t *here, const weft_signature_t *there)
@@ -51,9 +52,18 @@ static const char *p2p_look_what_for(const weft_comm_state_t *state, const weft_
                                                     : "for data";
 }
 
-/* Whoever connects does it when it calls its end of the message. */
-static const char *p2p_look_cause(const weft_comm_state_t *state, const weft_p2p_wait_t *wait)
+/* Writes why, as far as it is known. Whoever connects does it when it calls its end of the message. */
+static const char *p2p_look_cause(const weft_comm_state_t *state, const weft_p2p_wait_t *wait,
+                                  char *text, size_t bytes)
 {
+    const weft_puts_t *puts = state->windows.puts;
+    uint32_t peer = wait->request->args.root;
+    if (p2p_look_is(wait, WEFT_ONE_SIDED_WAIT) && puts->from[peer].awaits != 0) {
+        snprintf(text, bytes,
+                 "; a put of it is here, and waits for window %u, which rank %u has not registered",
+                 puts->from[peer].awaits, state->self.rank);
+        return text;
+    }
     return !p2p_look_connects(state, wait)         ? ""
            : p2p_look_is(wait, WEFT_ONE_SIDED_PUT) ? "; it cannot be reached"
            : wait->request->sends ? "; it has not called the receive, or cannot be reached"
@@ -85,11 +95,11 @@ static void p2p_look_fail_timeout(weft_comm_state_t *state, const weft_p2p_wait_
 {
     const weft_request_t *request = wait->request;
     uint32_t peer = request->args.root;
-    char text[128];
+    char text[128], cause[CAUSE_BYTES];
     p2p_look_text(request, text, sizeof text);
     weft_fail(WEFT_ERR_TIMEOUT, 0, "%s not done after %.3g s: rank %u waits for rank %u %s%s", text,
               (double)(now - request->started) / 1e9, state->self.rank, peer,
-              p2p_look_what_for(state, wait), p2p_look_cause(state, wait));
+              p2p_look_what_for(state, wait), p2p_look_cause(state, wait, cause, sizeof cause));
     weft_comm_fail(state, (int32_t)peer);
 }
 
@@ -97,7 +107,7 @@ static void p2p_look_tell_late(weft_comm_state_t *state, const weft_p2p_wait_t *
 {
     weft_p2p_watch_t *watch = wait->watch;
     uint64_t late_ns = (uint64_t)(state->self.family->settings.boot.late * 1e9);
-    char text[128], place[WEFT_FAILURE_PLACE];
+    char text[128], cause[CAUSE_BYTES], place[WEFT_FAILURE_PLACE];
     if (watch->late_told || late_ns == 0 || watch->waited <= late_ns) {
         return;
     }
@@ -106,7 +116,7 @@ static void p2p_look_tell_late(weft_comm_state_t *state, const weft_p2p_wait_t *
     weft_log(WEFT_LOG_WARN, "comm", "%srank %u has waited %.1f s in a %s for rank %u %s%s",
              weft_failure_place(&state->failure, place), state->self.rank,
              (double)watch->waited / 1e9, text, wait->request->args.root,
-             p2p_look_what_for(state, wait), p2p_look_cause(state, wait));
+             p2p_look_what_for(state, wait), p2p_look_cause(state, wait, cause, sizeof cause));
 }
 
 static bool p2p_look_has_left(weft_comm_state_t *state, const weft_p2p_wait_t *wait, uint64_t now)
@@ -117,11 +127,13 @@ static bool p2p_look_has_left(weft_comm_state_t *state, const weft_p2p_wait_t *w
         !weft_watchdog_is_left_behind(state, peer, wait->port, wait->idle_since, now)) {
         return false;
     }
-    char link[240], text[128];
+    char link[240], text[128], cause[CAUSE_BYTES];
     p2p_look_text(wait->request, text, sizeof text);
-    weft_fail(WEFT_ERR_PEER_LEFT, 0, "rank %u left the communicator; rank %u waits for it %s: %s%s",
-              peer, state->self.rank, p2p_look_what_for(state, wait), text,
-              weft_watchdog_link_text(wait->port, link, sizeof link));
+    weft_fail(
+        WEFT_ERR_PEER_LEFT, 0, "rank %u left the communicator; rank %u waits for it %s: %s%s%s",
+        peer, state->self.rank, p2p_look_what_for(state, wait), text,
+        p2p_look_connects(state, wait) ? "" : p2p_look_cause(state, wait, cause, sizeof cause),
+        weft_watchdog_link_text(wait->port, link, sizeof link));
     weft_comm_fail(state, (int32_t)peer);
     return true;
 }

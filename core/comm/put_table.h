@@ -13,6 +13,7 @@ typedef struct weft_put_source {
     weft_request_t arrival; /* that one */
     uint64_t signals;       /* that have come */
     uint64_t taken;         /* by waits that are done */
+    uint32_t awaits;        /* number of the window that its next put waits for, or 0 */
     bool listens;           /* this rank looks for puts from it */
     bool asked;             /* and has asked it, by now connected, to look for those of this rank */
     uint32_t asks;          /* before that */

@@ -22,12 +22,11 @@ static weft_status_t puts_find_place(const weft_comm_state_t *state, const weft_
 {
     const uint64_t bytes = args->count;
     const weft_window_t *window = weft_window_numbered(&state->windows, args->target);
+    bool early = bytes > 0 && window == NULL && args->target > state->windows.registered;
     *place_p = NULL;
-    if (bytes == 0) {
-        return WEFT_OK;
-    }
-    if (window == NULL && args->target > state->windows.registered) {
-        return WEFT_AGAIN;
+    state->windows.puts->from[args->root].awaits = early ? args->target : 0;
+    if (bytes == 0 || early) {
+        return early ? WEFT_AGAIN : WEFT_OK;
     }
     if (window == NULL) {
         return weft_fail(WEFT_ERR_MISMATCH, 0,

@@ -353,11 +353,35 @@ static int wait_in_vain(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
     return wrong;
 }
 
+/* The put is there, and what it waits for is this rank's own window. */
+static int wait_without_a_window(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    const weft_call_t call = {.size = sizeof call, .timeout = 0.3 * RANKS_SLOWER};
+    uint64_t memory = 0;
+    weft_window_t *window = NULL;
+    int wrong = 0;
+    (void)arg;
+    if (rank == 0) {
+        NEED(weft_window_register_local(comm, &memory, sizeof memory, &window) == WEFT_OK);
+        NEED(weft_put_signal(&memory, 1, WEFT_UINT64, n - 1, window, 0, comm, NULL) == WEFT_OK);
+    }
+    if (rank == n - 1) {
+        NEED(weft_wait_signal(0, 1, comm, &call) == WEFT_ERR_TIMEOUT);
+        NEED(ranks_error_says(WEFT_ERR_TIMEOUT, "rank 1 waits for rank 0 to signal; a put of it is "
+                                                "here, and waits for window 1, which rank 1 has "
+                                                "not registered"));
+    } else {
+        usleep(500000 * RANKS_SLOWER); /* a rank that has left is no late one */
+    }
+    return wrong;
+}
+
 static void who_waits_in_vain_is_told(void **state)
 {
     (void)state;
     run_threads(2, wait_in_vain, NULL);
     run_threads(2, wait_in_vain, &run);
+    run_threads(2, wait_without_a_window, NULL);
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The collectives, sends and receives: arrays become addresses, counts and types.
+"""The collectives, sends, receives and puts: arrays become addresses, counts and types.
 
 What happens with the finished C call is up to the subclass: Communicator waits for it, and
 Communicator.start returns a request.
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from typing import TypedDict
 
     from typing_extensions import Unpack
+
+    from .memory import Window
 
     class CallOptions(TypedDict, total=False):
         """timeout: deadline in seconds (None: option op_timeout; math.inf: none).
@@ -370,6 +372,39 @@ class Collectives(Generic[R]):
         source = ANY_RANK if peer == ANY_RANK else self._root(peer, "peer")
         args = (r.address, count, dtype, source)
         return self._call(lib.weft_recv, args, r, None, options)
+
+    def put_signal(
+        self,
+        array: Any,
+        peer: int,
+        window: Window,
+        offset: int = 0,
+        **options: Unpack[CallOptions],
+    ) -> R:
+        """Puts an array into a rank's window, from `offset` bytes on, and raises a signal there.
+        `window` is this rank's own of the same number; its memory is not used. The rank makes no
+        call for it. The array may be changed when the call is complete, which says nothing about
+        the rank."""
+        s = self._describe(array, "array", False)
+        count, dtype = _moved(s)
+        place = _number(offset, "offset", "a number of bytes")
+        if not 0 <= place < 1 << 64:
+            raise ValueError(f"offset: {place} is not from 0 to {(1 << 64) - 1}")
+        args = (s.address, count, dtype, self._root(peer, "peer"), window.live_handle(), place)
+        return self._call(lib.weft_put_signal, args, s, None, options)
+
+    def signal(self, peer: int, **options: Unpack[CallOptions]) -> R:
+        """Raises a signal at a rank, when all earlier puts of this rank to it are there."""
+        return self._call(lib.weft_signal, (self._root(peer, "peer"),), None, None, options)
+
+    def wait_signal(self, peer: int, count: int = 1, **options: Unpack[CallOptions]) -> R:
+        """Waits for `count` signals of a rank, and takes them. The arrays of the puts that raised
+        them are in the window then. In a group, waits for several ranks at once."""
+        signals = _number(count, "count", "a number of signals")
+        if not 0 <= signals < 1 << 64:
+            raise ValueError(f"count: {signals} is not from 0 to {(1 << 64) - 1}")
+        args = (self._root(peer, "peer"), signals)
+        return self._call(lib.weft_wait_signal, args, None, None, options)
 
     # Checks ---------------------------------------------------------------------------------------
 

@@ -205,6 +205,8 @@ class Communicator(Collectives[None]):
         self._left: list[_waiting.Run] = []
         self._slots: list[Slot] = []
         self._operators: dict[int, Operator] = {}
+        # Memory that peers may put into, also when nobody here holds its window any longer.
+        self._windows: list[arrays.Memory] = []
         self._takes_devices: bool | None = None
         self.start = Starter(self)
         self._handle = handle
@@ -470,6 +472,7 @@ class Communicator(Collectives[None]):
         self._pending.clear()
         self._left.clear()
         self._operators.clear()
+        self._windows.clear()
         _living.discard(self)
 
     def __enter__(self) -> Communicator:
@@ -558,9 +561,11 @@ class Communicator(Collectives[None]):
         """Pins an array once instead of at each call. Never needed for correctness."""
         return Registration(self, self._describe(array, "array", True))
 
-    def window(self, array: Any) -> Window:
-        """Lets the other ranks read an array in place. Every rank calls it, with its own array."""
-        return Window(self, self._describe(array, "array", True))
+    def window(self, array: Any, *, local: bool = False) -> Window:
+        """Lets the other ranks put into an array, and read it in place. Every rank calls it, with
+        its own array. A local window is for puts only, and nobody waits for the other ranks: these
+        register theirs when they like, but all windows in the same order."""
+        return Window(self, self._describe(array, "array", True), local)
 
     def create_op(self, function: Callable[[Any, Any], None]) -> Operator:
         """A user-defined operator. function(inout, values) computes inout[i] = inout[i] op

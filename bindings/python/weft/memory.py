@@ -13,7 +13,7 @@ from . import _waiting
 from ._library import OP_FN, Dtype, lib
 from ._dtypes import CTYPES, NAMES, SIZES, TYPESTR, named
 from .arrays import Memory
-from .errors import check
+from .errors import WeftError, check
 
 if TYPE_CHECKING:
     from .communicator import Communicator
@@ -104,26 +104,50 @@ class Registration(_Held):
 
 
 class Window(_Held):
-    """An array that other ranks read in place. Every rank ends it, in the same order."""
+    """An array that other ranks put into, and unless it is local read in place. Every rank ends it,
+    in the same order; a local one ends for itself. The array is kept until then, or until the end
+    of the communicator."""
 
-    def __init__(self, comm: Communicator, memory: Memory) -> None:
+    def __init__(self, comm: Communicator, memory: Memory, local: bool) -> None:
         super().__init__(comm, memory)
         size = memory.count * memory.itemsize
         place = ctypes.byref(self._handle)
         handle = comm._live()
-        _waiting.call(
-            lambda: int(lib.weft_window_register(handle, memory.address, size, place)),
-            comm.abort,
-            comm._left,
-        )
+        # Before the call: a put may come right after it, also when a handler of a signal raises.
+        comm._windows.append(memory)
+        try:
+            if local:
+                function = lib.weft_window_register_local
+                check(function(handle, memory.address, size, place), comm._handle)
+            else:
+                _waiting.call(
+                    lambda: int(lib.weft_window_register(handle, memory.address, size, place)),
+                    comm.abort,
+                    comm._left,
+                )
+        except WeftError:
+            self._let_go(memory)
+            raise
+
+    def live_handle(self) -> int | None:
+        """The handle; a ValueError if it has been given back, as another window may have it now."""
+        if self._memory is None:
+            raise ValueError("window: it has been deregistered")
+        return self._handle.value
+
+    def _let_go(self, memory: Memory) -> None:
+        kept = self._comm._windows
+        kept[:] = [each for each in kept if each is not memory]
 
     def _end(self) -> None:
-        comm = self._comm
+        comm, memory = self._comm, self._memory
         _waiting.call(
             lambda: int(lib.weft_window_deregister(comm._handle, self._handle)),
             comm.abort,
             comm._left,
         )
+        if memory is not None:
+            self._let_go(memory)
 
 
 def _operand(address: int, count: int, dtype: Dtype) -> Any:

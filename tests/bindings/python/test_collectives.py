@@ -10,6 +10,7 @@ import math
 import select
 import threading
 import unittest
+import weakref
 
 import weft
 from support import main, needs_numpy, numpy, ranks
@@ -496,6 +497,56 @@ class Collectives(unittest.TestCase):
             return list(view)
 
         self.check(run, [[3] * 4] * N)
+
+    def test_puts_into_windows_of_both_kinds(self):
+        for local in (False, True):
+
+            def run(comm, local=local):
+                right, left = (comm.rank + 1) % N, (comm.rank - 1) % N
+                data, out = zeros(N), [ints([comm.rank, k]) for k in range(3)]
+                with comm.window(data, local=local) as window:
+                    comm.put_signal(out[0], right, window)
+                    comm.wait_signal(left)
+                    seen = [data[0] == left]
+                    request = comm.start.wait_signal(left, 2)
+                    requests = [
+                        comm.start.put_signal(out[1], right, window, 8),
+                        comm.start.signal(right, timeout=20),
+                    ]
+                    for each in (*requests, request):
+                        each.wait()
+                    return [*seen, data[1] == left, data[2] == 1]
+
+            self.check(run, [[True] * 3] * N)
+
+    def test_puts_and_waits_in_groups(self):
+        def run(comm):
+            data, mine = zeros(N), ints([comm.rank + 1])
+            window = comm.window(data, local=True)
+            with weft.group():
+                for rank in range(N):
+                    comm.put_signal(mine, rank, window, comm.rank * mine.itemsize)
+                    comm.wait_signal(rank, timeout=20)
+            window.deregister()
+            with self.assertRaisesRegex(ValueError, "window: it has been deregistered"):
+                comm.put_signal(mine, 0, window)
+            return data
+
+        self.check(run, [[1, 2, 3]] * N)
+
+    def test_a_communicator_keeps_the_arrays_of_its_windows(self):
+        def run(comm):
+            memory, ended = weft.alloc(1 << 20), weft.alloc(1 << 20)
+            kept, gone = weakref.ref(memory), weakref.ref(ended)
+            comm.window(memory, local=True)  # nobody holds it, and peers may put into it
+            with comm.window(ended, local=True) as window, comm.dup() as other:
+                with self.assertRaisesRegex(weft.ArgumentError, "no window of this communicator"):
+                    other.put_signal(bytes(1), 0, window)
+            del memory, ended
+            gc.collect()
+            return [kept() is not None, gone() is None]
+
+        self.check(run, [[True] * 2] * N)
 
     def test_calls_are_explained_and_predicted(self):
         def run(comm):

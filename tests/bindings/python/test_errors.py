@@ -121,6 +121,8 @@ class Failures(unittest.TestCase):
             lambda: comm.predict(weft.Coll.BARRIER, 0),
             lambda: comm.register(ints(1)),
             lambda: comm.window(ints(1)),
+            lambda: comm.window(ints(1), local=True),
+            lambda: comm.wait_signal(0),
             lambda: comm.create_op(print),
         ):
             with self.assertRaisesRegex(weft.StateError, "the communicator has been destroyed"):
@@ -131,6 +133,9 @@ class Failures(unittest.TestCase):
             for kind, call, text in (
                 (TypeError, lambda: comm.all_reduce(ints(1), op="sum"), "op: 'sum' is not one of"),
                 (TypeError, lambda: comm.broadcast(ints(1), root="a"), "root: 'a' is not the"),
+                (TypeError, lambda: comm.wait_signal(0, "a"), "count: 'a' is not a number of sig"),
+                (ValueError, lambda: comm.wait_signal(0, -1), "count: -1 is not from 0"),
+                (ValueError, lambda: comm.signal(1), "peer: 1 is no rank of 1"),
                 (TypeError, lambda: comm.split("a"), "'str' object"),
                 (TypeError, lambda: comm.create_group(["a"]), "'str' object"),
                 (ValueError, lambda: weft.alloc(1, "q9"), "dtype: 'q9' is none of int8, uint8"),

@@ -25,6 +25,7 @@ WAITS = {
 with weft.group():
     comm.recv(data, 1)
     comm.all_reduce(bytearray(8))""",
+    "signal": "comm.wait_signal(1)",
     "request": "comm.start.recv(data, 1).wait()",
     "split": "comm.split(0)",
     "agree": "comm.agree(1)",

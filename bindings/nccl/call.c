@@ -5,6 +5,7 @@
 
 #include "bindings/nccl/cuda.h"
 #include "bindings/nccl/tables.h"
+#include "bindings/nccl/window.h"
 
 static bool call_reduces(weft_coll_t coll)
 {
@@ -38,10 +39,37 @@ ncclResult_t nccl_call_prepare(nccl_call_t *call, ncclDataType_t dtype, ncclRedO
         result = nccl_fail(ncclInvalidArgument, "%s: no rank %d, there are 0 to %d", call->name,
                            (int)call->root, comm->nranks - 1);
     }
+    if (result == ncclSuccess && call->end == NCCL_END_PUT) {
+        result = nccl_window_hold(call->name, comm, call->window);
+    }
     if (result != ncclSuccess) {
         nccl_comm_release(comm);
     }
     return result;
+}
+
+void nccl_call_release(const nccl_call_t *call)
+{
+    nccl_window_release(call->window);
+    nccl_comm_release(call->comm);
+}
+
+static weft_status_t call_dispatch_to_peer(const nccl_call_t *c, const weft_call_t *options)
+{
+    weft_comm_t *comm = c->comm->weft;
+    switch (c->end) {
+    case NCCL_END_PUT:
+        return weft_put_signal(c->send, c->count, c->dtype, c->root, nccl_window_of_weft(c->window),
+                               c->offset, comm, options);
+    case NCCL_END_SIGNAL:
+        return weft_signal(c->root, comm, options);
+    case NCCL_END_WAIT:
+        return weft_wait_signal(c->root, c->count, comm, options);
+    case NCCL_END_RECV:
+        return weft_recv(c->recv, c->count, c->dtype, c->root, comm, options);
+    default:
+        return weft_send(c->send, c->count, c->dtype, c->root, comm, options);
+    }
 }
 
 static weft_status_t call_dispatch(const nccl_call_t *c, const weft_call_t *options)
@@ -65,8 +93,7 @@ static weft_status_t call_dispatch(const nccl_call_t *c, const weft_call_t *opti
     case WEFT_SCATTER:
         return weft_scatter(c->send, c->recv, c->count, c->dtype, c->root, comm, options);
     default:
-        return c->receives ? weft_recv(c->recv, c->count, c->dtype, c->root, comm, options)
-                           : weft_send(c->send, c->count, c->dtype, c->root, comm, options);
+        return call_dispatch_to_peer(c, options);
     }
 }
 
@@ -74,6 +101,10 @@ ncclResult_t nccl_call_start(const nccl_call_t *call)
 {
     void *stream = call->stream;
     weft_call_t options = {.size = sizeof options};
+    if (call->window != NULL && nccl_window_of_weft(call->window) == NULL) {
+        return nccl_fail(ncclInvalidArgument,
+                         "%s: the window was deregistered before the end of the group", call->name);
+    }
     if (call->comm->streams) {
         options.stream = &stream;
     } else {
@@ -92,11 +123,14 @@ ncclResult_t nccl_call_start(const nccl_call_t *call)
 ncclResult_t nccl_call_predict(const nccl_call_t *call, nccl_price_t *price)
 {
     double seconds = 0;
+    if (call->end == NCCL_END_WAIT) {
+        return ncclSuccess;
+    }
     weft_status_t status = weft_comm_predict(call->comm->weft, call->coll, call->count, call->dtype,
                                              call->op, call->root, &seconds);
     if (call->coll != WEFT_SEND_RECV) {
         price->collectives += seconds;
-    } else if (call->receives) {
+    } else if (call->end == NCCL_END_RECV) {
         price->receives += seconds;
     } else {
         price->sends += seconds;

@@ -122,7 +122,7 @@ NCCL_EXPORT ncclResult_t ncclRecv(void *recv, size_t count, ncclDataType_t dtype
 {
     const nccl_call_t call = {.name = __func__,
                               .coll = WEFT_SEND_RECV,
-                              .receives = true,
+                              .end = NCCL_END_RECV,
                               .recv = recv,
                               .count = count,
                               .root = (uint32_t)peer,

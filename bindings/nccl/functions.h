@@ -73,6 +73,16 @@ NCCL_EXPORT ncclResult_t ncclSend(const void *send, size_t count, ncclDataType_t
 NCCL_EXPORT ncclResult_t ncclRecv(void *recv, size_t count, ncclDataType_t dtype, int peer,
                                   ncclComm_t comm, cudaStream_t stream);
 
+/* One-sided calls (one_sided.c) */
+NCCL_EXPORT ncclResult_t ncclPutSignal(const void *local, size_t count, ncclDataType_t dtype,
+                                       int peer, ncclWindow_t window, size_t offset, int signal,
+                                       int context, unsigned flags, ncclComm_t comm,
+                                       cudaStream_t stream);
+NCCL_EXPORT ncclResult_t ncclSignal(int peer, int signal, int context, unsigned flags,
+                                    ncclComm_t comm, cudaStream_t stream);
+NCCL_EXPORT ncclResult_t ncclWaitSignal(int count, ncclWaitSignalDesc_t *waits, ncclComm_t comm,
+                                        cudaStream_t stream);
+
 /* The same with a config for one call (coll_config.c) */
 NCCL_EXPORT ncclResult_t ncclAllReduceConfig(const void *send, void *recv, size_t count,
                                              ncclDataType_t dtype, ncclRedOp_t op, ncclComm_t comm,
@@ -112,7 +122,7 @@ NCCL_EXPORT ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar,
                                                   ncclScalarResidence_t residence, ncclComm_t comm);
 NCCL_EXPORT ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm);
 
-/* Memory (memory.c) */
+/* Memory (memory.c, window.c) */
 NCCL_EXPORT ncclResult_t ncclMemAlloc(void **memory, size_t bytes);
 NCCL_EXPORT ncclResult_t ncclMemFree(void *memory);
 NCCL_EXPORT ncclResult_t ncclCommRegister(ncclComm_t comm, void *memory, size_t bytes,

@@ -44,12 +44,12 @@ ncclResult_t nccl_group_call(const nccl_call_t *call)
 {
     if (open_group.depth == 0) {
         ncclResult_t result = nccl_call_start(call);
-        nccl_comm_release(call->comm);
+        nccl_call_release(call);
         return result;
     }
     nccl_call_t *note = malloc(sizeof *note);
     if (note == NULL) {
-        nccl_comm_release(call->comm);
+        nccl_call_release(call);
         return nccl_group_fail(nccl_fail(ncclSystemError, "%s: no memory in a group", call->name));
     }
     open_group.mode = group_mode_of(call->comm);
@@ -98,14 +98,14 @@ static void calls_drop(nccl_call_t *first)
 {
     while (first != NULL) {
         nccl_call_t *next = first->next;
-        nccl_comm_release(first->comm);
+        nccl_call_release(first);
         free(first);
         first = next;
     }
 }
 
 /* weft keeps the first failure of the calls for the end of its group. */
-static ncclResult_t calls_start(const nccl_call_t *first)
+static ncclResult_t calls_start(const char *end, const nccl_call_t *first)
 {
     ncclResult_t result = ncclSuccess;
     if (first == NULL) {
@@ -117,7 +117,7 @@ static ncclResult_t calls_start(const nccl_call_t *first)
         result = nccl_call_start(call);
     }
     weft_status_t status = weft_group_end();
-    return result != ncclSuccess ? result : nccl_report("ncclGroupEnd", status, NULL);
+    return result != ncclSuccess ? result : nccl_report(end, status, NULL);
 }
 
 /* Operations follow what is made of their communicator: a group with both waits for all it makes. */
@@ -192,7 +192,7 @@ static void group_end_init(void)
     end_key_made = pthread_key_create(&end_key, group_end_with_thread) == 0;
 }
 
-NCCL_EXPORT ncclResult_t ncclGroupStart(void)
+void nccl_group_start(void)
 {
     if (open_group.depth++ == 0) {
         open_group.end_call = &open_group.first_call;
@@ -202,14 +202,12 @@ NCCL_EXPORT ncclResult_t ncclGroupStart(void)
             (void)pthread_setspecific(end_key, &open_group);
         }
     }
-    return ncclSuccess;
 }
-NCCL_TWIN(ncclGroupStart);
 
-NCCL_EXPORT ncclResult_t ncclGroupEnd(void)
+ncclResult_t nccl_group_end(const char *call)
 {
     if (open_group.depth == 0) {
-        return group_not_open(__func__);
+        return group_not_open(call);
     }
     if (--open_group.depth > 0) {
         return ncclSuccess;
@@ -221,11 +219,23 @@ NCCL_EXPORT ncclResult_t ncclGroupEnd(void)
     group_wait_for_parents(&group);
     ncclResult_t result = nccl_jobs_run(group.first_job);
     if (result == ncclSuccess || result == ncclInProgress) {
-        ncclResult_t started = calls_start(group.first_call);
+        ncclResult_t started = calls_start(call, group.first_call);
         result = started != ncclSuccess ? started : result;
     }
     calls_drop(group.first_call);
     return result;
+}
+
+NCCL_EXPORT ncclResult_t ncclGroupStart(void)
+{
+    nccl_group_start();
+    return ncclSuccess;
+}
+NCCL_TWIN(ncclGroupStart);
+
+NCCL_EXPORT ncclResult_t ncclGroupEnd(void)
+{
+    return nccl_group_end(__func__);
 }
 NCCL_TWIN(ncclGroupEnd);
 

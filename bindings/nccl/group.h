@@ -7,6 +7,10 @@
 #include "bindings/nccl/call.h"
 #include "bindings/nccl/job.h"
 
+/* ncclGroupStart and ncclGroupEnd, for a function whose calls start together. Errors have its
+ * name. */
+void nccl_group_start(void);
+ncclResult_t nccl_group_end(const char *call);
 /* Run the call or the job now, or note it in the open group. They take over what it holds. */
 ncclResult_t nccl_group_call(const nccl_call_t *call);
 ncclResult_t nccl_group_job(const nccl_job_t *what);

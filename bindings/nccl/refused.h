@@ -10,9 +10,6 @@
     X(ncclCommSuspend, NCCL_REFUSED_SUSPEND)                                                       \
     X(ncclCommResume, NCCL_REFUSED_SUSPEND)                                                        \
     X(ncclCommMemStats, NCCL_REFUSED_SUSPEND)                                                      \
-    X(ncclPutSignal, NCCL_REFUSED_ONE_SIDED)                                                       \
-    X(ncclSignal, NCCL_REFUSED_ONE_SIDED)                                                          \
-    X(ncclWaitSignal, NCCL_REFUSED_ONE_SIDED)                                                      \
     X(ncclDevCommCreate, NCCL_REFUSED_DEVICE)                                                      \
     X(ncclDevCommDestroy, NCCL_REFUSED_DEVICE)                                                     \
     X(ncclGetLsaDevicePointer, NCCL_REFUSED_DEVICE)                                                \
@@ -44,7 +41,6 @@
     X(ncclParamGetAllParameterKeys, NCCL_REFUSED_PARAM)
 
 #define NCCL_REFUSED_SUSPEND "a communicator keeps its memory; destroy it to free it"
-#define NCCL_REFUSED_ONE_SIDED "there are no one-sided operations; use ncclSend and ncclRecv"
 #define NCCL_REFUSED_DEVICE "kernels of programs cannot communicate (ncclCommQueryProperties)"
 #define NCCL_REFUSED_ENCRYPTION "data are not encrypted"
 #define NCCL_REFUSED_PARAM "NCCL's parameters do not exist here (weft config)"

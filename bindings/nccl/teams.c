@@ -27,6 +27,7 @@ NCCL_EXPORT ncclResult_t ncclCommQueryProperties(ncclComm_t comm, ncclCommProper
         .cudaDev = comm->device,
         .nvmlDev = comm->device,
         .nLsaTeams = comm->nranks,
+        .hostRmaSupport = true,
     };
     memcpy(properties, &all, properties->size < sizeof all ? properties->size : sizeof all);
     nccl_comm_release(comm);

@@ -13,6 +13,9 @@ typedef struct ncclTeam {
 /* Later headers take the function away from programs; the library keeps it. */
 #undef ncclResetDebugInit
 #undef pncclResetDebugInit
+#if NCCL_VERSION_CODE < 22900
+typedef struct ncclWaitSignalDesc ncclWaitSignalDesc_t;
+#endif
 #if NCCL_VERSION_CODE < 23100
 typedef struct ncclCollConfig ncclCollConfig_t;
 #endif

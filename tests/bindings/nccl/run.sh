@@ -120,21 +120,21 @@ fi
 mkdir "$work/other"
 cat >"$work/other.c" <<'END'
 int ncclGetVersion(int *version) { *version = 1; return 0; }
-int ncclPutSignal(void) { return 0; }
+int ncclCommSuspend(void) { return 0; }
 const char *ncclGetLastError(void *comm) { return comm ? "" : "other"; }
 END
 cat >"$work/program.c" <<'END'
 #include <stdio.h>
 int ncclGetVersion(int *version);
-int ncclPutSignal(void);
+int ncclCommSuspend(void);
 const char *ncclGetLastError(void *comm);
 int main(void)
 {
     int version = 0;
     ncclGetVersion(&version);
     printf("version %d\n", version);
-    int first = ncclPutSignal(), second = ncclPutSignal();
-    printf("put %d %d: %s\n", first, second, ncclGetLastError(0));
+    int first = ncclCommSuspend(), second = ncclCommSuspend();
+    printf("suspend %d %d: %s\n", first, second, ncclGetLastError(0));
     return 9;
 }
 END
@@ -145,8 +145,8 @@ expect 9 "$work/program"
 says out '^version 1$'
 expect 9 "$weft" nccl-run "$work/program"
 says out '^version 23007$'
-says out '^put 5 5: ncclPutSignal is not offered by weft: '
-says err '^weft: refused: ncclPutSignal \(2 times\)$'
+says out '^suspend 5 5: ncclCommSuspend is not offered by weft: '
+says err '^weft: refused: ncclCommSuspend \(2 times\)$'
 ! grep -q 'no call reached' "$work/err" || die "the library did not say that it was called"
 # It knows one NCCL only, and its full path.
 expect 0 cc "$work/program.c" -o "$work/fixed" "$work/other/libnccl.so.2" -Wl,-rpath,"$work/other"

@@ -178,6 +178,45 @@ static void a_join_without_memory(void **state)
     torture(join_anew, true);
 }
 
+static void need_put(ncclComm_t comm, ncclWindow_t window, const int *at)
+{
+    const int value = 7;
+    ncclWaitSignalDesc_t wait = {.opCnt = 1};
+    assert_int_equal(ncclPutSignal(&value, 1, ncclInt32, 0, window, 0, 0, 0, 0, comm, NULL),
+                     ncclSuccess);
+    assert_int_equal(ncclWaitSignal(1, &wait, comm, NULL), ncclSuccess);
+    assert_int_equal(*at, 7);
+}
+
+/* A window that was not made is no handle, and the next one is made and works. */
+static void a_window_without_memory(void **state)
+{
+    unsigned failures = 0;
+    bool fired = true;
+    (void)state;
+    for (unsigned n = 1; fired && n < MOST; n++) {
+        ncclComm_t comm = make_single();
+        ncclWindow_t first = NULL, second = NULL;
+        int one = 0, other = 0;
+        fail_nth_arm(FAIL_MEMORY, n);
+        ncclResult_t result = ncclCommWindowRegister(comm, &one, sizeof one, &first, 0);
+        fired = fail_nth_disarm();
+        failures += result != ncclSuccess;
+        assert_true(result == ncclSuccess || (result == ncclSystemError && first == NULL));
+        assert_int_equal(ncclCommWindowRegister(comm, &other, sizeof other, &second, 0),
+                         ncclSuccess);
+        need_put(comm, second, &other);
+        if (result == ncclSuccess) {
+            need_put(comm, first, &one);
+        }
+        assert_int_equal(ncclCommWindowDeregister(comm, first), ncclSuccess);
+        assert_int_equal(ncclCommWindowDeregister(comm, second), ncclSuccess);
+        assert_int_equal(ncclCommDestroy(comm), ncclSuccess);
+    }
+    assert_false(fired);
+    assert_true(failures > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -185,6 +224,7 @@ int main(void)
         cmocka_unit_test(a_group_without_memory),
         cmocka_unit_test(a_split_without_waiting_and_memory),
         cmocka_unit_test(a_join_without_memory),
+        cmocka_unit_test(a_window_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

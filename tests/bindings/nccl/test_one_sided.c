@@ -201,6 +201,42 @@ static void signals_are_counted(void **state)
     assert_int_equal(job_run(2, count_signals), 0);
 }
 
+/* All ranks of one thread, in one group: each waits for what the others put. */
+static void one_thread_puts_for_all(void **state)
+{
+    enum { RANKS = 3, COUNT = 1000 };
+    job_rank_t ranks[RANKS] = {{.rank = 0}}, *rank = &ranks[0];
+    space_t in[RANKS], out[RANKS];
+    ncclComm_t comms[RANKS];
+    (void)state;
+    assert_int_equal(ncclCommInitAll(comms, RANKS, NULL), ncclSuccess);
+    for (int i = 0; i < RANKS; i++) {
+        cudaSetDevice(i);
+        cudaStreamCreateWithFlags(&ranks[i].stream, cudaStreamNonBlocking);
+        in[i] = space_make(rank, comms[i], COUNT);
+        out[i] = space_make(rank, comms[i], COUNT);
+        space_set(rank, out[i].at, i, COUNT);
+    }
+    NEED_OK(ncclGroupStart());
+    for (int i = 0; i < RANKS; i++) {
+        ncclWaitSignalDesc_t wait = {.opCnt = 1, .peer = (i + RANKS - 1) % RANKS};
+        NEED_OK(ncclWaitSignal(1, &wait, comms[i], ranks[i].stream));
+        NEED_OK(ncclPutSignal(out[i].at, COUNT, ncclInt32, (i + 1) % RANKS, in[i].window, 0, 0, 0,
+                              0, comms[i], ranks[i].stream));
+    }
+    NEED_OK(ncclGroupEnd());
+    for (int i = 0; i < RANKS; i++) {
+        cudaSetDevice(i);
+        need_numbers(&ranks[i], in[i].at, (i + RANKS - 1) % RANKS, COUNT);
+        space_end(rank, comms[i], &in[i]);
+        space_end(rank, comms[i], &out[i]);
+        NEED_OK(ncclCommDestroy(comms[i]));
+        cudaStreamDestroy(ranks[i].stream);
+        assert_int_equal(ranks[i].wrong, 0);
+    }
+    cudaSetDevice(0);
+}
+
 static float predicted(job_rank_t *rank, const space_t *space)
 {
     ncclSimInfo_t info = {.size = sizeof info, .magic = NCCL_SIM_INFO_MAGIC, .version = 23007};
@@ -368,6 +404,7 @@ int main(void)
         cmocka_unit_test(communicators_without_waiting_put),
         cmocka_unit_test(groups_put_and_wait),
         cmocka_unit_test(signals_are_counted),
+        cmocka_unit_test(one_thread_puts_for_all),
         cmocka_unit_test(groups_are_predicted),
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(puts_beyond_the_end_are_named),

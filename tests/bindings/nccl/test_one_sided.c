@@ -204,7 +204,7 @@ static void signals_are_counted(void **state)
 /* All ranks of one thread, in one group: each waits for what the others put. */
 static void one_thread_puts_for_all(void **state)
 {
-    enum { RANKS = 3, COUNT = 1000 };
+    enum { RANKS = 2, COUNT = 1000 };
     job_rank_t ranks[RANKS] = {{.rank = 0}}, *rank = &ranks[0];
     space_t in[RANKS], out[RANKS];
     ncclComm_t comms[RANKS];

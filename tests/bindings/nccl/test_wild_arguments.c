@@ -245,12 +245,40 @@ static ncclResult_t wild_memory(wild_t *w, int n)
     }
 }
 
+/* One-sided call n. No window is one, since a put beyond the end of one ends the communicator; and no wait is
+ * right, since nobody would end it. */
+static ncclResult_t wild_one_sided(wild_t *w, int n)
+{
+    ncclWaitSignalDesc_t wait = {.opCnt = 0, .peer = wild_int(w), .sigIdx = wild_int(w)};
+    ncclWindow_t none = (ncclWindow_t)wild_comm(w);
+    ncclComm_t comm = wild_comm(w);
+    ncclResult_t result;
+    switch (n) {
+    case 0:
+        result = ncclPutSignal(wild_buffer(w), wild_count(w), wild_dtype(w), wild_int(w), none,
+                               wild_count(w), wild_int(w), wild_int(w), (unsigned)wild_int(w), comm,
+                               NULL);
+        assert_int_equal(result, ncclInvalidArgument);
+        return result;
+    case 1:
+        return ncclSignal(wild_int(w), wild_int(w), wild_int(w), (unsigned)wild_int(w), comm, NULL);
+    default:
+        result = ncclWaitSignal(wild_int(w), wild_draw(w) % 2 == 0 ? &wait : NULL, comm, NULL);
+        assert_int_equal(result, ncclInvalidArgument);
+        return result;
+    }
+}
+
 static void every_function_with_wild_arguments(void **state)
 {
     static const struct {
         ncclResult_t (*call)(wild_t *w, int n);
         int calls;
-    } families[] = {{wild_operation, 12}, {wild_life, 12}, {wild_question, 10}, {wild_memory, 8}};
+    } families[] = {{wild_operation, 12},
+                    {wild_life, 12},
+                    {wild_question, 10},
+                    {wild_memory, 8},
+                    {wild_one_sided, 3}};
     wild_t w = {.seed = 20};
     float one = 3;
     (void)state;

@@ -40,7 +40,7 @@ typedef struct weft_call weft_call_t; /* options of a call: weft.h */
  * then, or the end of the communicator. The memory must stay mapped until then. Ending it waits for
  * a put that has begun to arrive in it, as long as the deadline of that put is.
  * Errors: ERR_ARG (NULL, 0 bytes, memory that wraps around the address space), ERR_STATE (also
- * inside a group), ERR_RESOURCE.
+ * inside a group), ERR_RESOURCE. A call that fails is not counted among the windows.
  * Blocking: no. Thread: one. */
 WEFT_EXPORT weft_status_t weft_window_register_local(weft_comm_t *comm, void *memory,
                                                      uint64_t bytes,
@@ -48,7 +48,7 @@ WEFT_EXPORT weft_status_t weft_window_register_local(weft_comm_t *comm, void *me
 
 /* Puts `count` elements into the peer's window that belongs to `window`, from `offset` bytes on,
  * and raises a signal at the peer. `window` is this rank's own; its memory is not used. `peer` may
- * be this rank. A count of 0 is a signal alone.
+ * be this rank. A count of 0 is a signal alone, and `window` may be NULL then.
  *
  * The call completes when `send` may be changed, which says nothing about the peer.
  * Errors: as weft_send(), and ERR_ARG (not a window of `comm`, an offset beyond 2^48 - 1). A put

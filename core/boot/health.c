@@ -165,6 +165,7 @@ static bool health_may_end(weft_health_t *health, uint64_t now)
     if (!health->leaving) {
         return false;
     }
+    weft_neighbours_flush(&health->neighbours); /* nothing else may come to wake this thread */
     for (uint32_t i = 0; i < health->neighbours.count; i++) {
         weft_neighbour_end_sending(&health->neighbours.list[i]);
     }

@@ -142,6 +142,8 @@ static void obey(child_t *child, weft_boot_t *boot)
                 weft_health_leave_family(boot);
             }
             return;
+        case FAMILY_STOP:
+            return;
         case FAMILY_FORK:
             bequeath(child);
             break;

@@ -66,6 +66,7 @@ enum {
     FAMILY_REPORT_OTHER, /* the other communicator fails */
     FAMILY_LEAVE_OTHER,
     FAMILY_OPEN_OTHER,
+    FAMILY_STOP,   /* leave, with nothing said before */
     FAMILY_GIVE_UP /* of the quitter: its join fails after all */
 };
 

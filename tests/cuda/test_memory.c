@@ -43,18 +43,26 @@ static int use_memory(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
     return wrong; /* b is freed with the communicator */
 }
 
+/* Two areas of the device, the first with this rank's numbers, which are in `in` too. */
+static int make_areas(weft_comm_t *comm, uint32_t rank, int32_t in[COUNT], void **from, void **to)
+{
+    const uint64_t bytes = COUNT * sizeof *in;
+    int wrong = 0;
+    for (int32_t i = 0; i < COUNT; i++) {
+        in[i] = i + (int32_t)rank * 10000;
+    }
+    NEED(weft_mem_alloc_device(comm, bytes, from) == WEFT_OK);
+    NEED(weft_mem_alloc_device(comm, bytes, to) == WEFT_OK);
+    NEED(weft_mem_copy(comm, *from, in, bytes) == WEFT_OK);
+    return wrong;
+}
+
 static int send_around(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     int32_t in[COUNT], out[COUNT];
     void *from = NULL, *to = NULL;
-    int wrong = 0;
+    int wrong = make_areas(comm, rank, in, &from, &to);
     (void)arg;
-    for (int32_t i = 0; i < COUNT; i++) {
-        in[i] = i + (int32_t)rank * 10000;
-    }
-    NEED(weft_mem_alloc_device(comm, sizeof in, &from) == WEFT_OK);
-    NEED(weft_mem_alloc_device(comm, sizeof in, &to) == WEFT_OK);
-    NEED(weft_mem_copy(comm, from, in, sizeof in) == WEFT_OK);
     NEED(weft_group_start() == WEFT_OK);
     NEED(weft_send(from, COUNT, WEFT_INT32, (rank + 1) % n, comm, NULL) == WEFT_OK);
     NEED(weft_recv(to, COUNT, WEFT_INT32, (rank + n - 1) % n, comm, NULL) == WEFT_OK);
@@ -75,14 +83,8 @@ static int put_around(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
     int32_t in[COUNT], out[COUNT];
     void *from = NULL, *to = NULL;
     weft_window_t *window = NULL;
-    int wrong = 0;
+    int wrong = make_areas(comm, rank, in, &from, &to);
     (void)arg;
-    for (int32_t i = 0; i < COUNT; i++) {
-        in[i] = i + (int32_t)rank * 10000;
-    }
-    NEED(weft_mem_alloc_device(comm, sizeof in, &from) == WEFT_OK);
-    NEED(weft_mem_alloc_device(comm, sizeof in, &to) == WEFT_OK);
-    NEED(weft_mem_copy(comm, from, in, sizeof in) == WEFT_OK);
     NEED(weft_window_register_local(comm, to, sizeof in, &window) == WEFT_OK);
     for (uint32_t step = 0; step < 2; step++) { /* to the right, then to oneself */
         uint32_t target = (rank + 1 - step) % n, source = (rank + n - 1 + step) % n;

@@ -336,14 +336,27 @@ static weft_status_t links_accept_all(weft_links_t *links)
     return status == WEFT_AGAIN ? WEFT_OK : status;
 }
 
-weft_status_t weft_links_progress(weft_links_t *links)
+/* Returns whether somebody may still wait for this link: of one to a rank that has left nobody needs to
+ * hear, since those who wait for that rank hear that it left. */
+static bool links_link_is_missed(const weft_links_t *links, const weft_link_t *link)
 {
-    weft_status_t status = WEFT_OK;
-    links->making = true;
-    for (weft_link_t **at = &links->pending; *at != NULL && status == WEFT_OK;) {
+    const weft_leavers_t *leavers = &links->setup.leavers;
+    return leavers->has_left == NULL || !leavers->has_left(leavers->arg, link->node.peer);
+}
+
+/* Returns the first failure, and its record in `error`. */
+static weft_status_t links_progress_pending(weft_links_t *links, weft_error_t *error)
+{
+    weft_status_t first = WEFT_OK;
+    for (weft_link_t **at = &links->pending; *at != NULL;) {
         weft_link_t *link = *at;
-        status = link->state == WEFT_LINK_CONNECTING ? links_link_progress(links, link)
-                                                     : links_link_settle_ports(links, link);
+        weft_status_t status = link->state == WEFT_LINK_CONNECTING
+                                   ? links_link_progress(links, link)
+                                   : links_link_settle_ports(links, link);
+        if (status != WEFT_OK && first == WEFT_OK && links_link_is_missed(links, link)) {
+            first = status;
+            *error = *weft_error_record();
+        }
         link->pending = links_link_is_under_way(link);
         if (link->pending) {
             at = &link->next_pending;
@@ -351,5 +364,19 @@ weft_status_t weft_links_progress(weft_links_t *links)
             *at = link->next_pending;
         }
     }
-    return status == WEFT_OK ? links_accept_all(links) : status;
+    return first;
+}
+
+/* A link that fails holds up no other: nobody may wait for it, as for puts or a message from any rank. */
+weft_status_t weft_links_progress(weft_links_t *links)
+{
+    weft_error_t error;
+    links->making = true;
+    weft_status_t failed = links_progress_pending(links, &error);
+    weft_status_t status = links_accept_all(links);
+    if (failed != WEFT_OK) {
+        *weft_error_record() = error;
+        status = failed;
+    }
+    return status;
 }

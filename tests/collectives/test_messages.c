@@ -16,13 +16,18 @@
 
 static const char *const nets[] = {"core.net=net-shm", "core.net=net-socket"};
 
-static void run(uint32_t nranks, ranks_work_t work)
+static void run_with(uint32_t nranks, ranks_work_t work, void *arg)
 {
     for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
         ranks_job_t job = {
-            .nranks = nranks, .settings = &nets[i], .settings_count = 1, .work = work};
+            .nranks = nranks, .settings = &nets[i], .settings_count = 1, .work = work, .arg = arg};
         assert_int_equal(ranks_run_both(&job), 0);
     }
+}
+
+static void run(uint32_t nranks, ranks_work_t work)
+{
+    run_with(nranks, work, NULL);
 }
 
 static weft_status_t receive_any(weft_comm_t *comm, uint32_t *value, uint32_t *source)
@@ -201,6 +206,35 @@ static int leave_one_waiting(weft_comm_t *comm, uint32_t rank, uint32_t n, void 
     return wrong;
 }
 
+/* Ranks 2 and above leave without a word: before rank 0 looks for messages, or, with `arg`, while it does so
+ * and connects to them. Rank 1 is late. */
+static int leave_before_a_late_one(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    uint32_t value = 1, source = WEFT_ANY_RANK;
+    int wrong = 0;
+    (void)n;
+    if (rank == 0) {
+        weft_call_t call = {.size = sizeof call, .source_p = &source, .timeout = 20};
+        usleep(arg == NULL ? 200000 : 0);
+        NEED(weft_recv(&value, 1, WEFT_UINT32, WEFT_ANY_RANK, comm, &call) == WEFT_OK);
+        NEED(value == 1 && source == 1);
+    } else if (rank == 1) {
+        usleep(2500000); /* rank 0 has given up its last try to connect to the others */
+        NEED(weft_send(&value, 1, WEFT_UINT32, 0, comm, NULL) == WEFT_OK);
+    } else if (arg != NULL) {
+        usleep(100000);
+    }
+    return wrong;
+}
+
+static void who_has_left_keeps_no_message_of_others_away(void **state)
+{
+    (void)state;
+    bool meanwhile = true;
+    run_with(4, leave_before_a_late_one, NULL);
+    run_with(4, leave_before_a_late_one, &meanwhile);
+}
+
 static void a_rank_that_waits_for_nobody_is_told(void **state)
 {
     (void)state;
@@ -324,6 +358,7 @@ int main(void)
         cmocka_unit_test(what_does_not_fit_is_told),
         cmocka_unit_test(a_rank_that_waits_for_itself_is_told),
         cmocka_unit_test(a_rank_that_waits_for_nobody_is_told),
+        cmocka_unit_test(who_has_left_keeps_no_message_of_others_away),
         cmocka_unit_test(a_rank_that_waits_long_says_so_once),
         cmocka_unit_test(large_messages_arrive_whole),
     };

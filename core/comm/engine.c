@@ -449,6 +449,7 @@ bool weft_engine_step(weft_comm_state_t *state)
         }
         return true;
     }
+    const uint64_t completions = weft_links_completions(state->links);
     if (state->queue.first != NULL || state->streams != NULL) {
         moved = engine_step_ordered(state);
     }
@@ -461,7 +462,8 @@ bool weft_engine_step(weft_comm_state_t *state)
     if (moved) {
         weft_waiter_reset(&state->waiter);
     }
-    return moved;
+    /* Polls come last. What they took is looked at before this rank sleeps: no event is left to wake it. */
+    return moved || weft_links_completions(state->links) != completions;
 }
 
 bool weft_engine_is_busy(const weft_comm_state_t *state)

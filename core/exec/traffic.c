@@ -74,11 +74,17 @@ weft_status_t weft_links_poll(weft_links_t *links)
         if (status != WEFT_OK) {
             return status;
         }
+        links->completions += count;
         for (uint32_t c = 0; c < count; c++) {
             weft_message_port_complete(&completions[c]);
         }
     }
     return WEFT_OK;
+}
+
+uint64_t weft_links_completions(const weft_links_t *links)
+{
+    return links == NULL ? 0 : links->completions;
 }
 
 /* What a sleep waits for. */

@@ -15,6 +15,8 @@ bool weft_links_have_messages(const weft_links_t *links);
 bool weft_links_are_mixed(const weft_links_t *links);
 /* Takes completions from all message transports. Returns the transport's failure. */
 weft_status_t weft_links_poll(weft_links_t *links);
+/* Returns how many completions weft_links_poll() has taken so far. `links` may be NULL. */
+uint64_t weft_links_completions(const weft_links_t *links);
 /* Posts slots that had to wait for resources, and steps the proxies. It visits ports with such
  * work only. Sets *moved_p if a proxy passed something on. Returns the failure of the first
  * broken port, with the peer; the other ports were served. */

@@ -92,6 +92,9 @@ static void info_print_device(json_t *json, const weft_net_props_t *p, uint32_t 
     json_unsigned(json, "memory_kinds", p->memory_kinds);
     json_unsigned(json, "latency_ns", p->latency_ns);
     json_unsigned(json, "bandwidth", p->bandwidth);
+    json_unsigned(json, "local_bandwidth", p->local_bandwidth);
+    json_unsigned(json, "overhead_ns", p->overhead_ns);
+    json_unsigned(json, "local_overhead_ns", p->local_overhead_ns);
     json_unsigned(json, "ordering_bytes", p->ordering_bytes);
     json_unsigned(json, "flush_needed", p->flush_needed);
     json_unsigned(json, "max_outstanding", p->max_outstanding);

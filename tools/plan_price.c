@@ -115,12 +115,13 @@ bool price_option_take(price_request_t *price, int id, const char *text)
 }
 
 /* What the first device says, or what [figures] say of the transport: the line, or NULL. */
-static weft_cost_edge_t plan_price_edge(const weft_net_props_t *props,
+static weft_cost_edge_t plan_price_edge(const weft_net_props_t *props, bool local,
                                         const weft_figures_edge_t *line)
 {
+    const uint64_t told = weft_net_props_overhead(props, local);
     weft_cost_edge_t edge = {.alpha = (double)props->latency_ns * 1e-9,
-                             .beta = 1 / (double)props->bandwidth,
-                             .overhead = weft_cost_overhead(props->latency_ns, props->overhead_ns)};
+                             .beta = 1 / (double)weft_net_props_bandwidth(props, local),
+                             .overhead = weft_cost_overhead(props->latency_ns, told)};
     if (line != NULL) {
         edge.alpha = line->edge.alpha > 0 ? line->edge.alpha : edge.alpha;
         edge.beta = line->edge.beta > 0 ? line->edge.beta : edge.beta;
@@ -155,7 +156,7 @@ static void plan_price_ask_nets(const tool_session_t *session, const weft_figure
         const char *name = loaded->plugin->name;
         const weft_figures_edge_t *line =
             weft_figures_find(given, name, nhosts == 1 ? WEFT_LEVEL_INSIDE : WEFT_LEVEL_BETWEEN);
-        const weft_cost_edge_t edge = plan_price_edge(&props, line);
+        const weft_cost_edge_t edge = plan_price_edge(&props, nhosts == 1, line);
         if (props.latency_ns > 0 && edge.alpha > model->edge.alpha) {
             model->edge = edge;
             model->by_figures = line != NULL;

@@ -8,6 +8,7 @@
 #include "core/boot/exchange.h"
 #include "core/comm/slots.h"
 #include "core/exec/slot_store.h"
+#include "core/plugin/net_props.h"
 
 typedef struct figures {
     weft_cost_edge_t level[WEFT_LEVELS];
@@ -74,10 +75,12 @@ static weft_figures_edge_t family_figures_edge(const weft_family_t *family,
                                                weft_level_t level)
 {
     const weft_net_props_t *p = &transport->props;
+    const bool local = level == WEFT_LEVEL_INSIDE;
+    const uint64_t told = weft_net_props_overhead(p, local);
     weft_figures_edge_t all = {
         .edge = {.alpha = (double)p->latency_ns * 1e-9,
-                 .beta = 1.0 / (double)(p->bandwidth + 1),
-                 .overhead = weft_cost_overhead(p->latency_ns, p->overhead_ns)}};
+                 .beta = 1.0 / (double)(weft_net_props_bandwidth(p, local) + 1),
+                 .overhead = weft_cost_overhead(p->latency_ns, told)}};
     const weft_figures_edge_t *one =
         weft_figures_find(given, transport->loaded->plugin->name, level);
     if (one != NULL) {
@@ -90,7 +93,8 @@ static weft_figures_edge_t family_figures_edge(const weft_family_t *family,
     /* Two ends that take as long as the edge does. */
     const weft_figures_settings_t *settings = &family->settings.figures;
     all.busy.turn = all.busy.turn > 0 ? all.busy.turn : settings->turn;
-    all.busy.slice = all.busy.slice > 0 ? all.busy.slice : settings->slice;
+    const double least = family_figures_worse(2e-9 * (double)told, settings->slice);
+    all.busy.slice = all.busy.slice > 0 ? all.busy.slice : least;
     all.busy.beta = all.busy.beta > 0 ? all.busy.beta : 2 * all.edge.beta;
     /* A device has its bandwidth once, however many ranks of a host and channels use it. */
     if (level == WEFT_LEVEL_BETWEEN && !(all.wire > 0)) {

@@ -180,7 +180,9 @@ const weft_option_t weft_figures_options[] = {
     {"turn", WEFT_OPT_DURATION, FIGURES(turn), "1.5us",
      "time for the scheduler to pass a core on, where ranks outnumber cores", NULL, 0, 1, 0, 0},
     {"slice", WEFT_OPT_DURATION, FIGURES(slice), "170ns",
-     "time of a core for both ends of a slice, where ranks outnumber cores", NULL, 0, 1, 0, 0},
+     "time of a core for both ends of a slice, where ranks outnumber cores; at least twice the "
+     "overhead that a transport tells",
+     NULL, 0, 1, 0, 0},
     {"cores", WEFT_OPT_REAL, FIGURES(cores), "0",
      "cores that the ranks of a host have together; 0: as many as the system says", NULL, 0, 65536,
      0, 0},

@@ -53,6 +53,8 @@ static weft_status_t net_props_check(const weft_loaded_t *loaded, uint32_t index
         {"latency_ns", props->latency_ns, 1, LATENCY_MOST},
         {"overhead_ns", props->overhead_ns, 0, LATENCY_MOST},
         {"bandwidth", props->bandwidth, 1, BANDWIDTH_MOST},
+        {"local_bandwidth", props->local_bandwidth, 0, BANDWIDTH_MOST},
+        {"local_overhead_ns", props->local_overhead_ns, 0, LATENCY_MOST},
         {"max_outstanding", props->max_outstanding, 1, UINT32_MAX},
         {"max_message", props->max_message, MESSAGE_LEAST, UINT64_MAX},
         {"slot_bytes", props->slot_bytes, 1, SLOT_BYTES_MOST},

@@ -204,6 +204,8 @@ static weft_status_t net_socket_sock_device_props(weft_net_t *net, uint32_t inde
         .memory_kinds = WEFT_MEMORY_HOST,
         .latency_ns = 8000,
         .bandwidth = UINT64_C(2000000000),
+        .local_bandwidth = UINT64_C(8000000000), /* docs/decisions/0140-tcp-inside-a-host.md */
+        .local_overhead_ns = 6000,
         .max_outstanding = WEFT_OP_SLOTS,
         .max_message = SOCK_MESSAGE_MAX,
         .slot_bytes = UINT64_C(512) << 10,

@@ -137,7 +137,7 @@ SIZE(weft_plan_text_service_t, 24);
 FIELD(weft_plan_text_service_t, next, 8);
 FIELD(weft_plan_text_service_t, write, 16);
 
-SIZE(weft_net_props_t, 184);
+SIZE(weft_net_props_t, 200);
 FIELD(weft_net_props_t, size, 0);
 FIELD(weft_net_props_t, name, 8);
 FIELD(weft_net_props_t, pci, 72);
@@ -153,6 +153,8 @@ FIELD(weft_net_props_t, max_message, 152);
 FIELD(weft_net_props_t, slot_bytes, 160);
 FIELD(weft_net_props_t, slots, 168);
 FIELD(weft_net_props_t, overhead_ns, 176);
+FIELD(weft_net_props_t, local_bandwidth, 184);
+FIELD(weft_net_props_t, local_overhead_ns, 192);
 
 SIZE(weft_net_address_t, 256);
 FIELD(weft_net_address_t, bytes, 0);

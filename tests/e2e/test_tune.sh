@@ -26,6 +26,17 @@ all_right 3
 expect 0 "$weft" perf all_reduce -P 2 -b 1K -e 1K --model --conf tuned.ini
 says out '^# +model +[0-9.]+ us, [+-][0-9]+ %'
 
+# TCP inside a host costs what net-socket says of it; where ranks outnumber cores a slice takes twice the
+# overhead of a core, unless a line of [figures] says else.
+tcp=(-P 4 -b 8K -e 8K --set core.net=net-socket --set figures.cores=2)
+expect 0 "$weft" why all_gather "${tcp[@]}"
+says out '^# inside a host: net-socket, 8 us a message, 6 us a further one, 8 GB/s'
+cp "$work/out" told
+expect 0 "$weft" why all_gather "${tcp[@]}" --set "figures.edge=net-socket inside slice=12us"
+cmp -s told "$work/out" || die "a slice does not take twice the overhead"
+expect 0 "$weft" why all_gather "${tcp[@]}" --set "figures.edge=net-socket inside slice=100us"
+! cmp -s told "$work/out" || die "the line of [figures] does not hold"
+
 # What the configuration says of the cores is in the file that takes its place, or less where others take them.
 expect 0 "$weft" tune all_reduce -P 2 -b 8 -e 8 -n 1 -t 0.0005 -O cores.ini --set figures.cores=0.4
 grep -qE '^cores = 0\.(40|[0-3][0-9])$' cores.ini || die "the cores are lost"

@@ -90,7 +90,7 @@ typedef struct weft_option {
 /* ABI numbers, one pair per kind. The core loads a plugin if its major equals the core's and its
  * minor is not greater than the core's. */
 #define WEFT_ABI_NET_MAJOR 1
-#define WEFT_ABI_NET_MINOR 1
+#define WEFT_ABI_NET_MINOR 2
 #define WEFT_ABI_ALGO_MAJOR 1
 #define WEFT_ABI_ALGO_MINOR 6
 #define WEFT_ABI_KERNEL_MAJOR 1

@@ -171,12 +171,13 @@ void measure_print(const kit_t *kit)
     kit_reap(child);
     end_close(&m.end);
     const weft_net_props_t *props = &side.props;
-    double overhead =
-        (double)(props->overhead_ns != 0 ? props->overhead_ns : props->latency_ns / 4);
+    uint64_t told = props->local_overhead_ns != 0 ? props->local_overhead_ns : props->overhead_ns;
+    double overhead = (double)(told != 0 ? told : props->latency_ns / 4);
+    uint64_t rate = props->local_bandwidth != 0 ? props->local_bandwidth : props->bandwidth;
     printf("%-12s %12s %12s   two processes of this host\n", "", "props", "measured");
     measure_row("latency", (double)props->latency_ns / 1e3, found.latency_ns / 1e3, "us");
     measure_row("overhead", overhead / 1e3, found.overhead_ns / 1e3, "us");
-    measure_row("bandwidth", (double)props->bandwidth / 1e9, found.bandwidth / 1e9, "GB/s");
+    measure_row("bandwidth", (double)rate / 1e9, found.bandwidth / 1e9, "GB/s");
     measure_row("slot_bytes", (double)props->slot_bytes / 1024, (double)found.slot_bytes / 1024,
                 "KiB");
     measure_row("slots", props->slots, found.slots, "");

@@ -86,6 +86,27 @@ static void numbers_out_of_range_are_named(void **state)
     refused("WEFT_MEMORY_HOST in memory_kinds 0, expected 1 to 1");
 }
 
+/* A plugin of an older ABI leaves those of a host 0. */
+static void a_host_has_figures_of_its_own(void **state)
+{
+    (void)state;
+    told.overhead_ns = 300;
+    assert_int_equal(weft_net_props_bandwidth(&told, true), 1000000000);
+    assert_int_equal(weft_net_props_overhead(&told, true), 300);
+    told.local_bandwidth = 7000000000;
+    told.local_overhead_ns = 900;
+    assert_int_equal(read_props(), WEFT_OK);
+    assert_int_equal(weft_net_props_bandwidth(&told, true), 7000000000);
+    assert_int_equal(weft_net_props_overhead(&told, true), 900);
+    assert_int_equal(weft_net_props_bandwidth(&told, false), 1000000000);
+    assert_int_equal(weft_net_props_overhead(&told, false), 300);
+    told.local_bandwidth = UINT64_MAX;
+    refused("found local_bandwidth 18446744073709551615, expected 0 to");
+    (void)good(NULL);
+    told.local_overhead_ns = UINT64_MAX;
+    refused("found local_overhead_ns 18446744073709551615, expected 0 to");
+}
+
 static void text_without_an_end_is_named(void **state)
 {
     (void)state;
@@ -111,6 +132,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(good_properties_pass, good),
         cmocka_unit_test_setup(numbers_out_of_range_are_named, good),
+        cmocka_unit_test_setup(a_host_has_figures_of_its_own, good),
         cmocka_unit_test_setup(text_without_an_end_is_named, good),
         cmocka_unit_test_setup(a_failure_is_passed_on, good),
     };

@@ -485,15 +485,16 @@ static bool engine_device_runs(const weft_comm_state_t *state)
     return state->queue.current != NULL && weft_device_run_is_under_way(&state->queue.current->run);
 }
 
-/* Returns the one port that decides when this rank can go on; NULL: there are several, or none. */
+/* Returns the one port that decides when this rank can go on; NULL: there are several, or none. What
+ * peers put meanwhile waits until a sleep is over. */
 static weft_port_t *engine_blocked_port(const weft_comm_state_t *state)
 {
+    const bool messages = weft_p2p_is_busy(&state->p2p), puts = weft_puts_are_busy(state);
     weft_port_t *port;
-    if (weft_puts_are_on(state)) {
-        return NULL;
-    }
-    if (weft_p2p_is_busy(&state->p2p)) {
-        return state->queue.first == NULL ? weft_p2p_blocked(state) : NULL;
+    if (messages || puts) {
+        return state->queue.first != NULL || (messages && puts) ? NULL
+               : messages                                       ? weft_p2p_blocked(&state->p2p)
+                                                                : weft_puts_blocked(state);
     }
     engine_waits_for(state, &port);
     return port != NULL && !engine_device_runs(state) ? port : NULL;
@@ -510,9 +511,8 @@ static void engine_step_or_wait(weft_comm_state_t *state)
     if (!weft_waiter_spins(&state->waiter)) {
         weft_submit_look_soon(state);
     }
-    if (state->streams != NULL || weft_puts_are_on(state) ||
-        (port == NULL && (weft_p2p_is_busy(&state->p2p) || engine_device_runs(state)))) {
-        weft_waiter_nap(&state->waiter);
+    if (state->streams != NULL || (port == NULL && engine_device_runs(state))) {
+        weft_waiter_nap(&state->waiter); /* devices wake no host */
     } else {
         weft_waiter_step(&state->waiter, state->links, port);
     }

@@ -394,9 +394,8 @@ void weft_p2p_fail(weft_comm_state_t *state)
     weft_p2p_fail_queues(state, &state->p2p);
 }
 
-weft_port_t *weft_p2p_blocked(const weft_comm_state_t *state)
+weft_port_t *weft_p2p_blocked(const weft_p2p_t *p2p)
 {
-    const weft_p2p_t *p2p = &state->p2p;
     if (p2p->nactive != 1 || p2p->held_first != NULL) {
         return NULL;
     }

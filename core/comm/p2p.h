@@ -32,6 +32,6 @@ void weft_p2p_fail_queues(weft_comm_state_t *state, weft_p2p_t *p2p);
 
 /* Returns the port that the only active queue waits for; NULL: there are several, or it has
  * none. */
-weft_port_t *weft_p2p_blocked(const weft_comm_state_t *state);
+weft_port_t *weft_p2p_blocked(const weft_p2p_t *p2p);
 
 #endif

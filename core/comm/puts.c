@@ -266,6 +266,13 @@ bool weft_puts_step(weft_comm_state_t *state)
     return moved;
 }
 
+weft_port_t *weft_puts_blocked(const weft_comm_state_t *state)
+{
+    const weft_puts_t *puts = state->windows.puts;
+    weft_port_t *port = weft_p2p_blocked(&puts->p2p);
+    return port != NULL && puts->from[port->peer].awaits == 0 ? port : NULL;
+}
+
 void weft_puts_fail(weft_comm_state_t *state)
 {
     if (state->windows.puts != NULL) {

@@ -19,12 +19,12 @@
 
 bool weft_links_have_messages(const weft_links_t *links)
 {
-    return links->messages > 0;
+    return links != NULL && links->messages > 0;
 }
 
 bool weft_links_are_mixed(const weft_links_t *links)
 {
-    return links->messages > 0 && links->mapped > 0;
+    return weft_links_have_messages(links) && links->mapped > 0;
 }
 
 /* Makes the device see messages that an adapter wrote: they may still be on their way when the
@@ -136,7 +136,7 @@ static void traffic_watch_all(weft_links_t *links, traffic_watch_t *watch)
 bool weft_links_sleep(weft_links_t *links, uint64_t timeout_ns)
 {
     traffic_watch_t watch = {.count = 0};
-    if (links->making || links->messages > 0) {
+    if (links != NULL && (links->making || links->messages > 0)) {
         traffic_watch_all(links, &watch);
     }
     if (watch.cannot || (watch.count == 0 && !watch.ready)) {

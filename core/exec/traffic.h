@@ -8,10 +8,12 @@
 #include "core/exec/links_setup.h"
 #include "core/exec/port_base.h"
 
+/* In this file `links` may be NULL where it says so: a rank that is alone has none. */
+
 /* Returns whether some link carries messages, that is, whether weft_links_poll() has to be
- * called. */
+ * called. `links` may be NULL. */
 bool weft_links_have_messages(const weft_links_t *links);
-/* Returns whether some links carry messages and others share memory. */
+/* Returns whether some links carry messages and others share memory. `links` may be NULL. */
 bool weft_links_are_mixed(const weft_links_t *links);
 /* Takes completions from all message transports. Returns the transport's failure. */
 weft_status_t weft_links_poll(weft_links_t *links);

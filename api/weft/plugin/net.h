@@ -62,8 +62,8 @@ typedef struct weft_net_props {
     uint32_t slots;
     /* Part of the latency that each of many small messages in a row costs. 0 = a quarter. */
     uint64_t overhead_ns;
-    /* Bandwidth and overhead between ranks of one host, where nothing passes the device. Each end of
-     * a message keeps a core busy for the overhead. 0 = those above. Since 1.2. */
+    /* Bandwidth and overhead between ranks of one host, where nothing passes the device. Each end
+     * of a message keeps a core busy for the overhead. 0 = those above. Since 1.2. */
     uint64_t local_bandwidth;
     uint64_t local_overhead_ns;
 } weft_net_props_t;

@@ -64,7 +64,10 @@ def compile_one(name, compiler, sources, flags=()):
 
 
 def look():
-    """Takes the programs that are there."""
+    """Takes the programs that are there: weft's are needed, the others are left out, and that is said."""
+    for program in ("weft_side", "probe", "memory_limit", "tcp_limit"):
+        if not os.path.exists(os.path.join(BUILD, program)):
+            raise SystemExit(f"build/bench/{program} is not there; bench/compare without --no-build builds it")
     for side, program in (("openmpi", "mpi_openmpi"), ("mpich", "mpi_mpich"), ("gloo", "gloo_side")):
         if not os.path.exists(os.path.join(BUILD, program)):
             skipped[side] = f"build/bench/{program} is not there"

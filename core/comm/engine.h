@@ -7,7 +7,7 @@
 
 #include "core/comm/comm.h"
 
-/* Runs one round; true if something moved. */
+/* Runs one round. True if something moved, or has come, which the next round looks at. */
 bool weft_engine_step(weft_comm_state_t *state);
 
 /* True if an operation is not completed. */

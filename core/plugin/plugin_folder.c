@@ -172,9 +172,10 @@ bool weft_plugin_folders_find(const weft_plugin_folders_t *folders, const char *
 }
 
 /* The names in a folder, to help with one that is missing: the nearest of all, and those that begin with
- * the kind, as those of weft do. */
+ * the kind, as those of weft do. Where the missing one does so too, what follows the kind is compared. */
 typedef struct weft_listing {
     const char *kind;
+    size_t alike; /* bytes that the missing name and those of its kind begin with */
     weft_nearest_t *nearest;
     char text[200];
     char best[WEFT_OPTION_NAME_MAX + 1];
@@ -200,12 +201,19 @@ static void plugin_folder_list_name(void *arg, const char *file)
         return;
     }
     size_t at = strlen(listing->text);
-    if (strncmp(file, listing->kind, strlen(listing->kind)) == 0) {
+    size_t kind = strlen(listing->kind);
+    bool of_kind = strncmp(file, listing->kind, kind) == 0 && file[kind] == '-';
+    if (of_kind) {
         snprintf(listing->text + at, sizeof listing->text - at, " %.*s", (int)bytes, file);
     }
-    weft_nearest_offer(listing->nearest, file, bytes);
-    if (listing->nearest->best == file) {
-        memcpy(listing->best, file, bytes);
+    if (!of_kind && listing->alike > 0) {
+        return;
+    }
+    const char *name = file + listing->alike;
+    bytes -= listing->alike;
+    weft_nearest_offer(listing->nearest, name, bytes);
+    if (listing->nearest->best == name) {
+        memcpy(listing->best, name, bytes);
         listing->best[bytes] = '\0';
         listing->nearest->best = listing->best;
     }
@@ -214,18 +222,23 @@ static void plugin_folder_list_name(void *arg, const char *file)
 weft_status_t weft_plugin_folders_refuse(const weft_plugin_folders_t *folders,
                                          const weft_listed_t *listed)
 {
-    char expected[1000], searched[500] = "", hint[240];
+    char expected[1000], searched[500] = "", hint[240], before[32] = "";
     weft_nearest_t nearest;
     const char *kind = weft_plugin_kind_name((uint32_t)listed->kind);
     weft_listing_t listing = {.kind = kind, .nearest = &nearest};
-    weft_nearest_start(&nearest, listed->name);
+    const size_t bytes = strlen(kind);
+    if (strncmp(listed->name, kind, bytes) == 0 && listed->name[bytes] == '-') {
+        listing.alike = bytes + 1;
+        snprintf(before, sizeof before, "%s-", kind);
+    }
+    weft_nearest_start(&nearest, listed->name + listing.alike);
     for (uint32_t i = 0; i < folders->count; i++) {
         weft_os_folder_each(folders->paths[i], plugin_folder_list_name, &listing);
         size_t at = strlen(searched);
         snprintf(searched + at, sizeof searched - at, "%s%.480s", i > 0 ? ", " : " in one of ",
                  folders->paths[i]);
     }
-    weft_nearest_hint(&nearest, "", "", hint, sizeof hint);
+    weft_nearest_hint(&nearest, before, "", hint, sizeof hint);
     bool one = folders->count == 1;
     if (hint[0] == '\0') {
         snprintf(hint, sizeof hint, "; of the kind %s the folder%s%s", kind,

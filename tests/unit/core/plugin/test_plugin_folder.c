@@ -197,6 +197,9 @@ static void without_a_near_name_those_of_the_kind_are_told(void **state)
     assert_int_equal(weft_plugin_folders_refuse(&folders, &listed), WEFT_ERR_PLUGIN);
     assert_non_null(strstr(weft_error_record()->text, "; of the kind net the folders have net-"));
     assert_null(strstr(weft_error_record()->text, "algo-x"));
+    listed.name = "net-bx"; /* half of its letters are those of net-both */
+    assert_int_equal(weft_plugin_folders_refuse(&folders, &listed), WEFT_ERR_PLUGIN);
+    assert_non_null(strstr(weft_error_record()->text, "; of the kind net the folders have net-"));
     listed.name = "both";
     assert_int_equal(weft_plugin_folders_refuse(&folders, &listed), WEFT_ERR_PLUGIN);
     assert_non_null(strstr(weft_error_record()->text, "did you mean net-both?"));

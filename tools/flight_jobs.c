@@ -203,6 +203,14 @@ static void jobs_message_text(const weft_flight_entry_t *entry, char *text, size
     }
 }
 
+const char *flight_number_name(const weft_flight_entry_t *entry)
+{
+    return entry->coll != WEFT_SEND_RECV      ? "operation"
+           : entry->op == WEFT_ONE_SIDED_PUT  ? "put"
+           : entry->op == WEFT_ONE_SIDED_WAIT ? "wait"
+                                              : "message";
+}
+
 void flight_text(const weft_flight_entry_t *entry, char *text, size_t bytes)
 {
     if (entry->coll == WEFT_SEND_RECV) {

@@ -51,6 +51,8 @@ static inline bool flight_is_vote(const weft_flight_entry_t *entry)
 bool flight_is_same(const weft_flight_entry_t *a, const weft_flight_entry_t *b);
 /* Writes the operation in words: "all_reduce of 8 float". */
 void flight_text(const weft_flight_entry_t *entry, char *text, size_t bytes);
+/* What its number counts: "operation", or messages, puts, waits of a peer. */
+const char *flight_number_name(const weft_flight_entry_t *entry);
 /* From the clock of the rank to the time of day, when it began. */
 static inline uint64_t flight_day(const flight_rank_t *rank)
 {

@@ -258,8 +258,7 @@ static void story_put_open(const flight_job_t *job, uint64_t now, FILE *out)
             flight_text(entry, text, sizeof text);
             fprintf(out, "    rank %u: ", rank->comm->rank);
             if (entry->sequence != 0) {
-                fprintf(out, "%s %" PRIu64 ", ",
-                        entry->coll == WEFT_SEND_RECV ? "message" : "operation", entry->sequence);
+                fprintf(out, "%s %" PRIu64 ", ", flight_number_name(entry), entry->sequence);
             }
             fprintf(out, "%s", text);
             if (now != 0 && entry->called != 0 && now > flight_at(rank, entry->called)) {

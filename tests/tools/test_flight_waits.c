@@ -113,6 +113,25 @@ static void a_receive_from_any_rank(void **state)
     check(&wait, " s in a receive of 1 uint32 from any rank; no message for it has come");
 }
 
+/* Rank 0 waits for what LATE raises last. */
+static weft_status_t wait_for_signals(weft_comm_t *comm, uint32_t rank)
+{
+    weft_status_t status = WEFT_OK;
+    for (int i = 0; i < 2 && rank == LATE && status == WEFT_OK; i++) {
+        status = weft_signal(0, comm, NULL);
+    }
+    return rank == 0 ? weft_wait_signal(LATE, 2, comm, NULL) : status;
+}
+
+static void a_wait_for_signals(void **state)
+{
+    wait_case_t wait = {.call = wait_for_signals,
+                        .late_calls = true,
+                        .words = "rank 0: wait 1, wait for 2 signals of rank 2, for "};
+    (void)state;
+    check(&wait, " s in a wait for 2 signals of rank 2 (wait 1)");
+}
+
 /* A large one has an entry from the start, which says from whom it came in the end. */
 enum { LARGE = 1 << 18 };
 static weft_status_t receive_large(weft_comm_t *comm, uint32_t rank)
@@ -257,6 +276,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_receive_from_any_rank),
+        cmocka_unit_test(a_wait_for_signals),
         cmocka_unit_test(a_large_receive_from_any_rank_says_from_whom),
         cmocka_unit_test(calls_that_vote),
         cmocka_unit_test(making_a_group),

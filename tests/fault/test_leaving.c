@@ -4,6 +4,7 @@
  * theirs. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -76,8 +77,19 @@ static int leave_before_the_root_begins(weft_comm_t *comm, uint32_t rank, uint32
     return status != WEFT_OK;
 }
 
+/* Waits until all but the last rank are here. */
+static bool meet_all_but_the_last(_Atomic uint32_t *here, uint32_t n)
+{
+    atomic_fetch_add(here, 1);
+    for (int i = 0; i < 60000 && atomic_load(here) < n - 1; i++) {
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    return atomic_load(here) == n - 1;
+}
+
 /* All but the last rank give their blocks in a communicator of their own and are done with it. The last one
- * takes connections meanwhile, of which those of the second channel carry nothing. */
+ * takes connections meanwhile, of which those of the second channel carry nothing. It does so until it is
+ * connected in the second communicator, so nobody goes there before all have given their blocks. */
 static int leave_before_the_root_looks(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     const uint64_t counts[3] = {1, 1, 1}, places[3] = {0, 1, 2};
@@ -85,11 +97,11 @@ static int leave_before_the_root_looks(weft_comm_t *comm, uint32_t rank, uint32_
     int32_t in = (int32_t)rank + 1, out[3] = {0};
     weft_comm_t *first = NULL, *second = NULL;
     int wrong = 0;
-    (void)arg;
     NEED(weft_comm_dup(comm, &first) == WEFT_OK && weft_comm_dup(comm, &second) == WEFT_OK);
     NEED(rank != n - 1 || weft_barrier(second, NULL) == WEFT_OK);
     NEED(weft_gather_v(&in, 1, out, &blocks, WEFT_INT32, n - 1, first, NULL) == WEFT_OK);
     NEED(weft_comm_destroy(first) == WEFT_OK);
+    NEED(rank == n - 1 || meet_all_but_the_last(arg, n));
     NEED(rank == n - 1 || weft_barrier(second, NULL) == WEFT_OK);
     NEED(weft_comm_destroy(second) == WEFT_OK);
     NEED(rank != n - 1 || (out[0] == 1 && out[1] == 2 && out[2] == 3));
@@ -136,11 +148,13 @@ static void all_that_was_sent_is_taken_however_much_it_is(void **state)
 static void a_connection_that_carried_nothing_is_taken_as_it_is(void **state)
 {
     (void)state;
+    _Atomic uint32_t here = 0;
     const char *settings[] = {"core.net=net-socket", "plan.channels=2"};
     ranks_job_t job = {.nranks = 3,
                        .settings = settings,
                        .settings_count = 2,
-                       .work = leave_before_the_root_looks};
+                       .work = leave_before_the_root_looks,
+                       .arg = &here};
     assert_int_equal(ranks_run_threads(&job), 0);
 }
 

@@ -3,6 +3,11 @@
  * Those who stay, among themselves. */
 #include "tests/simulation/leavers.h"
 
+#include <time.h>
+
+/* Links to those who left have been given up by then. */
+#define LATE_S 3
+
 static bool leavers_has(const mixed_t *m, uint64_t leavers, uint32_t rank)
 {
     return (leavers >> m->seat[rank] & 1) != 0;
@@ -27,6 +32,19 @@ static uint32_t leavers_pass(const mixed_t *m, uint64_t leavers, uint32_t by)
     return r;
 }
 
+/* From any rank, in every other step: only the one before sends to this one. Half of the ranks are late then. */
+static uint32_t leavers_source(const mixed_t *m, uint32_t before)
+{
+    const struct timespec late = {.tv_sec = LATE_S};
+    if (m->step % 2 == 0) {
+        return before;
+    }
+    if (m->rank % 2 != 0) {
+        nanosleep(&late, NULL);
+    }
+    return WEFT_ANY_RANK;
+}
+
 weft_status_t leavers_ring(const mixed_t *m, uint64_t leavers)
 {
     uint32_t next = leavers_pass(m, leavers, 1), before = leavers_pass(m, leavers, m->size - 1);
@@ -35,12 +53,13 @@ weft_status_t leavers_ring(const mixed_t *m, uint64_t leavers)
     if (next == m->rank) {
         return WEFT_OK;
     }
+    uint32_t source = leavers_source(m, before);
     weft_status_t started = weft_group_start();
     if (started != WEFT_OK) {
         return started;
     }
     weft_status_t sent = weft_send(&mine, 1, WEFT_UINT64, next, m->comm, NULL);
-    weft_status_t received = weft_recv(&theirs, 1, WEFT_UINT64, before, m->comm, NULL);
+    weft_status_t received = weft_recv(&theirs, 1, WEFT_UINT64, source, m->comm, NULL);
     weft_status_t ended = weft_group_end();
     if (ended == WEFT_OK && sent == WEFT_OK && received == WEFT_OK && theirs != right) {
         m->wrong(m->arg, "rank %u sent %llu, not %llu", before, (unsigned long long)theirs,

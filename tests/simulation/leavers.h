@@ -9,7 +9,8 @@
 
 /* True if any of them is in the communicator. */
 bool leavers_any(const mixed_t *m, uint64_t leavers);
-/* Messages in a ring of those who stay, of whom this rank is one. */
+/* Messages in a ring of those who stay, of whom this rank is one; in odd steps received from any rank, and
+ * some late. */
 weft_status_t leavers_ring(const mixed_t *m, uint64_t leavers);
 
 #endif

@@ -168,8 +168,7 @@ static weft_status_t engine_poll_links(weft_comm_state_t *state, bool *moved)
     return status == WEFT_ERR_LINK || status == WEFT_ERR_PEER_DEAD ? WEFT_OK : status;
 }
 
-/* What comes over links that are made already is taken meanwhile: else it would end every sleep at once.
- * That is before the links are looked at, for a sleep is for what was looked at last. */
+/* What comes over links that are made already is taken meanwhile: else it would end every sleep at once. */
 static weft_status_t engine_bind(weft_comm_state_t *state, weft_request_t *request, bool *moved)
 {
     weft_prepared_t *current = state->queue.current;
@@ -449,7 +448,7 @@ bool weft_engine_step(weft_comm_state_t *state)
         }
         return true;
     }
-    const uint64_t completions = weft_links_completions(state->links);
+    const uint64_t completions = weft_links_begin_step(state->links);
     if (state->queue.first != NULL || state->streams != NULL) {
         moved = engine_step_ordered(state);
     }

@@ -54,7 +54,7 @@ struct weft_links {
     uint64_t completions;  /* that polls have taken so far */
     uint32_t messages;     /* links that carry messages */
     uint32_t mapped;       /* links of shared memory */
-    bool making;           /* somebody waits for a link */
+    bool making;           /* somebody has waited for a link in this step */
 };
 
 /* Returns how many devices reach the peer of a link. */

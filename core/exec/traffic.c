@@ -57,7 +57,6 @@ static weft_status_t traffic_check_poll(const weft_transport_t *transport, weft_
 weft_status_t weft_links_poll(weft_links_t *links)
 {
     weft_net_completion_t completions[BATCH];
-    links->making = false;
     for (uint32_t i = 0; i < weft_transports_count(links->setup.transports); i++) {
         const weft_transport_t *transport = weft_links_transport(links, i);
         if (transport->map != NULL || links->adapter[i] == NULL) {
@@ -85,6 +84,14 @@ weft_status_t weft_links_poll(weft_links_t *links)
 uint64_t weft_links_completions(const weft_links_t *links)
 {
     return links == NULL ? 0 : links->completions;
+}
+
+uint64_t weft_links_begin_step(weft_links_t *links)
+{
+    if (links != NULL) {
+        links->making = false;
+    }
+    return weft_links_completions(links);
 }
 
 /* What a sleep waits for. */

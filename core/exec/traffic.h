@@ -8,8 +8,6 @@
 #include "core/exec/links_setup.h"
 #include "core/exec/port_base.h"
 
-/* In this file `links` may be NULL where it says so: a rank that is alone has none. */
-
 /* Returns whether some link carries messages, that is, whether weft_links_poll() has to be
  * called. `links` may be NULL. */
 bool weft_links_have_messages(const weft_links_t *links);
@@ -19,6 +17,9 @@ bool weft_links_are_mixed(const weft_links_t *links);
 weft_status_t weft_links_poll(weft_links_t *links);
 /* Returns how many completions weft_links_poll() has taken so far. `links` may be NULL. */
 uint64_t weft_links_completions(const weft_links_t *links);
+/* Begins a step, in which whoever needs a link that is not made calls weft_links_progress(): a
+ * sleep behind it ends when that goes on. Returns the completions so far. `links` may be NULL. */
+uint64_t weft_links_begin_step(weft_links_t *links);
 /* Posts slots that had to wait for resources, and steps the proxies. It visits ports with such
  * work only. Sets *moved_p if a proxy passed something on. Returns the failure of the first
  * broken port, with the peer; the other ports were served. */

@@ -19,7 +19,8 @@ if "$source_dir/bench/compare" --no-build no-such-name >"$work/out" 2>&1; then
 fi
 grep -q 'no-such-name' "$work/out" || { cat "$work/out"; exit 1; }
 
-"$source_dir/bench/compare" --list --ranks 2,3 --sizes 8,4K,2M | grep -qx 'all_reduce/shm/3' || { echo "FAILED: --ranks"; exit 1; }
+names=$("$source_dir/bench/compare" --list --ranks 2,3 --sizes 8,4K,2M)
+grep -qx 'all_reduce/shm/3' <<<"$names" || { echo "FAILED: --ranks"; exit 1; }
 for wrong in '--sizes 2X' '--sizes 8,,9' '--ranks two'; do
     # shellcheck disable=SC2086
     if "$source_dir/bench/compare" --list $wrong >"$work/out" 2>&1 || grep -q Traceback "$work/out"; then

@@ -193,6 +193,13 @@ static size_t plugin_folder_stem_bytes(const char *file)
     return bytes - suffix;
 }
 
+/* Length of "net-", if the name begins so, else 0. */
+static size_t plugin_folder_kind_bytes(const char *name, const char *kind)
+{
+    size_t bytes = strlen(kind);
+    return strncmp(name, kind, bytes) == 0 && name[bytes] == '-' ? bytes + 1 : 0;
+}
+
 static void plugin_folder_list_name(void *arg, const char *file)
 {
     weft_listing_t *listing = arg;
@@ -201,8 +208,7 @@ static void plugin_folder_list_name(void *arg, const char *file)
         return;
     }
     size_t at = strlen(listing->text);
-    size_t kind = strlen(listing->kind);
-    bool of_kind = strncmp(file, listing->kind, kind) == 0 && file[kind] == '-';
+    bool of_kind = plugin_folder_kind_bytes(file, listing->kind) > 0;
     if (of_kind) {
         snprintf(listing->text + at, sizeof listing->text - at, " %.*s", (int)bytes, file);
     }
@@ -222,15 +228,12 @@ static void plugin_folder_list_name(void *arg, const char *file)
 weft_status_t weft_plugin_folders_refuse(const weft_plugin_folders_t *folders,
                                          const weft_listed_t *listed)
 {
-    char expected[1000], searched[500] = "", hint[240], before[32] = "";
+    char expected[1000], searched[500] = "", hint[240], before[32];
     weft_nearest_t nearest;
     const char *kind = weft_plugin_kind_name((uint32_t)listed->kind);
     weft_listing_t listing = {.kind = kind, .nearest = &nearest};
-    const size_t bytes = strlen(kind);
-    if (strncmp(listed->name, kind, bytes) == 0 && listed->name[bytes] == '-') {
-        listing.alike = bytes + 1;
-        snprintf(before, sizeof before, "%s-", kind);
-    }
+    listing.alike = plugin_folder_kind_bytes(listed->name, kind);
+    snprintf(before, sizeof before, "%.*s", (int)listing.alike, listed->name);
     weft_nearest_start(&nearest, listed->name + listing.alike);
     for (uint32_t i = 0; i < folders->count; i++) {
         weft_os_folder_each(folders->paths[i], plugin_folder_list_name, &listing);

@@ -96,8 +96,8 @@ void sock_conn_fail(weft_net_conn_t *conn, weft_status_t status)
         return;
     }
     conn->failed = status;
+    sock_conn_disarm(conn);
     for (uint32_t i = 0; i < conn->nstreams; i++) {
-        sock_stream_disarm(&conn->streams[i]);
         if (conn->streams[i].fd >= 0) {
             shutdown(conn->streams[i].fd, SHUT_RDWR);
         }
@@ -279,9 +279,11 @@ weft_status_t sock_conn_check(weft_net_conn_t *conn)
     return status;
 }
 
+/* Takes the connection from its device. */
 static void sock_conn_unlist(weft_net_conn_t *conn)
 {
     weft_net_device_t *device = conn->device;
+    sock_conn_disarm(conn);
     if (conn->ready) {
         *(conn->prev != NULL ? &conn->prev->next : &device->conns) = conn->next;
         if (conn->next != NULL) {
@@ -321,7 +323,6 @@ void sock_conn_close(weft_net_conn_t *conn)
     conn->host->free(conn->host, conn->rails);
     for (uint32_t i = 0; i < conn->nstreams; i++) {
         if (conn->streams[i].fd >= 0) {
-            sock_stream_disarm(&conn->streams[i]);
             close(conn->streams[i].fd);
         }
     }

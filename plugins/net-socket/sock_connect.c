@@ -14,6 +14,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include <weft/sdk/acceptor.h>
@@ -21,6 +22,7 @@
 #include "sock_conn.h"
 #include "sock_path.h"
 #include "sock_rails.h"
+#include "sock_watch.h"
 
 /* Steps of one stream. */
 enum {
@@ -85,6 +87,7 @@ static uint32_t sock_rails_streams(const weft_net_t *net, uint32_t rails)
 static weft_status_t sock_attempt_restart(weft_net_conn_t *conn)
 {
     sock_attempt_t *attempt = conn->attempt;
+    sock_conn_disarm(conn);
     for (uint32_t i = 0; i < conn->nstreams; i++) {
         if (conn->streams[i].fd >= 0) {
             close(conn->streams[i].fd);
@@ -280,6 +283,30 @@ static weft_status_t sock_attempt_advance(weft_net_conn_t *conn)
     return status == WEFT_OK ? sock_attempt_ack(conn) : status;
 }
 
+/* Returns the EPOLL* events after which a step of a stream can go on. */
+static uint32_t sock_leg_interest(const sock_leg_t *leg, bool first)
+{
+    switch (leg->step) {
+    case LEG_CONNECT:
+    case LEG_JOIN:
+        return EPOLLOUT;
+    case LEG_HANDSHAKE:
+        return EPOLLIN;
+    case LEG_DONE:
+        return first ? EPOLLIN : 0; /* the acknowledgement */
+    default:
+        return 0;
+    }
+}
+
+/* An answer ends a sleep. */
+static void sock_attempt_watch(weft_net_conn_t *conn)
+{
+    for (uint32_t i = 0; i < conn->nstreams; i++) {
+        sock_stream_watch(&conn->streams[i], sock_leg_interest(&conn->attempt->legs[i], i == 0));
+    }
+}
+
 /* Leaves out the rail on which a stream failed, or those that are not ready when the time is over,
  * and begins anew. */
 static weft_status_t sock_attempt_leave_out(weft_net_conn_t *conn, weft_status_t why)
@@ -341,10 +368,12 @@ weft_status_t sock_connect_poll(weft_net_conn_t *conn)
     }
     weft_status_t status = sock_attempt_advance(conn);
     if (status == WEFT_OK) {
+        sock_conn_disarm(conn);
         sock_attempt_close(conn);
         sock_conn_ready(conn);
         return WEFT_OK;
     }
+    sock_attempt_watch(conn);
     /* From here on the peer may have taken the connection and may use it: to leave it now would break it
      * there. How long its answer may take is for the core to say. */
     if (status == WEFT_IN_PROGRESS && sock_attempt_has_joined(conn)) {

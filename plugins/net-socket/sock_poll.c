@@ -109,8 +109,8 @@ static void sock_device_events(weft_net_device_t *device)
     int n = epoll_wait(device->epoll, events, EVENTS, 0);
     for (int i = 0; i < n; i++) {
         sock_stream_t *stream = events[i].data.ptr;
-        if (stream == NULL) {
-            continue; /* a listener: accept() looks after it */
+        if (stream == NULL || !stream->conn->ready) {
+            continue; /* a listener, or a connection under way: accept() or connect_poll() goes on */
         }
         stream->quiet = 0;
         if (stream->conn->busy) {

@@ -177,7 +177,7 @@ static void rails_leave(sock_stream_t *stream)
 {
     const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
     weft_net_conn_t *conn = stream->conn;
-    sock_stream_disarm(stream);
+    sock_stream_watch(stream, 0);
     setsockopt(stream->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
     close(stream->fd);
     stream->fd = -1;

@@ -23,31 +23,23 @@ static uint32_t sock_stream_interest(const sock_stream_t *stream)
     return events;
 }
 
-void sock_stream_disarm(sock_stream_t *stream)
-{
-    if (stream->armed != 0) {
-        epoll_ctl(stream->conn->device->epoll, EPOLL_CTL_DEL, stream->fd, NULL);
-        stream->armed = 0;
-    }
-}
-
 /* A stream that waits for nothing leaves the set, because EPOLLHUP is reported even for an empty
  * mask. */
-void sock_stream_arm(sock_stream_t *stream)
+void sock_stream_watch(sock_stream_t *stream, uint32_t events)
 {
-    uint32_t events = sock_stream_interest(stream);
     if (events == stream->armed) {
         return;
     }
-    if (events == 0) {
-        sock_stream_disarm(stream);
-        return;
-    }
     struct epoll_event event = {.events = events, .data = {.ptr = stream}};
-    int verb = stream->armed == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
-    if (epoll_ctl(stream->conn->device->epoll, verb, stream->fd, &event) == 0) {
+    int verb = events == 0 ? EPOLL_CTL_DEL : stream->armed == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
+    if (epoll_ctl(stream->conn->device->epoll, verb, stream->fd, &event) == 0 || events == 0) {
         stream->armed = events;
     }
+}
+
+void sock_stream_arm(sock_stream_t *stream)
+{
+    sock_stream_watch(stream, sock_stream_interest(stream));
 }
 
 void sock_conn_arm(weft_net_conn_t *conn)
@@ -55,5 +47,12 @@ void sock_conn_arm(weft_net_conn_t *conn)
     for (uint32_t i = 0; i < conn->nstreams; i++) {
         conn->streams[i].quiet = 0; /* what ends the sleep is looked for at once */
         sock_stream_arm(&conn->streams[i]);
+    }
+}
+
+void sock_conn_disarm(weft_net_conn_t *conn)
+{
+    for (uint32_t i = 0; i < conn->nstreams; i++) {
+        sock_stream_watch(&conn->streams[i], 0);
     }
 }

@@ -6,11 +6,14 @@
 
 #include "sock.h"
 
-/* Watches for what the stream waits for now; for nothing if that is nothing. */
+/* Watches for EPOLL* events of the stream; 0: for none. */
+void sock_stream_watch(sock_stream_t *stream, uint32_t events);
+
+/* Watches for what the streams of a ready connection wait for now. */
 void sock_stream_arm(sock_stream_t *stream);
 void sock_conn_arm(weft_net_conn_t *conn);
 
-/* Takes the stream out of the epoll set. */
-void sock_stream_disarm(sock_stream_t *stream);
+/* Takes the streams out of the epoll set. */
+void sock_conn_disarm(weft_net_conn_t *conn);
 
 #endif

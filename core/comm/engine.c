@@ -448,7 +448,7 @@ bool weft_engine_step(weft_comm_state_t *state)
         }
         return true;
     }
-    const uint64_t completions = weft_links_begin_step(state->links);
+    const uint64_t events = weft_links_begin_step(state->links);
     if (state->queue.first != NULL || state->streams != NULL) {
         moved = engine_step_ordered(state);
     }
@@ -462,7 +462,7 @@ bool weft_engine_step(weft_comm_state_t *state)
         weft_waiter_reset(&state->waiter);
     }
     /* Polls come last. What they took is looked at before this rank sleeps: no event is left to wake it. */
-    return moved || weft_links_completions(state->links) != completions;
+    return moved || weft_links_events(state->links) != events;
 }
 
 bool weft_engine_is_busy(const weft_comm_state_t *state)

@@ -51,7 +51,7 @@ struct weft_links {
     weft_link_t *pending;  /* those under way */
     weft_poll_list_t busy; /* message ports with work */
     weft_slot_pool_t pool; /* slots of mapped ports */
-    uint64_t completions;  /* that polls have taken so far */
+    uint64_t events;       /* so far: completions taken, connections made or accepted */
     uint32_t messages;     /* links that carry messages */
     uint32_t mapped;       /* links of shared memory */
     bool making;           /* somebody has waited for a link in this step */

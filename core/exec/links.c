@@ -331,6 +331,7 @@ static weft_status_t links_accept_all(weft_links_t *links)
         status = weft_transports_accept(links->setup.transports, &links->user, &net, &conn, &label);
         if (status == WEFT_OK) {
             status = links_take_connection(links, net, conn, &label);
+            links->events++;
         }
     }
     return status == WEFT_AGAIN ? WEFT_OK : status;
@@ -362,6 +363,7 @@ static weft_status_t links_progress_pending(weft_links_t *links, weft_error_t *e
             at = &link->next_pending;
         } else {
             *at = link->next_pending;
+            links->events++;
         }
     }
     return first;

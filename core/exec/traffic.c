@@ -22,6 +22,11 @@ bool weft_links_have_messages(const weft_links_t *links)
     return links != NULL && links->messages > 0;
 }
 
+bool weft_links_ask_transports(const weft_links_t *links)
+{
+    return links != NULL && (links->messages > 0 || links->making);
+}
+
 bool weft_links_are_mixed(const weft_links_t *links)
 {
     return weft_links_have_messages(links) && links->mapped > 0;
@@ -73,7 +78,7 @@ weft_status_t weft_links_poll(weft_links_t *links)
         if (status != WEFT_OK) {
             return status;
         }
-        links->completions += count;
+        links->events += count;
         for (uint32_t c = 0; c < count; c++) {
             weft_message_port_complete(&completions[c]);
         }
@@ -81,9 +86,9 @@ weft_status_t weft_links_poll(weft_links_t *links)
     return WEFT_OK;
 }
 
-uint64_t weft_links_completions(const weft_links_t *links)
+uint64_t weft_links_events(const weft_links_t *links)
 {
-    return links == NULL ? 0 : links->completions;
+    return links == NULL ? 0 : links->events;
 }
 
 uint64_t weft_links_begin_step(weft_links_t *links)
@@ -91,7 +96,7 @@ uint64_t weft_links_begin_step(weft_links_t *links)
     if (links != NULL) {
         links->making = false;
     }
-    return weft_links_completions(links);
+    return weft_links_events(links);
 }
 
 /* What a sleep waits for. */

@@ -11,14 +11,19 @@
 /* Returns whether some link carries messages, that is, whether weft_links_poll() has to be
  * called. `links` may be NULL. */
 bool weft_links_have_messages(const weft_links_t *links);
+/* Returns whether a step asks a transport, which takes longer than a look at memory: some link
+ * carries messages, or somebody has waited for one in this step. `links` may be NULL. */
+bool weft_links_ask_transports(const weft_links_t *links);
 /* Returns whether some links carry messages and others share memory. `links` may be NULL. */
 bool weft_links_are_mixed(const weft_links_t *links);
 /* Takes completions from all message transports. Returns the transport's failure. */
 weft_status_t weft_links_poll(weft_links_t *links);
-/* Returns how many completions weft_links_poll() has taken so far. `links` may be NULL. */
-uint64_t weft_links_completions(const weft_links_t *links);
+/* Returns how many times weft_links_poll() or weft_links_progress() has taken what no descriptor
+ * tells again: a completion, the end of a connection's making, an accepted connection. Who waits
+ * has to look before it sleeps. `links` may be NULL. */
+uint64_t weft_links_events(const weft_links_t *links);
 /* Begins a step, in which whoever needs a link that is not made calls weft_links_progress(): a
- * sleep behind it ends when that goes on. Returns the completions so far. `links` may be NULL. */
+ * sleep behind it ends when that goes on. Returns weft_links_events(). `links` may be NULL. */
 uint64_t weft_links_begin_step(weft_links_t *links);
 /* Posts slots that had to wait for resources, and steps the proxies. It visits ports with such
  * work only. Sets *moved_p if a proxy passed something on. Returns the failure of the first

@@ -23,19 +23,18 @@ void weft_waiter_init(weft_waiter_t *waiter, const weft_exec_settings_t *setting
 {
     bool oversubscribed = ranks > cores;
     double spin = settings->spin;
-    *waiter = (weft_waiter_t){.mode = (weft_wait_mode_t)settings->wait,
-                              .spin_ns = (uint64_t)(spin * 1e9),
-                              .oversubscribed = oversubscribed};
+    *waiter =
+        (weft_waiter_t){.mode = (weft_wait_mode_t)settings->wait, .oversubscribed = oversubscribed};
     if (waiter->mode == WEFT_WAIT_AUTO) {
         waiter->mode = WEFT_WAIT_SLEEP;
-        /* With a core for each rank a long spin costs nobody anything, however long it is. */
+        /* With a core for each rank a long spin costs little, but Linux may put two on one core for a while. */
         spin = oversubscribed ? spin : 200e-6;
-        waiter->spin_ns = oversubscribed ? waiter->spin_ns : WEFT_NEVER;
         waiter->yields = oversubscribed ? 200 : 2000;
     } else {
         waiter->yields = waiter->mode == WEFT_WAIT_SLEEP ? 20 : UINT32_MAX;
     }
     waiter->spins = (uint32_t)(spin * PAUSES_PER_SECOND);
+    waiter->spin_ns = (uint64_t)(spin * 1e9);
     weft_log(WEFT_LOG_INFO, "wait", "%u ranks on %u cores: spin %u steps, then %s", ranks, cores,
              waiter->spins,
              waiter->mode == WEFT_WAIT_SPIN    ? "go on spinning"
@@ -74,7 +73,7 @@ static void waiter_spin(weft_waiter_t *waiter, bool asks)
         return;
     }
     waiter->idle++;
-    if (!asks || waiter->spin_ns == WEFT_NEVER) {
+    if (!asks) {
         return;
     }
     if (waiter->idle == 1) {
@@ -102,7 +101,7 @@ static bool waiter_stay_awake(weft_waiter_t *waiter, bool asks)
 
 void weft_waiter_step(weft_waiter_t *waiter, weft_links_t *links, weft_port_t *blocked)
 {
-    if (!waiter_stay_awake(waiter, weft_links_have_messages(links))) {
+    if (!waiter_stay_awake(waiter, weft_links_ask_transports(links))) {
         waiter_sleep_on(waiter, links, blocked);
     }
 }

@@ -22,7 +22,7 @@ typedef struct weft_waiter {
     uint32_t yields;     /* … and that yield before the first sleep */
     uint32_t idle;       /* steps without movement so far */
     uint32_t naps;       /* of them, naps, and sleeps that are as short */
-    uint64_t spin_ns;    /* the time that they may take; WEFT_NEVER: any */
+    uint64_t spin_ns;    /* the time that they may take where they ask a transport */
     uint64_t began;      /* the spinning, at this time */
     bool oversubscribed; /* more ranks than cores that they may use */
 } weft_waiter_t;

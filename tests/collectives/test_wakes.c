@@ -18,6 +18,7 @@ typedef weft_status_t (*wakes_call_t)(weft_comm_t *comm, uint32_t rank, uint32_t
 
 typedef struct wakes {
     wakes_call_t call;
+    bool connects; /* each round has a communicator of its own, whose first call this is */
     _Atomic uint64_t called; /* by rank 1, in nanoseconds */
 } wakes_t;
 
@@ -45,6 +46,35 @@ static weft_status_t reduce_among_all(weft_comm_t *comm, uint32_t rank, uint32_t
     return weft_all_reduce(value, value, 1, WEFT_UINT32, WEFT_MAX, comm, NULL);
 }
 
+static int wait_once(weft_comm_t *comm, uint32_t rank, uint32_t round, wakes_t *wakes)
+{
+    uint32_t value = rank == 1 ? round + 1 : 0;
+    int wrong = 0;
+    if (rank == 1) {
+        weft_os_sleep_ns(LATE_MS * WEFT_NS_PER_MS);
+        atomic_store(&wakes->called, weft_os_clock_ns());
+    }
+    NEED(wakes->call(comm, rank, &value) == WEFT_OK && value == round + 1);
+    return wrong;
+}
+
+/* As wait_once(), and takes the time on return. */
+static int wait_in(weft_comm_t *comm, uint32_t rank, uint32_t round, wakes_t *wakes,
+                   uint64_t *back_p)
+{
+    weft_comm_t *own = comm;
+    int wrong = 0;
+    if (wakes->connects) {
+        NEED(weft_comm_dup(comm, &own) == WEFT_OK);
+    }
+    wrong += wait_once(own, rank, round, wakes);
+    *back_p = weft_os_clock_ns();
+    if (wakes->connects) {
+        NEED(weft_comm_destroy(own) == WEFT_OK);
+    }
+    return wrong;
+}
+
 /* Rank 1 is late in each round. */
 static int wait_for_the_late_one(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
@@ -54,13 +84,9 @@ static int wait_for_the_late_one(weft_comm_t *comm, uint32_t rank, uint32_t n, v
     int wrong = 0;
     (void)n;
     for (uint32_t i = 0; i < ROUNDS && slow != 0; i++) {
-        uint32_t value = rank == 1 ? i + 1 : 0;
-        if (rank == 1) {
-            weft_os_sleep_ns(LATE_MS * WEFT_NS_PER_MS);
-            atomic_store(&wakes->called, weft_os_clock_ns());
-        }
-        NEED(wakes->call(comm, rank, &value) == WEFT_OK && value == i + 1);
-        uint64_t took = weft_os_clock_ns() - atomic_load(&wakes->called);
+        uint64_t back = 0;
+        NEED(wait_in(comm, rank, i, wakes, &back) == 0);
+        uint64_t took = back - atomic_load(&wakes->called);
         best = i > 0 && took < best ? took : best; /* the first call connects */
         slow = best >= SOON_US * UINT64_C(1000);
         NEED(weft_broadcast(&slow, &slow, 1, WEFT_UINT32, 0, comm, NULL) == WEFT_OK);
@@ -73,10 +99,10 @@ static int wait_for_the_late_one(weft_comm_t *comm, uint32_t rank, uint32_t n, v
     return wrong;
 }
 
-static void run(const char *net, wakes_call_t call)
+static void run(const char *net, wakes_call_t call, bool connects)
 {
     const char *const settings[] = {net, "exec.wait=sleep", "exec.spin=1us"};
-    wakes_t wakes = {.call = call};
+    wakes_t wakes = {.call = call, .connects = connects};
     ranks_job_t job = {.nranks = 2,
                        .settings = settings,
                        .settings_count = 3,
@@ -85,25 +111,37 @@ static void run(const char *net, wakes_call_t call)
     assert_int_equal(ranks_run_threads(&job), 0);
 }
 
-static void run_calls(const char *net)
+static void run_calls(const char *net, bool connects)
 {
     static const wakes_call_t calls[] = {pass_a_message, pass_to_any, pass_to_all,
                                          reduce_among_all};
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
-        run(net, calls[i]);
+        run(net, calls[i], connects);
     }
 }
 
 static void a_message_over_tcp_ends_a_sleep(void **state)
 {
     (void)state;
-    run_calls("core.net=net-socket");
+    run_calls("core.net=net-socket", false);
 }
 
 static void a_slice_in_shared_memory_ends_a_sleep(void **state)
 {
     (void)state;
-    run_calls("core.net=net-shm");
+    run_calls("core.net=net-shm", false);
+}
+
+static void each_step_of_a_connection_over_tcp_ends_a_sleep(void **state)
+{
+    (void)state;
+    run_calls("core.net=net-socket", true);
+}
+
+static void each_step_of_a_connection_in_a_host_ends_a_sleep(void **state)
+{
+    (void)state;
+    run_calls("core.net=net-shm", true);
 }
 
 int main(void)
@@ -111,6 +149,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_message_over_tcp_ends_a_sleep),
         cmocka_unit_test(a_slice_in_shared_memory_ends_a_sleep),
+        cmocka_unit_test(each_step_of_a_connection_over_tcp_ends_a_sleep),
+        cmocka_unit_test(each_step_of_a_connection_in_a_host_ends_a_sleep),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

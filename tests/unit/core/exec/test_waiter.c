@@ -21,7 +21,7 @@ void weft_mapped_port_sleep(weft_mapped_port_t *mapped, uint64_t timeout_ns)
     slept_on_port = timeout_ns;
 }
 
-bool weft_links_have_messages(const weft_links_t *links)
+bool weft_links_ask_transports(const weft_links_t *links)
 {
     return links->messages > 0;
 }
@@ -137,10 +137,10 @@ static void slow_steps_spin_no_longer_than_fast_ones(void **state)
     settings = (weft_exec_settings_t){.wait = WEFT_WAIT_SLEEP, .spin = 1e-3};
     weft_waiter_init(&waiter, &settings, 1, 2);
     assert_in_range(slow_steps_that_spin(&waiter), 2, 22);
-    /* With a core for each rank nobody is kept from anything. */
+    /* With a core for each rank too: two may be on one core for a while. */
     settings = (weft_exec_settings_t){.spin = 1e-6};
     weft_waiter_init(&alone, &settings, 1, 2);
-    assert_int_equal(alone.spin_ns, WEFT_NEVER);
+    assert_in_range(slow_steps_that_spin(&alone), 2, 6);
 }
 
 /* Lets a waiter that has waited long enough take `sleeps` of them, on the port or on the links. */

@@ -15,6 +15,11 @@
  * many of each length make a waiting rank nap for a millisecond once it has waited for about 10. */
 #define NAPS_OF_A_KIND 8u
 
+/* A yield that takes so long has let another thread compute or spin. */
+#define CROWDED_NS (UINT64_C(20) * 1000)
+/* A sleep may not help, as where others compute: then it costs more than a turn. */
+#define MOVE_NS (5 * WEFT_NS_PER_MS)
+
 /* A pause instruction takes about 40 ns on current x86. */
 #define PAUSES_PER_SECOND 25e6
 
@@ -83,16 +88,34 @@ static void waiter_spin(weft_waiter_t *waiter, bool asks)
     }
 }
 
+/* Gives the core to others, and learns whether there were any. */
+static void waiter_yield(weft_waiter_t *waiter)
+{
+    const uint64_t before = weft_os_clock_ns();
+    weft_os_yield();
+    const uint64_t now = weft_os_clock_ns();
+    if (now - before > CROWDED_NS && !waiter->oversubscribed && now >= waiter->move_at) {
+        waiter->crowded = true;
+        waiter->move_at = now + MOVE_NS;
+    }
+}
+
 /* Spins or yields while that is due. `asks`: steps ask a transport. Returns false when it is time to
- * sleep. */
+ * sleep. Two ranks that Linux has put on one core stay there while they spin and yield, though another
+ * core is idle: it moves threads that wake, not those that take turns. So a rank that has lost turns
+ * sleeps once. */
 static bool waiter_stay_awake(weft_waiter_t *waiter, bool asks)
 {
+    if (waiter->crowded && waiter->mode == WEFT_WAIT_SLEEP) {
+        waiter->crowded = false;
+        return false;
+    }
     if (waiter->mode == WEFT_WAIT_SPIN || weft_waiter_spins(waiter)) {
         waiter_spin(waiter, asks);
         return true;
     }
     if (waiter->idle - waiter->spins < waiter->yields) {
-        weft_os_yield();
+        waiter_yield(waiter);
         waiter->idle += waiter->yields != UINT32_MAX;
         return true;
     }

@@ -24,6 +24,8 @@ typedef struct weft_waiter {
     uint32_t naps;       /* of them, naps, and sleeps that are as short */
     uint64_t spin_ns;    /* the time that they may take where they ask a transport */
     uint64_t began;      /* the spinning, at this time */
+    uint64_t move_at;    /* not before, a step may sleep because others have the core */
+    bool crowded;        /* others had the core in a yield: the next idle step sleeps */
     bool oversubscribed; /* more ranks than cores that they may use */
 } weft_waiter_t;
 

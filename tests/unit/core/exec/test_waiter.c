@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Waiting: how soon a step sleeps, and how long. */
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -178,6 +181,53 @@ static void a_sleep_beside_another_transport_is_as_short_as_a_nap(void **state)
     assert_int_equal(slept_on_links, WEFT_NS_PER_MS);
 }
 
+static void *compute(void *arg)
+{
+    _Atomic bool *over = arg;
+    while (!atomic_load_explicit(over, memory_order_relaxed)) {
+    }
+    return NULL;
+}
+
+/* Returns how many steps yield before one sleeps; at most `limit`. */
+static uint32_t yields_before_sleep(weft_waiter_t *waiter, uint32_t limit)
+{
+    weft_links_t memory = {.mapped = 1};
+    weft_port_t port = {.kind = WEFT_PORT_MAPPED};
+    uint32_t steps = 0;
+    slept_on_port = 0;
+    waiter->idle = waiter->spins;
+    while (slept_on_port == 0 && steps < limit) {
+        weft_waiter_step(waiter, &memory, &port);
+        steps++;
+    }
+    return steps;
+}
+
+/* Another thread computes on the core of this one, which nothing but a sleep takes to another core. */
+static void who_loses_turns_sleeps_once(void **state)
+{
+    const weft_exec_settings_t settings = {.spin = 1e-6};
+    weft_waiter_t waiter, many;
+    cpu_set_t before, here;
+    pthread_t other;
+    _Atomic bool over = false;
+    (void)state;
+    CPU_ZERO(&here);
+    CPU_SET((size_t)sched_getcpu(), &here);
+    assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+    assert_int_equal(sched_setaffinity(0, sizeof here, &here), 0);
+    assert_int_equal(pthread_create(&other, NULL, compute, &over), 0);
+    weft_waiter_init(&waiter, &settings, 1, 2);
+    weft_waiter_init(&many, &settings, 8, 2);
+    assert_in_range(yields_before_sleep(&waiter, waiter.yields), 2, waiter.yields - 1);
+    assert_false(waiter.crowded);
+    assert_int_equal(yields_before_sleep(&many, 20), 20); /* where all cores have several */
+    atomic_store(&over, true);
+    assert_int_equal(pthread_join(other, NULL), 0);
+    assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -187,6 +237,7 @@ int main(void)
         cmocka_unit_test(who_tests_gives_way_where_ranks_outnumber_cores),
         cmocka_unit_test(slow_steps_spin_no_longer_than_fast_ones),
         cmocka_unit_test(a_sleep_beside_another_transport_is_as_short_as_a_nap),
+        cmocka_unit_test(who_loses_turns_sleeps_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

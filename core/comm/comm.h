@@ -148,15 +148,16 @@ void weft_comm_mismatch(weft_comm_state_t *state, uint32_t peer, const weft_sign
  * The kernel's failure. */
 weft_status_t weft_comm_open_device_queue(weft_comm_state_t *state);
 
-/* Takes completions of message transports, posts what had to wait, and passes on what devices send
- * and receive (*moved_p: something). Must be called again and again while a device may use the
- * ports. */
+/* Goes on with connections under way, takes completions of message transports, posts what had to
+ * wait, and passes on what devices send and receive (*moved_p: something). Must be called again and
+ * again while a device may use the ports. */
 static inline weft_status_t weft_comm_poll_transports(weft_comm_state_t *state, bool *moved_p)
 {
     weft_assert_owner(state);
     if (!weft_links_have_messages(state->links)) {
         return WEFT_OK;
     }
+    weft_links_attend(state->links);
     weft_status_t status = weft_links_poll(state->links);
     return status == WEFT_OK ? weft_links_flush(state->links, moved_p) : status;
 }

@@ -382,3 +382,13 @@ weft_status_t weft_links_progress(weft_links_t *links)
     }
     return status;
 }
+
+void weft_links_attend(weft_links_t *links)
+{
+    const weft_error_t before = *weft_error_record();
+    weft_error_t error;
+    if (links->pending != NULL && !links->making &&
+        links_progress_pending(links, &error) != WEFT_OK) {
+        *weft_error_record() = before;
+    }
+}

@@ -357,23 +357,13 @@ static weft_status_t sock_attempt_next(weft_net_conn_t *conn, weft_status_t stat
     return status == WEFT_OK ? WEFT_IN_PROGRESS : status;
 }
 
-weft_status_t sock_connect_poll(weft_net_conn_t *conn)
+static weft_status_t sock_attempt_poll(weft_net_conn_t *conn)
 {
     sock_attempt_t *attempt = conn->attempt;
-    if (conn->ready) {
-        return WEFT_OK;
-    }
-    if (attempt == NULL || conn->failed != WEFT_OK) {
-        return conn->host->set_error(conn->host, WEFT_ERR_STATE, 0, "connection is not under way");
-    }
     weft_status_t status = sock_attempt_advance(conn);
     if (status == WEFT_OK) {
-        sock_conn_disarm(conn);
-        sock_attempt_close(conn);
-        sock_conn_ready(conn);
-        return WEFT_OK;
+        return status;
     }
-    sock_attempt_watch(conn);
     /* From here on the peer may have taken the connection and may use it: to leave it now would break it
      * there. How long its answer may take is for the core to say. */
     if (status == WEFT_IN_PROGRESS && sock_attempt_has_joined(conn)) {
@@ -397,4 +387,25 @@ weft_status_t sock_connect_poll(weft_net_conn_t *conn)
     }
     return status == WEFT_ERR_LINK || status == WEFT_ERR_AUTH ? sock_attempt_next(conn, status)
                                                               : status;
+}
+
+weft_status_t sock_connect_poll(weft_net_conn_t *conn)
+{
+    if (conn->ready) {
+        return WEFT_OK;
+    }
+    if (conn->attempt == NULL || conn->failed != WEFT_OK) {
+        return conn->host->set_error(conn->host, WEFT_ERR_STATE, 0, "connection is not under way");
+    }
+    weft_status_t status = sock_attempt_poll(conn);
+    if (status == WEFT_IN_PROGRESS) {
+        sock_attempt_watch(conn);
+        return status;
+    }
+    sock_conn_disarm(conn); /* also of one that failed, which stays until the core closes it */
+    if (status == WEFT_OK) {
+        sock_attempt_close(conn);
+        sock_conn_ready(conn);
+    }
+    return status;
 }

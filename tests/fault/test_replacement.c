@@ -198,8 +198,9 @@ static void play(player_t *p)
         }
         fresh = status != WEFT_OK;
         if (fresh) {
+            uint32_t failed = p->self.failed_growths;
             survivor_recover(&p->self);
-            atomic_store(&p->board->failed_growths, p->self.failed_growths);
+            atomic_fetch_add(&p->board->failed_growths, p->self.failed_growths - failed);
         }
     }
 }

@@ -32,38 +32,68 @@ static uint32_t leavers_pass(const mixed_t *m, uint64_t leavers, uint32_t by)
     return r;
 }
 
-/* From any rank, in every other step: only the one before sends to this one. Half of the ranks are late then. */
-static uint32_t leavers_source(const mixed_t *m, uint32_t before)
+/* What a rank has in a ring. */
+typedef struct leavers_place {
+    uint32_t next, before;
+    uint64_t mine, theirs;
+} leavers_place_t;
+
+/* The first of them that failed. */
+static weft_status_t leavers_first(weft_status_t sent, weft_status_t received, weft_status_t ended)
 {
-    const struct timespec late = {.tv_sec = LATE_S};
-    if (m->step % 2 == 0) {
-        return before;
-    }
-    if (m->rank % 2 != 0) {
-        nanosleep(&late, NULL);
-    }
-    return WEFT_ANY_RANK;
+    return sent != WEFT_OK ? sent : received != WEFT_OK ? received : ended;
 }
 
-weft_status_t leavers_ring(const mixed_t *m, uint64_t leavers)
+static weft_status_t leavers_send(const mixed_t *m, leavers_place_t *p, uint32_t source)
 {
-    uint32_t next = leavers_pass(m, leavers, 1), before = leavers_pass(m, leavers, m->size - 1);
-    uint64_t mine = mixed_number(m->seat[m->rank], m->step, 0), theirs = 0;
-    uint64_t right = mixed_number(m->seat[before], m->step, 0);
-    if (next == m->rank) {
-        return WEFT_OK;
-    }
-    uint32_t source = leavers_source(m, before);
     weft_status_t started = weft_group_start();
     if (started != WEFT_OK) {
         return started;
     }
-    weft_status_t sent = weft_send(&mine, 1, WEFT_UINT64, next, m->comm, NULL);
-    weft_status_t received = weft_recv(&theirs, 1, WEFT_UINT64, source, m->comm, NULL);
-    weft_status_t ended = weft_group_end();
-    if (ended == WEFT_OK && sent == WEFT_OK && received == WEFT_OK && theirs != right) {
-        m->wrong(m->arg, "rank %u sent %llu, not %llu", before, (unsigned long long)theirs,
+    weft_status_t sent = weft_send(&p->mine, 1, WEFT_UINT64, p->next, m->comm, NULL);
+    weft_status_t received = weft_recv(&p->theirs, 1, WEFT_UINT64, source, m->comm, NULL);
+    return leavers_first(sent, received, weft_group_end());
+}
+
+static weft_status_t leavers_put(const mixed_t *m, leavers_place_t *p)
+{
+    weft_window_t *window = NULL;
+    weft_status_t started =
+        weft_window_register_local(m->comm, &p->theirs, sizeof p->theirs, &window);
+    if (started != WEFT_OK) {
+        return started;
+    }
+    weft_status_t sent =
+        weft_put_signal(&p->mine, 1, WEFT_UINT64, p->next, window, 0, m->comm, NULL);
+    weft_status_t came = sent == WEFT_OK ? weft_wait_signal(p->before, 1, m->comm, NULL) : sent;
+    return leavers_first(sent, came, weft_window_deregister(m->comm, window));
+}
+
+/* As a message, in odd steps from any rank, since only the one before sends to this one; or as a put. */
+static weft_status_t leavers_call(const mixed_t *m, leavers_place_t *p)
+{
+    return m->step % 2 != 0   ? leavers_send(m, p, WEFT_ANY_RANK)
+           : m->step % 4 == 0 ? leavers_send(m, p, p->before)
+                              : leavers_put(m, p);
+}
+
+weft_status_t leavers_ring(const mixed_t *m, uint64_t leavers)
+{
+    const struct timespec late = {.tv_sec = LATE_S};
+    leavers_place_t p = {.next = leavers_pass(m, leavers, 1),
+                         .before = leavers_pass(m, leavers, m->size - 1),
+                         .mine = mixed_number(m->seat[m->rank], m->step, 0)};
+    if (p.next == m->rank) {
+        return WEFT_OK;
+    }
+    if (m->step % 4 != 0 && m->rank % 2 != 0) {
+        nanosleep(&late, NULL);
+    }
+    uint64_t right = mixed_number(m->seat[p.before], m->step, 0);
+    weft_status_t status = leavers_call(m, &p);
+    if (status == WEFT_OK && p.theirs != right) {
+        m->wrong(m->arg, "rank %u has %llu, not %llu", p.before, (unsigned long long)p.theirs,
                  (unsigned long long)right);
     }
-    return sent != WEFT_OK ? sent : received != WEFT_OK ? received : ended;
+    return status;
 }

@@ -9,8 +9,8 @@
 
 /* True if any of them is in the communicator. */
 bool leavers_any(const mixed_t *m, uint64_t leavers);
-/* Messages in a ring of those who stay, of whom this rank is one; in odd steps received from any rank, and
- * some late. */
+/* A number goes round a ring of those who stay, of whom this rank is one: as a message, which some receive
+ * from any rank, or as a put. In most steps half of the ranks are late. */
 weft_status_t leavers_ring(const mixed_t *m, uint64_t leavers);
 
 #endif

@@ -114,6 +114,14 @@ static bool ports_make_gpudirect(weft_links_t *links, const weft_link_t *link,
     return false;
 }
 
+/* A connection that has ended by now is no failure of the link: who uses the port hears of it, and a peer that
+ * had nothing to send and has left holds up nobody. */
+static weft_status_t ports_open_message(weft_message_port_t *message, weft_net_region_t *region)
+{
+    weft_status_t status = weft_message_port_open(message, region);
+    return status == WEFT_ERR_LINK || status == WEFT_ERR_PEER_DEAD ? WEFT_OK : status;
+}
+
 /* Registers the slots where the transport registers memory, so that no message pays for it. */
 static weft_status_t ports_make_message(weft_links_t *links, weft_link_t *link, bool sends)
 {
@@ -131,7 +139,7 @@ static weft_status_t ports_make_message(weft_links_t *links, weft_link_t *link, 
                                          .device = links->setup.gpudirect.memory != NULL};
     if (ports_shall_be_gpudirect(links, link->transport) &&
         ports_make_gpudirect(links, link, &params, &port->gpudirect, &region)) {
-        return weft_message_port_open(&port->message, region);
+        return ports_open_message(&port->message, region);
     }
     if (links->setup.gpudirect.memory == NULL) {
         params.payload = transport->payload;
@@ -141,7 +149,7 @@ static weft_status_t ports_make_message(weft_links_t *links, weft_link_t *link, 
         status = weft_links_reg(links, link->transport, port->message.memory,
                                 port->message.memory_bytes, &region);
     }
-    return status == WEFT_OK ? weft_message_port_open(&port->message, region) : status;
+    return status == WEFT_OK ? ports_open_message(&port->message, region) : status;
 }
 
 weft_status_t weft_link_make_ports(weft_links_t *links, weft_link_t *link, bool connector)

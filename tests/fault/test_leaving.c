@@ -108,6 +108,56 @@ static int leave_before_the_root_looks(weft_comm_t *comm, uint32_t rank, uint32_
     return wrong;
 }
 
+/* Rank `leaver` hears from rank 0 in the first communicator, tries to connect to the last rank meanwhile, and
+ * is done with it. The last rank takes that connection while it waits in `other`, and finds it closed when it
+ * receives from any rank in the first. */
+static int leave_while_the_last_is_elsewhere(weft_comm_t **first, weft_comm_t *other,
+                                             uint32_t leaver, uint32_t n)
+{
+    const struct timespec awhile = {.tv_nsec = 300000000};
+    uint32_t rank, value = leaver;
+    int wrong = 0;
+    NEED(weft_comm_rank(other, &rank) == WEFT_OK);
+    if (rank == 0) {
+        nanosleep(&awhile, NULL);
+        NEED(weft_send(&value, 1, WEFT_UINT32, leaver, *first, NULL) == WEFT_OK);
+    } else if (rank == leaver) {
+        NEED(weft_recv(&value, 1, WEFT_UINT32, WEFT_ANY_RANK, *first, NULL) == WEFT_OK);
+        NEED(weft_comm_destroy(*first) == WEFT_OK);
+        *first = NULL;
+    }
+    NEED(weft_barrier(other, NULL) == WEFT_OK);
+    if (rank == 0) {
+        nanosleep(&awhile, NULL);
+        NEED(weft_send(&value, 1, WEFT_UINT32, n - 1, *first, NULL) == WEFT_OK);
+    } else if (rank == n - 1) {
+        NEED(weft_recv(&value, 1, WEFT_UINT32, WEFT_ANY_RANK, *first, NULL) == WEFT_OK);
+    }
+    return wrong;
+}
+
+/* One after the other: what the first closed connection was like is long past when the second one comes. */
+static int leave_one_by_one(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    weft_comm_t *first = NULL, *others[2] = {NULL, NULL};
+    int wrong = 0;
+    (void)rank;
+    (void)arg;
+    NEED(weft_comm_dup(comm, &first) == WEFT_OK);
+    for (uint32_t i = 0; i < 2; i++) {
+        NEED(weft_comm_dup(comm, &others[i]) == WEFT_OK);
+    }
+    for (uint32_t i = 0; wrong == 0 && i < 2; i++) {
+        wrong += leave_while_the_last_is_elsewhere(&first, others[i], i + 1, n);
+        NEED(weft_barrier(comm, NULL) == WEFT_OK);
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        NEED(weft_comm_destroy(others[i]) == WEFT_OK);
+    }
+    NEED(weft_comm_destroy(first) == WEFT_OK);
+    return wrong;
+}
+
 static void run(ranks_work_t work, const char *algos)
 {
     static const char *const nets[] = {"core.net=net-socket", "core.net=net-shm"};
@@ -158,6 +208,15 @@ static void a_connection_that_carried_nothing_is_taken_as_it_is(void **state)
     assert_int_equal(ranks_run_threads(&job), 0);
 }
 
+static void no_message_is_missed_over_connections_that_ended(void **state)
+{
+    (void)state;
+    const char *settings[] = {"core.net=net-socket", "exec.op_timeout=30s"};
+    ranks_job_t job = {
+        .nranks = 4, .settings = settings, .settings_count = 2, .work = leave_one_by_one};
+    assert_int_equal(ranks_run_threads(&job), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -165,6 +224,7 @@ int main(void)
         cmocka_unit_test(a_gather_outlives_a_rank_that_gave_its_block),
         cmocka_unit_test(all_that_was_sent_is_taken_however_much_it_is),
         cmocka_unit_test(a_connection_that_carried_nothing_is_taken_as_it_is),
+        cmocka_unit_test(no_message_is_missed_over_connections_that_ended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

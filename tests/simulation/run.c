@@ -345,6 +345,10 @@ static void judge_error(uint32_t rank, const player_error_t *error)
         strcmp(error->call, PLAYER_HALF_CALL) == 0 && run.board.record[culprit].finished) {
         return; /* whose last call went well does not hear that others shrink */
     }
+    if (guilt != NULL && error->status == WEFT_ERR_PEER_LEFT &&
+        (run.board.leavers >> culprit & 1) != 0) {
+        return; /* those who stay make a call that needs it */
+    }
     if (run.faults.count == 0) {
         run_find("rank %u: %s: %s: %s, and nothing had happened", rank, error->call, name,
                  error->text);

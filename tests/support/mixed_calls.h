@@ -9,7 +9,7 @@
 
 #include <weft/weft.h>
 
-enum { MIXED_RANKS = 64, MIXED_CALLS = 20 };
+enum { MIXED_RANKS = 64, MIXED_CALLS = 20, MIXED_ANYONE = 8 };
 
 typedef struct mixed {
     weft_comm_t *comm;
@@ -37,7 +37,8 @@ static inline uint64_t mixed_elements(uint64_t count, uint32_t ranks)
     return count + ranks + 2;
 }
 
-/* Does call `number` modulo MIXED_CALLS with about `count` elements; returns the first failure. */
+/* Does call `number` modulo MIXED_CALLS with about `count` elements; returns the first failure. Call
+ * MIXED_ANYONE receives from any rank. */
 weft_status_t mixed_call(mixed_t *m, uint32_t number, uint64_t count);
 /* Fills m->in with this rank's numbers. */
 void mixed_fill(const mixed_t *m, uint64_t count);

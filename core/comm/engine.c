@@ -248,7 +248,7 @@ static weft_status_t engine_poll_lost(weft_comm_state_t *state, weft_status_t lo
 static weft_status_t engine_look_for_lost(weft_comm_state_t *state, weft_interpreter_t *run)
 {
     weft_port_t *lost = weft_links_lost(state->links);
-    if (lost == NULL || engine_has_left(state, lost->peer)) {
+    if (lost == NULL) {
         return WEFT_IN_PROGRESS;
     }
     run->blocked = lost;

@@ -66,6 +66,14 @@ static inline uint32_t weft_link_devices(const weft_links_t *links, const weft_l
     return count;
 }
 
+/* Returns whether anybody has to hear of a failure of links to that rank: not if it has left, since
+ * those who wait for it hear that. */
+static inline bool weft_links_miss(const weft_links_t *links, uint32_t peer)
+{
+    const weft_leavers_t *leavers = &links->setup.leavers;
+    return leavers->has_left == NULL || !leavers->has_left(leavers->arg, peer);
+}
+
 static inline const weft_transport_t *weft_links_transport(const weft_links_t *links, uint32_t i)
 {
     return weft_transports_get(links->setup.transports, i);

@@ -337,14 +337,6 @@ static weft_status_t links_accept_all(weft_links_t *links)
     return status == WEFT_AGAIN ? WEFT_OK : status;
 }
 
-/* Returns whether somebody may still wait for this link: of one to a rank that has left nobody needs to
- * hear, since those who wait for that rank hear that it left. */
-static bool links_link_is_missed(const weft_links_t *links, const weft_link_t *link)
-{
-    const weft_leavers_t *leavers = &links->setup.leavers;
-    return leavers->has_left == NULL || !leavers->has_left(leavers->arg, link->node.peer);
-}
-
 /* Returns the first failure, and its record in `error`. */
 static weft_status_t links_progress_pending(weft_links_t *links, weft_error_t *error)
 {
@@ -354,7 +346,7 @@ static weft_status_t links_progress_pending(weft_links_t *links, weft_error_t *e
         weft_status_t status = link->state == WEFT_LINK_CONNECTING
                                    ? links_link_progress(links, link)
                                    : links_link_settle_ports(links, link);
-        if (status != WEFT_OK && first == WEFT_OK && links_link_is_missed(links, link)) {
+        if (status != WEFT_OK && first == WEFT_OK && weft_links_miss(links, link->node.peer)) {
             first = status;
             *error = *weft_error_record();
         }

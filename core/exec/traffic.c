@@ -207,19 +207,24 @@ weft_status_t weft_links_flush(weft_links_t *links, bool *moved_p)
     return status;
 }
 
+static bool links_port_is_lost(const weft_links_t *links, const weft_port_t *port)
+{
+    return port->broken != WEFT_OK && weft_port_holds(port) && weft_links_miss(links, port->peer);
+}
+
 weft_port_t *weft_links_lost(const weft_links_t *links)
 {
     const weft_poll_entry_t *entry = links->busy.first;
-    while (entry != NULL && (entry->port->broken == WEFT_OK || !weft_port_holds(entry->port))) {
+    while (entry != NULL && !links_port_is_lost(links, entry->port)) {
         entry = entry->next;
     }
     return entry != NULL ? entry->port : NULL;
 }
 
 /* A peer that has closed its end (PEER_DEAD) may have had a reason that is not the device's. */
-static bool links_link_failed(const weft_link_t *link)
+static bool links_link_failed(const weft_links_t *links, const weft_link_t *link)
 {
-    return link->state == WEFT_LINK_READY &&
+    return link->state == WEFT_LINK_READY && weft_links_miss(links, link->node.peer) &&
            (link->send.head.broken == WEFT_ERR_LINK || link->receive.head.broken == WEFT_ERR_LINK);
 }
 
@@ -227,7 +232,7 @@ const weft_transport_t *weft_links_avoid_lost(weft_links_t *links)
 {
     const weft_transport_t *lost = NULL;
     for (weft_link_t *link = links != NULL ? links->first : NULL; link != NULL; link = link->next) {
-        if (links_link_failed(link) && weft_link_devices(links, link) > 1) {
+        if (links_link_failed(links, link) && weft_link_devices(links, link) > 1) {
             weft_transports_avoid(links->setup.transports, link->transport,
                                   weft_error_record()->text);
             lost = weft_transports_get(links->setup.transports, link->transport);

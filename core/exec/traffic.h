@@ -29,12 +29,12 @@ uint64_t weft_links_begin_step(weft_links_t *links);
  * work only. Sets *moved_p if a proxy passed something on. Returns the failure of the first
  * broken port, with the peer; the other ports were served. */
 weft_status_t weft_links_flush(weft_links_t *links, bool *moved_p);
-/* Returns a port that broke with messages which never left, or NULL. Its peer waits for them,
- * unless it has left. */
+/* Returns a port that broke with messages which never left, or NULL. Its peer has not left, and
+ * waits for them. */
 weft_port_t *weft_links_lost(const weft_links_t *links);
-/* Of links that failed, but not by the peer's end: has new links avoid their devices where the peer
- * has another (transports.h). Returns the transport of such a device, or NULL. `links` may be
- * NULL. */
+/* Of links that failed, but not by the peer's end or leaving: has new links avoid their devices
+ * where the peer has another (transports.h). Returns the transport of such a device, or NULL.
+ * `links` may be NULL. */
 const weft_transport_t *weft_links_avoid_lost(weft_links_t *links);
 /* Sleeps until weft_links_poll() or weft_links_progress() may find something, or for about
  * `timeout_ns`. Returns whether a sleep was possible: false if there is nothing to wait for, or a

@@ -13,6 +13,8 @@
 #include "core/base/error.h"
 #include "core/exec/link_state.h"
 #include "core/exec/links.h"
+#include "core/exec/port.h"
+#include "core/exec/traffic.h"
 #include "core/os/os.h"
 
 enum { TRIES = 4 };
@@ -231,12 +233,42 @@ static void a_refusal_is_not_tried_again(void **state)
     assert_int_equal(device.closed, 1);
 }
 
+/* Who has left takes no more messages, and is not the one whose silence has a cause. */
+static bool rank_1_has_left(const void *arg, uint32_t rank)
+{
+    (void)arg;
+    return rank == 1;
+}
+
+static void messages_that_a_rank_misses_are_found_behind_those_to_one_that_left(void **state)
+{
+    (void)state;
+    const weft_links_setup_t setup = {.nranks = 3, .leavers = {.has_left = rank_1_has_left}};
+    weft_port_t port[3] = {
+        {.kind = WEFT_PORT_MESSAGE, .sends = 1, .slots = 2, .peer = 1, .broken = WEFT_ERR_LINK},
+        {.kind = WEFT_PORT_MESSAGE, .sends = 1, .slots = 2, .peer = 2, .broken = WEFT_OK},
+        {.kind = WEFT_PORT_MESSAGE, .sends = 1, .slots = 2, .peer = 2, .broken = WEFT_ERR_LINK}};
+    weft_poll_entry_t entry[3];
+    weft_links_t *links = NULL;
+    assert_int_equal(weft_links_create(&setup, &links), WEFT_OK);
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_true(weft_port_holds(&port[i]));
+        entry[i] = (weft_poll_entry_t){.port = &port[i]};
+        weft_poll_list_add(&links->busy, &entry[i]);
+    }
+    assert_ptr_equal(weft_links_lost(links), &port[2]);
+    port[2].broken = WEFT_OK;
+    assert_null(weft_links_lost(links));
+    weft_links_destroy(links);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_link_that_fails_at_each_try_is_lost_and_stays_so),
         cmocka_unit_test(a_link_tries_every_device_before_it_is_lost),
         cmocka_unit_test(a_refusal_is_not_tried_again),
+        cmocka_unit_test(messages_that_a_rank_misses_are_found_behind_those_to_one_that_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -102,8 +102,9 @@ static void puts_listen_to_all(weft_comm_state_t *state, bool *moved_p)
             continue;
         }
         weft_status_t status = puts_listen(state, source, moved_p);
-        /* Who has left puts no more; what a link says without a put is for those who wait. */
-        bool waits = source->queue.first != NULL;
+        /* Who has left puts no more; what a link says without a put is for those who wait. A link that
+         * cannot be made is waited for, perhaps by the peer, which does not know. */
+        bool waits = source->queue.first != NULL || source->queue.port == NULL;
         if (status < 0 && (waits || (status != WEFT_ERR_LINK && status != WEFT_ERR_PEER_DEAD))) {
             weft_p2p_handle_failure(state, &source->queue, status);
         }

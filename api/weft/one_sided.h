@@ -11,9 +11,11 @@
  *
  * The target makes no call for a put to arrive. If none of its threads is inside a call of the
  * communicator, the progress thread takes what has come, which it looks for about every millisecond
- * once a rank has put there. Puts need no memory of a particular kind and work over every
- * transport. The bytes are copied into the window by the target's process. That process must
- * therefore run: a put to a stopped one waits, as soon as the slots of its connection are full.
+ * once a rank has put there. It does so where the target has made a window or a one-sided call in
+ * the communicator: before that, a rank that signals waits until the target is in a call of it.
+ * Puts need no memory of a particular kind and work over every transport. The bytes are copied into
+ * the window by the target's process. That process must therefore run: a put to a stopped one
+ * waits, as soon as the slots of its connection are full.
  *
  * Between ranks the calls are not ordered with sends, receives and collectives: a signal says that
  * the puts before it are there, and nothing else. They may stand in groups. In a stream the host

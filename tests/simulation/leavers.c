@@ -13,11 +13,11 @@ static bool leavers_has(const mixed_t *m, uint64_t leavers, uint32_t rank)
     return (leavers >> m->seat[rank] & 1) != 0;
 }
 
-/* In some steps those who stay make a call that needs the others, too, and ends when they have left. A receive
- * from any rank would wait for those who stay. */
-bool leavers_pass_by(const mixed_t *m, uint64_t leavers, uint64_t number)
+/* In some steps those who stay make a call that needs the others, too, and ends when they have left. A message of
+ * it could meet a receive from any rank of one that is several steps behind. */
+bool leavers_pass_by(const mixed_t *m, uint64_t leavers, uint32_t number)
 {
-    bool all = m->step % 8 == 6 && number % MIXED_CALLS != MIXED_ANYONE;
+    bool all = m->step % 8 == 6 && !mixed_sends(number);
     uint32_t r = 0;
     while (r < m->size && !leavers_has(m, leavers, r)) {
         r++;

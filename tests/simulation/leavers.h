@@ -9,7 +9,7 @@
 
 /* True if any of them is in the communicator, and those who stay go on among themselves. Else all make call
  * `number` of mixed_calls.h. */
-bool leavers_pass_by(const mixed_t *m, uint64_t leavers, uint64_t number);
+bool leavers_pass_by(const mixed_t *m, uint64_t leavers, uint32_t number);
 /* A number goes round a ring of those who stay, of whom this rank is one: as a message, which some receive
  * from any rank, or as a put. In most steps half of the ranks are late. */
 weft_status_t leavers_ring(const mixed_t *m, uint64_t leavers);

@@ -410,7 +410,7 @@ static weft_status_t work(player_t *p)
     revoke_perhaps(p);
     uint64_t begin = now_ns();
     m->step = p->step;
-    if (leavers_pass_by(m, gone(p), mixed >> 50)) {
+    if (leavers_pass_by(m, gone(p), (uint32_t)(mixed >> 50))) {
         return note(p, "a ring of those who stay", begin, leavers_ring(m, gone(p)));
     }
     return note(p, "a call", begin,

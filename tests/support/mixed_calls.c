@@ -177,18 +177,19 @@ static weft_status_t barrier(mixed_t *m, uint64_t count)
     return weft_barrier(m->comm, NULL);
 }
 
+static weft_status_t (*const mixed_list[MIXED_CALLS])(mixed_t *, uint64_t) = {
+    all_reduce,        all_gather,        reduce_scatter,   broadcast,       mixed_do_ring,
+    mixed_do_requests, mixed_do_split,    all_to_all,       mixed_do_anyone, mixed_do_create_group,
+    mixed_do_group,    mixed_do_queue,    mixed_do_vectors, mixed_do_root,   mixed_do_window,
+    mixed_do_memory,   mixed_do_operator, reduce,           barrier,         mixed_do_puts};
+
 weft_status_t mixed_call(mixed_t *m, uint32_t number, uint64_t count)
 {
-    static weft_status_t (*const calls[MIXED_CALLS])(mixed_t *, uint64_t) = {
-        all_reduce,        all_gather,
-        reduce_scatter,    broadcast,
-        mixed_do_ring,     mixed_do_requests,
-        mixed_do_split,    all_to_all,
-        mixed_do_anyone,   mixed_do_create_group,
-        mixed_do_group,    mixed_do_queue,
-        mixed_do_vectors,  mixed_do_root,
-        mixed_do_window,   mixed_do_memory,
-        mixed_do_operator, reduce,
-        barrier,           mixed_do_puts};
-    return calls[number % MIXED_CALLS](m, count > 0 ? count : 1);
+    return mixed_list[number % MIXED_CALLS](m, count > 0 ? count : 1);
+}
+
+bool mixed_sends(uint32_t number)
+{
+    weft_status_t (*call)(mixed_t *, uint64_t) = mixed_list[number % MIXED_CALLS];
+    return call == mixed_do_ring || call == mixed_do_anyone || call == mixed_do_group;
 }

@@ -9,7 +9,7 @@
 
 #include <weft/weft.h>
 
-enum { MIXED_RANKS = 64, MIXED_CALLS = 20, MIXED_ANYONE = 8 };
+enum { MIXED_RANKS = 64, MIXED_CALLS = 20 };
 
 typedef struct mixed {
     weft_comm_t *comm;
@@ -37,9 +37,10 @@ static inline uint64_t mixed_elements(uint64_t count, uint32_t ranks)
     return count + ranks + 2;
 }
 
-/* Does call `number` modulo MIXED_CALLS with about `count` elements; returns the first failure. Call
- * MIXED_ANYONE receives from any rank. */
+/* Does call `number` modulo MIXED_CALLS with about `count` elements; returns the first failure. */
 weft_status_t mixed_call(mixed_t *m, uint32_t number, uint64_t count);
+/* True if that call sends messages, which another one may take that receives from any rank. */
+bool mixed_sends(uint32_t number);
 /* Fills m->in with this rank's numbers. */
 void mixed_fill(const mixed_t *m, uint64_t count);
 /* The sum of all ranks' numbers at that place. */

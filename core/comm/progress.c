@@ -10,7 +10,9 @@
 #include "core/comm/engine.h"
 #include "core/comm/puts.h"
 #include "core/comm/streams.h"
+#include "core/exec/traffic.h"
 #include "core/os/os_fork.h"
+#include "core/os/os_socket.h"
 
 #define MEMBERS 4096u
 #define RESTLESS 100u /* rounds without movement that only give way, where cores are spare */
@@ -18,6 +20,8 @@
 #define NAP_LEAST_NS (UINT64_C(20) * 1000)
 #define NAP_MOST_NS WEFT_NS_PER_MS
 #define NAP_MOST_IN_STREAMS_NS (UINT64_C(50) * 1000)
+/* From here on the thread sleeps on the links in place of napping: nothing streams any more. */
+#define NAP_PATIENT_NS (UINT64_C(50) * 1000)
 /* Naps after a device worked: its user may be putting the next call into the stream, and would have to wake
  * the thread each time. */
 #define WATCHES 20u
@@ -32,6 +36,11 @@ typedef struct runner {
     uint32_t ranks; /* of this host, each of which may compute meanwhile */
     bool spare;     /* there are cores for these and for their progress threads */
     uint32_t cpu;   /* without them: the CPU that it keeps to */
+    bool patient;   /* it has waited for long: what ends its next sleep is worth asking for */
+    /* What does, of the one communicator that waits in this round; the first is `wake`. */
+    uint32_t waiting, watched;
+    struct pollfd watch[1 + WEFT_LINKS_WATCHED];
+    int wake; /* descriptor for kicks; −1: there is none */
 } runner_t;
 
 typedef struct progress {
@@ -43,6 +52,7 @@ typedef struct progress {
     _Atomic uint32_t kicker;   /* CPU that the last kick came from */
     _Atomic uint32_t sleeping; /* threads that sleep until a kick: two while one life ends */
     _Atomic uint32_t napping;  /* threads that sleep briefly, none of which is among them */
+    _Atomic uint32_t polling;  /* threads that sleep on links, neither */
 } progress_t;
 
 static void progress_forked(bool held);
@@ -55,11 +65,13 @@ static void progress_forked(bool held)
     progress.members = 0;
     if (progress.runner != NULL) {
         weft_os_thread_forget(progress.runner->thread);
+        weft_os_close(progress.runner->wake);
         weft_os_free(progress.runner);
         progress.runner = NULL;
     }
     atomic_store_explicit(&progress.sleeping, 0, memory_order_relaxed);
     atomic_store_explicit(&progress.napping, 0, memory_order_relaxed);
+    atomic_store_explicit(&progress.polling, 0, memory_order_relaxed);
 }
 
 /* The result of a round over one communicator; the largest of all decides how to go on. */
@@ -84,14 +96,25 @@ static found_t progress_find(const weft_comm_state_t *state)
                                                   : FOUND_NOTHING;
 }
 
+/* Asks for what ends the next sleep, where one communicator waits. The thread owns it, and gives it back
+ * before it sleeps: an event that its user takes meanwhile ends that sleep in vain. */
+static void progress_watch(runner_t *runner, weft_comm_state_t *state)
+{
+    bool alone = runner->waiting++ == 0 && runner->patient && runner->wake >= 0;
+    runner->watched = alone ? weft_links_watch(state->links, runner->watch + 1) : 0;
+}
+
 /* Advances a communicator in which `found` was found, and gives it back. */
-static found_t progress_advance(weft_comm_state_t *state, found_t found)
+static found_t progress_advance(runner_t *runner, weft_comm_state_t *state, found_t found)
 {
     /* Whoever puts calls into the stream wants the communicator back. */
     const int most = found == FOUND_ON_DEVICE ? 1 : 16;
     bool moved = false;
     for (int i = 0; i < most && (i == 0 || weft_engine_is_busy(state)); i++) {
         moved |= weft_engine_step(state);
+    }
+    if (found == FOUND_WAITING && !moved) {
+        progress_watch(runner, state);
     }
     weft_comm_disown(state);
     return moved && found != FOUND_ON_DEVICE ? FOUND_MOVED : found;
@@ -110,9 +133,23 @@ static void progress_sleep(uint32_t seen, uint64_t timeout_ns)
     atomic_fetch_sub_explicit(asleep, 1, memory_order_relaxed);
 }
 
+/* Sleeps until something comes over the links, or the next kick after `seen`. */
+static void progress_sleep_on_links(runner_t *runner, uint32_t seen)
+{
+    runner->watch[0] = (struct pollfd){.fd = runner->wake, .events = POLLIN};
+    atomic_fetch_add_explicit(&progress.polling, 1, memory_order_seq_cst);
+    if (atomic_load_explicit(&progress.kicks, memory_order_seq_cst) == seen) {
+        weft_os_poll(runner->watch, 1 + runner->watched, weft_os_clock_ns() + NAP_MOST_NS);
+    }
+    atomic_fetch_sub_explicit(&progress.polling, 1, memory_order_relaxed);
+    if (runner->watch[0].revents != 0) {
+        weft_os_wake_clear(runner->wake);
+    }
+}
+
 /* Gives way where nobody else wants the core, then naps, longer and longer. `idle` rounds have
  * found no movement, since `since`, or 0 in the first one. */
-static void progress_rest(const runner_t *runner, found_t found, uint32_t idle, uint64_t *since,
+static void progress_rest(runner_t *runner, found_t found, uint32_t idle, uint64_t *since,
                           uint32_t seen)
 {
     if (found == FOUND_ON_DEVICE) {
@@ -128,7 +165,12 @@ static void progress_rest(const runner_t *runner, found_t found, uint32_t idle, 
     uint64_t nap = (now - *since) / 8;
     uint64_t most = found == FOUND_IN_STREAMS ? NAP_MOST_IN_STREAMS_NS : NAP_MOST_NS;
     nap = nap > NAP_LEAST_NS ? nap : NAP_LEAST_NS;
-    progress_sleep(seen, nap < most ? nap : most);
+    runner->patient = nap >= NAP_PATIENT_NS;
+    if (found == FOUND_WAITING && runner->watched > 0) {
+        progress_sleep_on_links(runner, seen);
+    } else {
+        progress_sleep(seen, nap < most ? nap : most);
+    }
 }
 
 /* A thread inherits the CPUs of the one that starts it. Where that one is bound to its core, the
@@ -189,15 +231,16 @@ static weft_comm_state_t *progress_take(uint32_t *index_p, found_t *found_p, fou
 /* Members are advanced without the lock: an operator of the program may wait for a thread that makes
  * an asynchronous call elsewhere. Only its owner detaches a member, so one that this thread owns stays.
  * From the last to the first: whoever leaves meanwhile is replaced by one that had its turn. */
-static found_t progress_round(void)
+static found_t progress_round(runner_t *runner)
 {
     found_t best = FOUND_NOTHING, found;
     weft_comm_state_t *state;
+    runner->waiting = runner->watched = 0;
     weft_os_process_lock(&progress.lock);
     uint32_t i = progress.members;
     while ((state = progress_take(&i, &found, &best)) != NULL) {
         weft_os_process_unlock(&progress.lock);
-        found = progress_advance(state, found);
+        found = progress_advance(runner, state, found);
         best = found > best ? found : best;
         weft_os_process_lock(&progress.lock);
         i = i < progress.members ? i : progress.members;
@@ -219,7 +262,7 @@ static void progress_main(void *arg)
         if (atomic_load_explicit(&runner->stop, memory_order_acquire) != 0) {
             return;
         }
-        found_t best = progress_round();
+        found_t best = progress_round(runner);
         if (best == FOUND_ON_DEVICE) {
             watches = WATCHES;
         } else if (best == FOUND_NOTHING && watches > 0) {
@@ -229,6 +272,7 @@ static void progress_main(void *arg)
         if (best == FOUND_MOVED) {
             idle = 0;
             since = 0;
+            runner->patient = false;
         } else if (best == FOUND_NOTHING) {
             progress_sleep(seen, WEFT_NEVER);
             progress_follow(runner);
@@ -249,9 +293,13 @@ static weft_status_t progress_start_runner(uint32_t ranks)
         return weft_fail(WEFT_ERR_RESOURCE, 0, "cannot start the progress thread");
     }
     runner->ranks = ranks;
+    if (weft_os_wake_open(&runner->wake) != WEFT_OK) {
+        runner->wake = -1; /* it naps */
+    }
     weft_status_t status =
         weft_os_thread_start("weft-progress", progress_main, runner, &runner->thread);
     if (status != WEFT_OK) {
+        weft_os_close(runner->wake);
         weft_os_free(runner);
         return status;
     }
@@ -284,6 +332,16 @@ weft_status_t weft_progress_attach(weft_comm_state_t *state)
     return status;
 }
 
+/* The lock keeps the descriptor open. */
+static void progress_wake_poller(void)
+{
+    weft_os_process_lock(&progress.lock);
+    if (progress.runner != NULL && progress.runner->wake >= 0) {
+        weft_os_wake(progress.runner->wake);
+    }
+    weft_os_process_unlock(&progress.lock);
+}
+
 void weft_progress_kick(weft_progress_need_t need)
 {
     atomic_store_explicit(&progress.kicker, weft_os_cpu_here(), memory_order_relaxed);
@@ -294,6 +352,9 @@ void weft_progress_kick(weft_progress_need_t need)
         (need == WEFT_PROGRESS_NOW &&
          atomic_load_explicit(&progress.napping, memory_order_seq_cst) != 0)) {
         weft_os_futex_wake(&progress.kicks);
+    }
+    if (atomic_load_explicit(&progress.polling, memory_order_seq_cst) != 0) {
+        progress_wake_poller();
     }
 }
 
@@ -327,7 +388,11 @@ void weft_progress_detach(weft_comm_state_t *state)
     if (ended != NULL) {
         atomic_store_explicit(&ended->stop, 1, memory_order_release);
         weft_progress_kick(WEFT_PROGRESS_NOW);
+        if (ended->wake >= 0) {
+            weft_os_wake(ended->wake);
+        }
         weft_os_thread_join(ended->thread);
+        weft_os_close(ended->wake);
         weft_os_free(ended);
     }
 }

@@ -5,6 +5,7 @@
 
 #include <poll.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "core/base/error.h"
 #include "core/exec/landing.h"
@@ -101,7 +102,7 @@ uint64_t weft_links_begin_step(weft_links_t *links)
 
 /* What a sleep waits for. */
 typedef struct traffic_watch {
-    struct pollfd fds[2 * WEFT_TRANSPORTS_MAX];
+    struct pollfd fds[WEFT_LINKS_WATCHED];
     uint32_t count;
     bool ready;  /* something is there already */
     bool cannot; /* a transport does not tell */
@@ -158,6 +159,19 @@ bool weft_links_sleep(weft_links_t *links, uint64_t timeout_ns)
         weft_os_poll(watch.fds, watch.count, weft_os_clock_ns() + timeout_ns);
     }
     return true;
+}
+
+uint32_t weft_links_watch(weft_links_t *links, struct pollfd fds[WEFT_LINKS_WATCHED])
+{
+    traffic_watch_t watch = {.count = 0};
+    if (weft_links_ask_transports(links) && links->mapped == 0) {
+        traffic_watch_all(links, &watch);
+    }
+    if (watch.cannot || watch.ready) {
+        return 0;
+    }
+    memcpy(fds, watch.fds, watch.count * sizeof fds[0]);
+    return watch.count;
 }
 
 /* Returns the link around a port, whose direction says which of the two it is. */

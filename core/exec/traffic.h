@@ -5,8 +5,13 @@
 #ifndef WEFT_EXEC_TRAFFIC_H
 #define WEFT_EXEC_TRAFFIC_H
 
+#include <poll.h>
+
 #include "core/exec/links_setup.h"
 #include "core/exec/port_base.h"
+
+/* Most descriptors that a sleep waits for. */
+#define WEFT_LINKS_WATCHED (2 * WEFT_TRANSPORTS_MAX)
 
 /* Returns whether some link carries messages, that is, whether weft_links_poll() has to be
  * called. `links` may be NULL. */
@@ -40,6 +45,10 @@ const weft_transport_t *weft_links_avoid_lost(weft_links_t *links);
  * `timeout_ns`. Returns whether a sleep was possible: false if there is nothing to wait for, or a
  * transport that cannot tell. */
 bool weft_links_sleep(weft_links_t *links, uint64_t timeout_ns);
+/* Fills in what such a sleep would wait for, for a caller that waits for other things, too, and
+ * gives the links away meanwhile. Returns how many; 0: no sleep is possible, something is here
+ * already, or news may come in memory. `links` may be NULL. */
+uint32_t weft_links_watch(weft_links_t *links, struct pollfd fds[WEFT_LINKS_WATCHED]);
 
 /* Checks whether the peer of a port is still there. The port must belong to these links. */
 weft_status_t weft_links_check(weft_links_t *links, const weft_port_t *port);

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include <weft/completion.h>
+
 #include "core/os/os.h"
 #include "tests/support/ranks.h"
 
@@ -99,6 +101,62 @@ static int wait_for_the_late_one(weft_comm_t *comm, uint32_t rank, uint32_t n, v
     return wrong;
 }
 
+/* The progress thread looks at every millisecond where nothing ends its sleep: then one round in ten is
+ * short, by chance. Most of some so many in a row have to be. */
+enum { LATER_MS = 20, SOON_BEHIND_US = 300, ROUNDS_BEHIND = 20 };
+
+/* Reduces in the background, and waits without helping. */
+static weft_status_t reduce_behind(weft_comm_t *comm, weft_completion_queue_t *queue,
+                                   uint64_t *value)
+{
+    weft_call_t call = {.size = sizeof call, .queue = queue};
+    weft_completion_t end = {.status = WEFT_OK};
+    uint32_t count = 0;
+    weft_status_t status = weft_all_reduce(value, value, 1, WEFT_UINT64, WEFT_MAX, comm, &call);
+    while (status == WEFT_OK && count == 0) {
+        status = weft_completion_queue_wait(queue, &end, 1, &count, 60);
+    }
+    return status == WEFT_OK ? end.status : status;
+}
+
+/* Rank 1 is late in each round, until most were short. Ranks are processes: threads would share one that
+ * progresses. */
+static int wait_behind(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    weft_completion_queue_t *queue = NULL;
+    uint32_t soon = 0, few = 1;
+    int wrong = 0;
+    (void)n;
+    (void)arg;
+    NEED(weft_completion_queue_create(&queue) == WEFT_OK);
+    for (uint32_t i = 0; i < ROUNDS && few != 0 && wrong == 0; i++) {
+        uint64_t called = 0;
+        if (rank == 1) {
+            weft_os_sleep_ns(LATER_MS * WEFT_NS_PER_MS);
+            called = weft_os_clock_ns();
+        }
+        NEED(reduce_behind(comm, queue, &called) == WEFT_OK && called != 0);
+        uint64_t took = weft_os_clock_ns() - called;
+        soon = (i % ROUNDS_BEHIND == 0 ? 0 : soon) + (took < SOON_BEHIND_US * UINT64_C(1000));
+        few = soon * 5 < ROUNDS_BEHIND * 3;
+        NEED(weft_broadcast(&few, &few, 1, WEFT_UINT32, 0, comm, NULL) == WEFT_OK);
+    }
+    NEED(few == 0);
+    NEED(weft_completion_queue_destroy(queue) == WEFT_OK);
+    return wrong;
+}
+
+static void a_message_over_tcp_wakes_the_progress_thread(void **state)
+{
+    const char *const settings[] = {"core.net=net-socket"};
+    ranks_job_t job = {.nranks = 2, .settings = settings, .settings_count = 1, .work = wait_behind};
+    (void)state;
+#ifdef __SANITIZE_THREAD__
+    skip(); /* it lets no process start threads that was forked beside one */
+#endif
+    assert_int_equal(ranks_run_processes(&job, 120, -1), 0);
+}
+
 static void run(const char *net, wakes_call_t call, bool connects)
 {
     const char *const settings[] = {net, "exec.wait=sleep", "exec.spin=1us"};
@@ -151,6 +209,7 @@ int main(void)
         cmocka_unit_test(a_slice_in_shared_memory_ends_a_sleep),
         cmocka_unit_test(each_step_of_a_connection_over_tcp_ends_a_sleep),
         cmocka_unit_test(each_step_of_a_connection_in_a_host_ends_a_sleep),
+        cmocka_unit_test(a_message_over_tcp_wakes_the_progress_thread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -75,12 +75,22 @@ static void request_rest(weft_async_t *async, uint32_t turns)
     weft_async_sleep(async, sleep < SLEEP_MOST_NS ? sleep : SLEEP_MOST_NS);
 }
 
+/* Returns the one communicator of a request, or NULL: it is that of a group over several. */
+static weft_comm_t *request_comm(const weft_request_t *request)
+{
+    if (request->handle != NULL) {
+        return request->handle;
+    }
+    const weft_async_group_t *group = weft_request_group(request);
+    return group->ncomms == 1 ? group->comms[0] : NULL;
+}
+
 /* Drives the communicator of the request, as long as nobody else wants it. */
-static weft_status_t request_drive(const weft_request_t *request, const char *call, uint64_t until,
-                                   bool *drove_p)
+static weft_status_t request_drive(const weft_request_t *request, weft_comm_t *comm,
+                                   const char *call, uint64_t until, bool *drove_p)
 {
     weft_comm_state_t *state;
-    weft_status_t status = weft_comm_try_enter(request->handle, call, &state);
+    weft_status_t status = weft_comm_try_enter(comm, call, &state);
     *drove_p = state != NULL;
     if (state != NULL) {
         weft_engine_drive_async(state, request->async, until);
@@ -92,15 +102,16 @@ static weft_status_t request_drive(const weft_request_t *request, const char *ca
 /* Returns OK when the request is done, and IN_PROGRESS when the time `until` has come. */
 static weft_status_t request_await(const weft_request_t *request, const char *call, uint64_t until)
 {
+    weft_comm_t *comm = request_comm(request);
     weft_status_t status = WEFT_OK;
     for (uint32_t turns = 0; status == WEFT_OK && !weft_async_is_done(request->async); turns++) {
         request_look_t look = {0};
-        status = request->handle != NULL ? request_drive(request, call, until, &look.moved)
-                                         : request_step_all(request, call, &look);
+        status = comm != NULL ? request_drive(request, comm, call, until, &look.moved)
+                              : request_step_all(request, call, &look);
         if (until != WEFT_NEVER && weft_os_clock_ns() >= until) {
             break;
         }
-        if (look.moved && request->handle != NULL && !weft_async_is_done(request->async)) {
+        if (look.moved && comm != NULL && !weft_async_is_done(request->async)) {
             weft_async_sleep(request->async, STAY_AWAY_NS);
         }
         if (look.moved) {

@@ -15,10 +15,12 @@
  * many of each length make a waiting rank nap for a millisecond once it has waited for about 10. */
 #define NAPS_OF_A_KIND 8u
 
-/* A yield that takes so long has let another thread compute or spin. */
+/* A yield that takes so long has let another thread compute or spin. For how long the core counts as
+ * crowded then. */
 #define CROWDED_NS (UINT64_C(20) * 1000)
-/* A sleep may not help, as where others compute: then it costs more than a turn. */
-#define MOVE_NS (5 * WEFT_NS_PER_MS)
+#define CROWDED_FOR_NS (5 * WEFT_NS_PER_MS)
+/* A sleep may not help, as where others compute. */
+#define MOVE_NS (20 * WEFT_NS_PER_MS)
 
 /* A pause instruction takes about 40 ns on current x86. */
 #define PAUSES_PER_SECOND 25e6
@@ -94,21 +96,37 @@ static void waiter_yield(weft_waiter_t *waiter)
     const uint64_t before = weft_os_clock_ns();
     weft_os_yield();
     const uint64_t now = weft_os_clock_ns();
-    if (now - before > CROWDED_NS && !waiter->oversubscribed && now >= waiter->move_at) {
-        waiter->crowded = true;
-        waiter->move_at = now + MOVE_NS;
+    if (now - before > CROWDED_NS && !waiter->oversubscribed) {
+        waiter->crowded = now + CROWDED_FOR_NS;
+        waiter->moves = now >= waiter->move_at;
+        waiter->move_at = waiter->moves ? now + MOVE_NS : waiter->move_at;
+    }
+}
+
+/* Who waits on a core that others want, too, yields at once: they may be the ranks that it waits for. */
+static void waiter_begin(weft_waiter_t *waiter)
+{
+    if (waiter->crowded != 0 && waiter->mode != WEFT_WAIT_SPIN) {
+        if (weft_os_clock_ns() < waiter->crowded) {
+            waiter->idle = waiter->spins;
+        } else {
+            waiter->crowded = 0;
+        }
     }
 }
 
 /* Spins or yields while that is due. `asks`: steps ask a transport. Returns false when it is time to
  * sleep. Two ranks that Linux has put on one core stay there while they spin and yield, though another
- * core is idle: it moves threads that wake, not those that take turns. So a rank that has lost turns
- * sleeps once. */
+ * core is idle: it moves threads that wake, not those that take turns. So a rank that has lost a turn
+ * sleeps now and then. */
 static bool waiter_stay_awake(weft_waiter_t *waiter, bool asks)
 {
-    if (waiter->crowded && waiter->mode == WEFT_WAIT_SLEEP) {
-        waiter->crowded = false;
+    if (waiter->moves && waiter->mode == WEFT_WAIT_SLEEP) {
+        waiter->moves = false;
         return false;
+    }
+    if (waiter->idle == 0) {
+        waiter_begin(waiter);
     }
     if (waiter->mode == WEFT_WAIT_SPIN || weft_waiter_spins(waiter)) {
         waiter_spin(waiter, asks);

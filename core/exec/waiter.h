@@ -24,8 +24,9 @@ typedef struct weft_waiter {
     uint32_t naps;       /* of them, naps, and sleeps that are as short */
     uint64_t spin_ns;    /* the time that they may take where they ask a transport */
     uint64_t began;      /* the spinning, at this time */
-    uint64_t move_at;    /* not before, a step may sleep because others have the core */
-    bool crowded;        /* others had the core in a yield: the next idle step sleeps */
+    uint64_t crowded;    /* no step spins until then: others had the core in a yield; 0: not so */
+    uint64_t move_at;    /* not before, a step sleeps because of that */
+    bool moves;          /* the next idle step does */
     bool oversubscribed; /* more ranks than cores that they may use */
 } weft_waiter_t;
 

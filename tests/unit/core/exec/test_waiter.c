@@ -221,7 +221,11 @@ static void who_loses_turns_sleeps_once(void **state)
     weft_waiter_init(&waiter, &settings, 1, 2);
     weft_waiter_init(&many, &settings, 8, 2);
     assert_in_range(yields_before_sleep(&waiter, waiter.yields), 2, waiter.yields - 1);
-    assert_false(waiter.crowded);
+    assert_false(waiter.moves);
+    waiter.crowded = weft_os_clock_ns() + 60 * WEFT_NS_PER_S;
+    weft_waiter_reset(&waiter);
+    weft_waiter_nap(&waiter);
+    assert_false(weft_waiter_spins(&waiter));             /* it has yielded at once */
     assert_int_equal(yields_before_sleep(&many, 20), 20); /* where all cores have several */
     atomic_store(&over, true);
     assert_int_equal(pthread_join(other, NULL), 0);

@@ -375,12 +375,29 @@ weft_status_t weft_links_progress(weft_links_t *links)
     return status;
 }
 
+/* A try that fails while nobody waits does not count: there is another as soon as somebody does. */
+static void links_link_attend(weft_links_t *links, weft_link_t *link)
+{
+    weft_status_t status = links_link_poll_conn(links, link);
+    if (status == WEFT_OK) {
+        link->lost = weft_link_make_ports(links, link, true);
+        links->events++;
+    } else if (status != WEFT_IN_PROGRESS) {
+        links_link_close_conn(links, link);
+        link->retry_at = 0;
+    }
+}
+
 void weft_links_attend(weft_links_t *links)
 {
-    const weft_error_t before = *weft_error_record();
-    weft_error_t error;
-    if (links->pending != NULL && !links->making &&
-        links_progress_pending(links, &error) != WEFT_OK) {
-        *weft_error_record() = before;
+    if (links->pending == NULL || links->making) {
+        return;
     }
+    const weft_error_t before = *weft_error_record();
+    for (weft_link_t *link = links->pending; link != NULL; link = link->next_pending) {
+        if (link->state == WEFT_LINK_CONNECTING && link->conn != NULL && link->lost == WEFT_OK) {
+            links_link_attend(links, link);
+        }
+    }
+    *weft_error_record() = before;
 }

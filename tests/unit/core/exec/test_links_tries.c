@@ -233,6 +233,25 @@ static void a_refusal_is_not_tried_again(void **state)
     assert_int_equal(device.closed, 1);
 }
 
+/* It may heal until somebody needs it. */
+static void a_try_that_fails_while_nobody_waits_does_not_count(void **state)
+{
+    (void)state;
+    weft_links_t *links = links_of_two(WEFT_ERR_LINK);
+    weft_fail(WEFT_ERR_ARG, 0, "said before");
+    for (int i = 0; i < 3; i++) {
+        weft_links_attend(links);
+        assert_int_equal(device.begun, 1);
+        assert_int_equal(device.closed, 1);
+    }
+    assert_string_equal(weft_error_record()->text, "said before");
+    assert_int_equal(progress_until_lost(links), WEFT_ERR_LINK);
+    assert_int_equal(device.begun, 1 + TRIES);
+    weft_links_attend(links);
+    assert_int_equal(device.begun, 1 + TRIES);
+    weft_links_destroy(links);
+}
+
 /* Who has left takes no more messages, and is not the one whose silence has a cause. */
 static bool rank_1_has_left(const void *arg, uint32_t rank)
 {
@@ -268,6 +287,7 @@ int main(void)
         cmocka_unit_test(a_link_that_fails_at_each_try_is_lost_and_stays_so),
         cmocka_unit_test(a_link_tries_every_device_before_it_is_lost),
         cmocka_unit_test(a_refusal_is_not_tried_again),
+        cmocka_unit_test(a_try_that_fails_while_nobody_waits_does_not_count),
         cmocka_unit_test(messages_that_a_rank_misses_are_found_behind_those_to_one_that_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

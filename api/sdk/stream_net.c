@@ -314,6 +314,7 @@ static weft_status_t stream_way_next(weft_net_conn_t *conn, weft_status_t status
                      used > 0 ? ", " : "", conn->info.peer, why);
         }
         if (conn->messages.fd >= 0) {
+            stream_conn_watch(conn, 0);
             close(conn->messages.fd);
             conn->messages.fd = -1;
         }
@@ -374,33 +375,40 @@ static weft_status_t stream_connect_wait(weft_net_conn_t *conn, int *cause_p)
     return *cause_p == 0 ? WEFT_OK : WEFT_ERR_LINK;
 }
 
+static weft_status_t stream_connect_step(weft_net_conn_t *conn)
+{
+    weft_status_t status = WEFT_OK;
+    int cause = 0;
+    if (conn->step == STREAM_CONNECT) {
+        status = stream_connect_wait(conn, &cause);
+        conn->step = status == WEFT_OK ? STREAM_HANDSHAKE : STREAM_CONNECT;
+    }
+    if (status == WEFT_OK) {
+        status = weft_handshake_connect(conn->device->host, &conn->handshake, conn->messages.fd);
+    }
+    if (status == WEFT_ERR_LINK || status == WEFT_ERR_AUTH) {
+        status = stream_way_next(conn, status, cause);
+        status = status == WEFT_OK ? WEFT_IN_PROGRESS : status;
+    }
+    return status;
+}
+
 weft_status_t weft_stream_net_connect_poll(weft_net_conn_t *conn)
 {
     const weft_host_t *host = conn->device->host;
-    weft_status_t status = WEFT_OK;
-    int cause = 0;
     if (conn->step == STREAM_READY) {
         return WEFT_OK;
     }
     if (conn->gone) {
         return host->set_error(host, WEFT_ERR_STATE, 0, "connection is not under way");
     }
-    if (conn->step == STREAM_CONNECT) {
-        status = stream_connect_wait(conn, &cause);
-        conn->step = status == WEFT_OK ? STREAM_HANDSHAKE : STREAM_CONNECT;
-    }
-    if (status == WEFT_OK) {
-        status = weft_handshake_connect(host, &conn->handshake, conn->messages.fd);
-    }
+    weft_status_t status = stream_connect_step(conn);
+    const uint32_t awaits = conn->step == STREAM_CONNECT ? EPOLLOUT : EPOLLIN;
+    stream_conn_watch(conn, status == WEFT_IN_PROGRESS ? awaits : 0);
+    conn->gone = status < 0;
     if (status == WEFT_OK) {
         stream_conn_ready(conn, conn->messages.fd);
-        return WEFT_OK;
     }
-    if (status == WEFT_ERR_LINK || status == WEFT_ERR_AUTH) {
-        status = stream_way_next(conn, status, cause);
-        status = status == WEFT_OK ? WEFT_IN_PROGRESS : status;
-    }
-    conn->gone = status != WEFT_IN_PROGRESS;
     return status;
 }
 
@@ -444,6 +452,7 @@ void weft_stream_net_conn_close(weft_net_conn_t *conn)
     if (conn->step == STREAM_READY) {
         stream_conn_unlist(conn);
     }
+    stream_conn_watch(conn, 0);
     weft_message_stream_close(&conn->messages);
     explicit_bzero(&conn->handshake, sizeof conn->handshake);
     conn->device->host->free(conn->device->host, conn);

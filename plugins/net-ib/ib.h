@@ -221,6 +221,7 @@ enum { IB_CONTROL_LEAVE = 0, IB_CONTROL_STOP = 1, IB_CONTROL_MOVE = 2, IB_CONTRO
 typedef struct ib_side {
     int fd; /* −1: none */
     bool watched;
+    uint32_t awaits;      /* EPOLL* events that the device's epoll set watches for before that */
     uint32_t bytes;       /* of `control` that have been received */
     ib_control_t control; /* being received */
     ib_watch_t watch;

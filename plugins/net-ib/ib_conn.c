@@ -239,6 +239,7 @@ void ib_conn_close(weft_net_conn_t *conn)
     ib_queue_unregister(conn, &conn->ops.send);
     ib_queue_unregister(conn, &conn->ops.recv);
     if (conn->side.fd >= 0) {
+        ib_side_await(conn, 0);
         close(conn->side.fd);
     }
     host->free(host, conn->credits.in);

@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include <weft/sdk/acceptor.h>
@@ -21,6 +22,7 @@
 #include "ib_qp.h"
 #include "ib_rail.h"
 #include "ib_refusal.h"
+#include "ib_side.h"
 
 typedef enum ib_step {
     STEP_OPEN,
@@ -52,6 +54,7 @@ static void ib_attempt_restart(weft_net_conn_t *conn)
 {
     ib_attempt_t *attempt = conn->attempt;
     if (conn->side.fd >= 0) {
+        ib_side_await(conn, 0);
         close(conn->side.fd);
         conn->side.fd = -1;
     }
@@ -286,21 +289,12 @@ static weft_status_t ib_attempt_next(weft_net_conn_t *conn, weft_status_t status
     return WEFT_IN_PROGRESS;
 }
 
-weft_status_t ib_connect_poll(weft_net_conn_t *conn)
+static weft_status_t ib_attempt_poll(weft_net_conn_t *conn)
 {
     ib_attempt_t *attempt = conn->attempt;
-    if (conn->ready) {
-        return WEFT_OK;
-    }
-    if (attempt == NULL || conn->failed != WEFT_OK) {
-        return conn->host->set_error(conn->host, WEFT_ERR_STATE, 0, "connection is not under way");
-    }
     weft_status_t status = ib_attempt_advance(conn);
     if (status == WEFT_OK) {
-        conn->host->free(conn->host, conn->attempt);
-        conn->attempt = NULL;
-        ib_conn_ready(conn);
-        return WEFT_OK;
+        return status;
     }
     uint32_t lost = status != WEFT_IN_PROGRESS ? ib_attempt_lost(conn) : 0;
     if (lost != 0) {
@@ -321,4 +315,43 @@ weft_status_t ib_connect_poll(weft_net_conn_t *conn)
         attempt->step < STEP_RECEIVE && (status == WEFT_ERR_LINK || status == WEFT_ERR_AUTH);
     bool unheard = attempt->step == STEP_RECEIVE && attempt->done < sizeof attempt->theirs;
     return again || unheard ? ib_attempt_next(conn, status) : status;
+}
+
+/* Returns the EPOLL* events of the side channel after which a step can go on. */
+static uint32_t ib_step_interest(ib_step_t step)
+{
+    switch (step) {
+    case STEP_CONNECT:
+    case STEP_SEND:
+    case STEP_ACK:
+        return EPOLLOUT;
+    case STEP_SHAKE:
+    case STEP_RECEIVE:
+    case STEP_GO:
+        return EPOLLIN;
+    default:
+        return 0; /* ib_cm.c has a channel of its own */
+    }
+}
+
+weft_status_t ib_connect_poll(weft_net_conn_t *conn)
+{
+    if (conn->ready) {
+        return WEFT_OK;
+    }
+    if (conn->attempt == NULL || conn->failed != WEFT_OK) {
+        return conn->host->set_error(conn->host, WEFT_ERR_STATE, 0, "connection is not under way");
+    }
+    weft_status_t status = ib_attempt_poll(conn);
+    if (status == WEFT_IN_PROGRESS) {
+        ib_side_await(conn, ib_step_interest(conn->attempt->step));
+        return status;
+    }
+    ib_side_await(conn, 0); /* also of one that failed, which stays until the core closes it */
+    if (status == WEFT_OK) {
+        conn->host->free(conn->host, conn->attempt);
+        conn->attempt = NULL;
+        ib_conn_ready(conn);
+    }
+    return status;
 }

@@ -10,6 +10,19 @@
 
 #include <weft/sdk/acceptor.h>
 
+void ib_side_await(weft_net_conn_t *conn, uint32_t events)
+{
+    ib_side_t *side = &conn->side;
+    if (events == side->awaits) {
+        return;
+    }
+    struct epoll_event event = {.events = events, .data = {.ptr = NULL}};
+    int verb = events == 0 ? EPOLL_CTL_DEL : side->awaits == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
+    if (epoll_ctl(conn->device->epoll, verb, side->fd, &event) == 0 || events == 0) {
+        side->awaits = events;
+    }
+}
+
 void ib_side_watch(weft_net_conn_t *conn)
 {
     struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP, .data = {.ptr = &conn->side.watch}};

@@ -7,7 +7,9 @@
 
 #include "ib.h"
 
-/* Lets the device's epoll set watch the socket, or no longer. */
+/* Lets the device's epoll set watch the socket of a connection under way for EPOLL* events; 0: for none. */
+void ib_side_await(weft_net_conn_t *conn, uint32_t events);
+/* The same for a ready connection, until the socket is watched no longer. */
 void ib_side_watch(weft_net_conn_t *conn);
 void ib_side_unwatch(weft_net_conn_t *conn);
 

@@ -2,6 +2,7 @@
  *
  * Cases about properties, addresses and the way to a connection. */
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -200,6 +201,57 @@ static void connection_under_way_can_be_closed(const kit_t *kit)
     side_close(&side);
 }
 
+/* Sleeps until one of the two devices has something. */
+static void sleep_on(const kit_side_t *one, const kit_side_t *other)
+{
+    struct pollfd fds[2] = {{.events = POLLIN}, {.events = POLLIN}};
+    weft_status_t status = one->ops->wait_fd(one->device, &fds[0].fd);
+    REQUIRE(status == WEFT_OK || status == WEFT_AGAIN);
+    if (status == WEFT_OK) {
+        status = other->ops->wait_fd(other->device, &fds[1].fd);
+        REQUIRE(status == WEFT_OK || status == WEFT_AGAIN);
+    }
+    if (status == WEFT_OK) {
+        kit_note("no descriptor says that connect_poll() or accept() can go on");
+        REQUIRE(poll(fds, 2, 5000) > 0);
+    }
+}
+
+/* Else each step of a connection takes as long as a core sleeps without news. */
+static void wait_fd_tells_of_connections_under_way(const kit_t *kit)
+{
+    enum { STEPS = 10000 };
+    kit_side_t one, other;
+    weft_net_conn_params_t params = {.size = sizeof params, .map_bytes = 4096};
+    weft_net_conn_t *a = NULL, *b = NULL;
+    if (!WEFT_HAS(kit->ops, weft_net_ops_t, wait_fd)) {
+        kit_skip("wait_fd");
+    }
+    side_open(kit, &one);
+    side_open(kit, &other);
+    need_instances_to_meet(&one, &other);
+    REQUIRE(kit->ops->connect_begin(one.device, &other.address, &params, &a) == WEFT_OK);
+    weft_status_t connected = WEFT_IN_PROGRESS, accepted = WEFT_AGAIN;
+    int steps = 0;
+    bool over = false;
+    for (; !over && steps < STEPS; steps++) {
+        connected = connected == WEFT_OK ? connected : kit->ops->connect_poll(a);
+        accepted = accepted == WEFT_OK ? accepted : kit->ops->accept(other.listener, &b);
+        kit_note("%s%s", one.fake.error, other.fake.error);
+        REQUIRE(connected >= 0 && accepted >= 0);
+        over = connected == WEFT_OK && accepted == WEFT_OK;
+        if (!over) {
+            sleep_on(&one, &other);
+        }
+    }
+    kit_note("a descriptor stays readable");
+    REQUIRE(over);
+    kit->ops->conn_close(a);
+    kit->ops->conn_close(b);
+    side_close(&one);
+    side_close(&other);
+}
+
 static void many_connections_at_once(const kit_t *kit)
 {
     enum { MANY = 32 };
@@ -229,6 +281,7 @@ const kit_case_t connect_cases[] = {
     {"connects two processes", 0, connects_two_processes},
     {"accepted connection outlives its listener", 0, accepted_connection_outlives_listener},
     {"connection under way can be closed", 0, connection_under_way_can_be_closed},
+    {"wait_fd tells of connections under way", 0, wait_fd_tells_of_connections_under_way},
     {"many connections at once", 0, many_connections_at_once},
     {NULL, 0, NULL},
 };

@@ -55,6 +55,7 @@ struct weft_links {
     uint32_t messages;     /* links that carry messages */
     uint32_t mapped;       /* links of shared memory */
     bool making;           /* somebody has waited for a link in this step */
+    bool made_before;      /* … in the last one, and may do so later in this one */
 };
 
 /* Returns how many devices reach the peer of a link. */

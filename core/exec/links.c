@@ -390,7 +390,7 @@ static void links_link_attend(weft_links_t *links, weft_link_t *link)
 
 void weft_links_attend(weft_links_t *links)
 {
-    if (links->pending == NULL || links->making) {
+    if (links->pending == NULL || links->making || links->made_before) {
         return;
     }
     const weft_error_t before = *weft_error_record();

@@ -26,8 +26,9 @@ weft_port_t *weft_links_port(weft_links_t *links, uint32_t peer, uint32_t channe
 
 /* Advances connections under way and accepts new ones. Callers whose port is not ready poll it. */
 weft_status_t weft_links_progress(weft_links_t *links);
-/* Advances connections under way that nobody waits for in this step: else what they have to go on
- * with would end every sleep at once. A try that fails is made again when somebody waits. */
+/* Advances connections under way that nobody waits for in this step or the last one: else what they
+ * have to go on with would end every sleep at once. A try that fails is made again when somebody
+ * waits. */
 void weft_links_attend(weft_links_t *links);
 
 #endif

@@ -95,6 +95,7 @@ uint64_t weft_links_events(const weft_links_t *links)
 uint64_t weft_links_begin_step(weft_links_t *links)
 {
     if (links != NULL) {
+        links->made_before = links->making;
         links->making = false;
     }
     return weft_links_events(links);

@@ -252,6 +252,24 @@ static void a_try_that_fails_while_nobody_waits_does_not_count(void **state)
     weft_links_destroy(links);
 }
 
+/* Whoever waits may do so after the polls of a step. */
+static void a_try_that_fails_while_somebody_waits_counts(void **state)
+{
+    const uint64_t until = weft_os_clock_ns() + 60 * WEFT_NS_PER_S;
+    weft_status_t status = WEFT_OK;
+    (void)state;
+    weft_links_t *links = links_of_two(WEFT_ERR_LINK);
+    while (status == WEFT_OK && weft_os_clock_ns() < until) {
+        (void)weft_links_begin_step(links);
+        weft_links_attend(links);
+        status = weft_links_progress(links);
+        weft_os_sleep_ns(WEFT_NS_PER_MS);
+    }
+    assert_int_equal(status, WEFT_ERR_LINK);
+    assert_int_equal(device.begun, 1 + TRIES); /* the first was not waited for yet */
+    weft_links_destroy(links);
+}
+
 /* Who has left takes no more messages, and is not the one whose silence has a cause. */
 static bool rank_1_has_left(const void *arg, uint32_t rank)
 {
@@ -288,6 +306,7 @@ int main(void)
         cmocka_unit_test(a_link_tries_every_device_before_it_is_lost),
         cmocka_unit_test(a_refusal_is_not_tried_again),
         cmocka_unit_test(a_try_that_fails_while_nobody_waits_does_not_count),
+        cmocka_unit_test(a_try_that_fails_while_somebody_waits_counts),
         cmocka_unit_test(messages_that_a_rank_misses_are_found_behind_those_to_one_that_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

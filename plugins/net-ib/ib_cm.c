@@ -91,6 +91,9 @@ static weft_status_t ib_cm_open(weft_net_conn_t *conn)
         fcntl(cm->channel->fd, F_SETFD, FD_CLOEXEC) != 0) {
         return ib_cm_failed(conn, 0, errno, "no event channel of librdmacm");
     }
+    struct epoll_event event = {.events = EPOLLIN, .data = {.ptr = NULL}};
+    bool watched = epoll_ctl(conn->device->epoll, EPOLL_CTL_ADD, cm->channel->fd, &event) == 0;
+    cm->watch = watched ? conn->device->epoll : -1;
     return WEFT_OK;
 }
 
@@ -145,9 +148,6 @@ weft_status_t ib_cm_listen(weft_net_conn_t *conn, ib_hello_t *hello)
     }
     if (status == WEFT_OK) {
         memcpy(hello->token, cm->token, IB_TOKEN);
-        struct epoll_event event = {.events = EPOLLIN, .data = {.ptr = NULL}};
-        bool watched = epoll_ctl(conn->device->epoll, EPOLL_CTL_ADD, cm->channel->fd, &event) == 0;
-        cm->watch = watched ? conn->device->epoll : -1;
     }
     return status;
 }
@@ -411,6 +411,7 @@ weft_status_t ib_cm_poll(weft_net_conn_t *conn)
     while (ib_cm_event_get(cm, &event)) {
         weft_status_t status = ib_cm_event_take(conn, &event);
         if (status != WEFT_OK) {
+            ib_cm_unwatch(cm); /* nobody takes further events */
             return status;
         }
     }

@@ -102,6 +102,16 @@ static inline void weft_os_mutex_assert_held(const weft_os_mutex_t *mutex)
  * lie in memory that processes share. */
 void weft_os_futex_wait(_Atomic uint32_t *word, uint32_t seen, uint64_t timeout_ns);
 void weft_os_futex_wake(_Atomic uint32_t *word);
+/* A word of such a sleep. */
+typedef struct weft_os_futex {
+    _Atomic uint32_t *word;
+    uint32_t seen;
+} weft_os_futex_t;
+/* Most words of one sleep. */
+#define WEFT_OS_FUTEXES 128u
+/* The same for several words, for hours at most. Returns false, at once, where the system cannot:
+ * Linux before 5.16, or a sandbox that does not know the call. */
+bool weft_os_futex_wait_any(const weft_os_futex_t *list, uint32_t count, uint64_t timeout_ns);
 void weft_os_yield(void);
 /* One step of waiting for a thread that needs a short turn; *turns begins at 0. Yields at first,
  * and then sleeps: yielding lets no thread of a lower scheduling class run. */

@@ -209,6 +209,39 @@ void weft_os_futex_wait(_Atomic uint32_t *word, uint32_t seen, uint64_t timeout_
     syscall(SYS_futex, word, FUTEX_WAIT, seen, &t, NULL, 0);
 }
 
+/* glibc and older kernel headers know neither the number, which all architectures share, nor the types. */
+#define THREAD_FUTEX_WAITV 449
+#define THREAD_FUTEX_32 2u
+
+typedef struct thread_waitv {
+    uint64_t seen, word;
+    uint32_t flags, reserved;
+} thread_waitv_t;
+
+bool weft_os_futex_wait_any(const weft_os_futex_t *list, uint32_t count, uint64_t timeout_ns)
+{
+    static _Atomic bool cannot;
+    thread_waitv_t words[WEFT_OS_FUTEXES];
+    weft_assert(count > 0 && count <= WEFT_OS_FUTEXES);
+    if (atomic_load_explicit(&cannot, memory_order_relaxed)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        words[i] = (thread_waitv_t){
+            .seen = list[i].seen, .word = (uintptr_t)list[i].word, .flags = THREAD_FUTEX_32};
+    }
+    const uint64_t until = weft_os_clock_ns() + timeout_ns;
+    struct timespec t = {.tv_sec = (time_t)(until / WEFT_NS_PER_S),
+                         .tv_nsec = (long)(until % WEFT_NS_PER_S)};
+    if (syscall(THREAD_FUTEX_WAITV, words, count, 0, &t, CLOCK_MONOTONIC) >= 0) {
+        return true;
+    }
+    if (errno == ENOSYS || errno == EPERM) {
+        atomic_store_explicit(&cannot, true, memory_order_relaxed);
+    }
+    return errno == EAGAIN || errno == ETIMEDOUT || errno == EINTR;
+}
+
 void weft_os_futex_wake(_Atomic uint32_t *word)
 {
     syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);

@@ -261,8 +261,29 @@ static long call_futex(const long *a)
     if ((a[1] & FUTEX_CMD_MASK) == FUTEX_WAKE) {
         return futex_wake(word);
     }
-    return futex_wait(word, (uint32_t)a[2],
+    return futex_wait(&(futex_word_t){.word = word, .seen = (uint32_t)a[2]}, 1,
                       t != NULL ? (uint64_t)t->tv_sec * SIM_S + (uint64_t)t->tv_nsec : SIM_NEVER);
+}
+
+/* futex_waitv(2), which old headers do not know. */
+#define CALL_FUTEX_WAITV 449
+
+typedef struct call_waitv {
+    uint64_t seen, word;
+    uint32_t flags, reserved;
+} call_waitv_t;
+
+static long call_futex_waitv(const long *a)
+{
+    const call_waitv_t *list = (const call_waitv_t *)a[0];
+    const struct timespec *t = (const struct timespec *)a[3];
+    const uint64_t until = (uint64_t)t->tv_sec * SIM_S + (uint64_t)t->tv_nsec;
+    futex_word_t words[SIM_FUTEXES];
+    for (long i = 0; i < a[1]; i++) {
+        words[i] = (futex_word_t){.word = (const uint32_t *)(uintptr_t)list[i].word,
+                                  .seen = (uint32_t)list[i].seen};
+    }
+    return futex_wait(words, (uint32_t)a[1], until > machine.now ? until - machine.now : 0);
 }
 
 static long call_pidfd_open(int pid)
@@ -291,6 +312,8 @@ SIM_CALL long syscall(long number, ...)
         switch (number) {
         case SYS_futex:
             return call_futex(a);
+        case CALL_FUTEX_WAITV:
+            return call_futex_waitv(a);
         case SYS_gettid:
             return machine.self->number;
         case SYS_pidfd_open:

@@ -380,43 +380,61 @@ void process_print_all(void)
 
 /* Futexes ------------------------------------------------------------------------------------------- */
 
-/* The key is filled from an address of the running process. */
-static void futex_key(const void *word, uint64_t key[2])
+/* Of an address of the running process. */
+static futex_key_t futex_key(const void *word)
 {
     uint64_t offset;
     const object_t *file = memory_file_of(machine.self->process, word, &offset);
-    key[0] = file != NULL ? (uint64_t)(uintptr_t)file : (uint64_t)machine.self->process->pid;
-    key[1] = file != NULL ? offset : (uint64_t)(uintptr_t)word;
+    if (file != NULL) {
+        return (futex_key_t){.place = (uint64_t)(uintptr_t)file, .word = offset};
+    }
+    return (futex_key_t){.place = (uint64_t)machine.self->process->pid,
+                         .word = (uint64_t)(uintptr_t)word};
 }
 
-int futex_wait(const uint32_t *word, uint32_t seen, uint64_t timeout_ns)
+int futex_wait(const futex_word_t *words, uint32_t count, uint64_t timeout_ns)
 {
     thread_t *self = machine.self;
+    futex_key_t keys[SIM_FUTEXES];
     thread_call("futex");
-    if (*(const volatile uint32_t *)word != seen) {
-        errno = EAGAIN;
-        return -1;
+    for (uint32_t i = 0; i < count; i++) {
+        if (*(const volatile uint32_t *)words[i].word != words[i].seen) {
+            errno = EAGAIN;
+            return -1;
+        }
+        keys[i] = futex_key(words[i].word);
     }
     if (machine_odd(machine.odd.spurious)) {
         errno = EINTR;
         return -1;
     }
-    futex_key(word, self->futex_key);
+    self->futex_keys = keys;
+    self->futex_count = count;
     bool woken = thread_sleep(
         "futex", timeout_ns < SIM_NEVER - machine.now ? machine.now + timeout_ns : SIM_NEVER);
     errno = ETIMEDOUT;
     return woken ? 0 : -1;
 }
 
+static bool futex_waits_for(const thread_t *t, futex_key_t key)
+{
+    bool found = false;
+    if (!t->asleep || t->woken || t->where == NULL || strcmp(t->where, "futex") != 0) {
+        return false;
+    }
+    for (uint32_t i = 0; i < t->futex_count && !found; i++) {
+        found = t->futex_keys[i].place == key.place && t->futex_keys[i].word == key.word;
+    }
+    return found;
+}
+
 int futex_wake(const uint32_t *word)
 {
-    uint64_t key[2];
+    const futex_key_t key = futex_key(word);
     int count = 0;
-    futex_key(word, key);
     for (process_t *p = machine.processes; p != NULL; p = p->next) {
         for (thread_t *t = p->dead ? NULL : p->threads; t != NULL; t = t->next) {
-            if (t->asleep && !t->woken && t->where != NULL && strcmp(t->where, "futex") == 0 &&
-                t->futex_key[0] == key[0] && t->futex_key[1] == key[1]) {
+            if (futex_waits_for(t, key)) {
                 thread_wake(t, machine.now + 1000 + machine_below(20 * SIM_US));
                 count++;
             }

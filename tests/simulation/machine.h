@@ -28,6 +28,11 @@ enum { SIM_KEYS = 8, SIM_HOSTS = 8, SIM_FIRST_FD = 1 << 20, SIM_FILES_MOST = 512
 typedef struct process process_t;
 typedef struct object object_t; /* descriptor.h */
 
+/* A word: the file and the offset there, or the process and the address. */
+typedef struct futex_key {
+    uint64_t place, word;
+} futex_key_t;
+
 typedef struct thread {
     struct thread *next; /* of its process */
     process_t *process;
@@ -43,8 +48,9 @@ typedef struct thread {
     uint32_t files;    /* streams of the C library that are open: no other thread runs meanwhile */
     bool asleep, held; /* held: its turn came while the process was stopped */
     bool ended, woken;
-    const char *where;     /* what it waits in */
-    uint64_t futex_key[2]; /* what it waits for */
+    const char *where;             /* what it waits in */
+    const futex_key_t *futex_keys; /* what it waits for, on its stack */
+    uint32_t futex_count;
     struct thread *joiner;
     void *key[SIM_KEYS];
 } thread_t;
@@ -159,7 +165,15 @@ void thread_wake(thread_t *thread, uint64_t at);
 /* Wakes all threads of the process that sleep in poll() or epoll_wait(). */
 void process_wake_pollers(process_t *process, uint64_t at);
 
-int futex_wait(const uint32_t *word, uint32_t seen, uint64_t timeout_ns);
+/* Words of one call at most. */
+#define SIM_FUTEXES 128
+
+typedef struct futex_word {
+    const uint32_t *word;
+    uint32_t seen;
+} futex_word_t;
+
+int futex_wait(const futex_word_t *words, uint32_t count, uint64_t timeout_ns);
 int futex_wake(const uint32_t *word);
 
 #endif

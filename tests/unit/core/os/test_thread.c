@@ -73,6 +73,46 @@ static void a_futex_wait_ends_at_its_timeout(void **state)
     weft_os_futex_wait(&word, 0, 60 * WEFT_NS_PER_S); /* differs: returns at once */
 }
 
+static void wake_later(void *arg)
+{
+    _Atomic uint32_t *word = arg;
+    weft_os_sleep_ns(20 * WEFT_NS_PER_MS);
+    atomic_store(word, 0);
+    weft_os_futex_wake(word);
+}
+
+static void one_of_several_words_ends_a_wait(void **state)
+{
+    _Atomic uint32_t words[WEFT_OS_FUTEXES];
+    weft_os_futex_t list[WEFT_OS_FUTEXES];
+    weft_os_thread_t *thread;
+    (void)state;
+    for (uint32_t i = 0; i < WEFT_OS_FUTEXES; i++) {
+        words[i] = 1;
+        list[i] = (weft_os_futex_t){.word = &words[i], .seen = 1};
+    }
+    uint64_t start = weft_os_clock_ns();
+    if (!weft_os_futex_wait_any(list, 2, 5 * WEFT_NS_PER_MS)) {
+        print_message("skipped: this system cannot wait for several words (Linux before 5.16)\n");
+        skip();
+    }
+    assert_true(weft_os_clock_ns() - start >= 4 * WEFT_NS_PER_MS);
+    list[1].seen = 0; /* differs: returns at once */
+    assert_true(weft_os_futex_wait_any(list, 2, 60 * WEFT_NS_PER_S));
+    list[1].seen = 1;
+    /* Also the last one, and the lists are as long as they may be. */
+    assert_int_equal(
+        weft_os_thread_start("waker", wake_later, &words[WEFT_OS_FUTEXES - 1], &thread), WEFT_OK);
+    assert_true(weft_os_futex_wait_any(list, WEFT_OS_FUTEXES, 60 * WEFT_NS_PER_S));
+    assert_true(weft_os_clock_ns() - start < 30 * WEFT_NS_PER_S);
+    weft_os_thread_join(thread);
+    /* A word whose memory is gone fails that call only. */
+    list[0].word = (_Atomic uint32_t *)(uintptr_t)64;
+    assert_false(weft_os_futex_wait_any(list, 2, WEFT_NS_PER_MS));
+    list[0].word = &words[0];
+    assert_true(weft_os_futex_wait_any(list, 2, WEFT_NS_PER_MS));
+}
+
 typedef struct turn {
     weft_os_cpu_set_t cpu;
     _Atomic uint32_t wanted, taken;
@@ -209,6 +249,7 @@ int main(void)
         cmocka_unit_test(the_mutex_excludes),
         cmocka_unit_test(a_program_with_large_thread_locals_gets_its_threads),
         cmocka_unit_test(a_futex_wait_ends_at_its_timeout),
+        cmocka_unit_test(one_of_several_words_ends_a_wait),
         cmocka_unit_test(a_real_time_thread_gives_way_to_others),
         cmocka_unit_test(a_fault_in_a_thread_reaches_the_handler_of_the_program),
         cmocka_unit_test(other_signals_are_for_the_threads_of_the_program),

@@ -185,7 +185,25 @@ static weft_group_note_t *group_first_waiting(weft_group_note_t *note)
     return note;
 }
 
-/* With several communicators none may sleep alone, so the group naps for all. */
+/* One idle step. With several communicators none may sleep alone: the group sleeps on the ports of all, or
+ * naps. */
+static void group_wait(weft_group_member_t *members, uint32_t count)
+{
+    weft_waiter_t *waiter = &members[0].state->waiter;
+    if (weft_waiter_stays_awake(waiter, true)) {
+        return;
+    }
+    weft_blocked_t blocked;
+    weft_blocked_init(&blocked);
+    for (uint32_t i = 0; i < count; i++) {
+        if (weft_engine_is_busy(members[i].state)) {
+            weft_engine_find_blocked(members[i].state, &blocked);
+            blocked.more |= weft_links_are_mixed(members[i].state->links);
+        }
+    }
+    weft_waiter_sleep(waiter, NULL, &blocked);
+}
+
 static void group_drive_all(weft_group_note_t *note, weft_group_member_t *members, uint32_t count)
 {
     weft_waiter_t *waiter = &members[0].state->waiter;
@@ -199,7 +217,7 @@ static void group_drive_all(weft_group_note_t *note, weft_group_member_t *member
                 weft_submit_look_soon(members[i].state);
             }
         }
-        weft_waiter_nap(waiter);
+        group_wait(members, count);
     }
 }
 
@@ -335,7 +353,7 @@ static void group_drive_request(const weft_request_t *whole, weft_group_member_t
     }
     while (!weft_async_is_done(whole->async) && !wanted && weft_os_clock_ns() < until) {
         if (!group_step(members, count)) {
-            weft_waiter_nap(&members[0].state->waiter);
+            group_wait(members, count);
         }
         for (uint32_t i = 0; i < count; i++) {
             wanted |= weft_comm_is_wanted(members[i].state);

@@ -484,19 +484,24 @@ static bool engine_device_runs(const weft_comm_state_t *state)
     return state->queue.current != NULL && weft_device_run_is_under_way(&state->queue.current->run);
 }
 
-/* Returns the one port that decides when this rank can go on; NULL: there are several, or none. What
- * peers put meanwhile waits until a sleep is over. */
-static weft_port_t *engine_blocked_port(const weft_comm_state_t *state)
+void weft_engine_find_blocked(const weft_comm_state_t *state, weft_blocked_t *blocked)
 {
-    const bool messages = weft_p2p_is_busy(&state->p2p), puts = weft_puts_are_busy(state);
-    weft_port_t *port;
-    if (messages || puts) {
-        return state->queue.first != NULL || (messages && puts) ? NULL
-               : messages                                       ? weft_p2p_blocked(&state->p2p)
-                                                                : weft_puts_blocked(state);
+    /* Devices wake no host. */
+    if (state->streams != NULL || engine_device_runs(state)) {
+        blocked->more = true;
+        return;
     }
-    engine_waits_for(state, &port);
-    return port != NULL && !engine_device_runs(state) ? port : NULL;
+    if (state->queue.first != NULL) {
+        weft_port_t *port;
+        engine_waits_for(state, &port);
+        weft_blocked_add(blocked, port);
+    }
+    if (weft_p2p_is_busy(&state->p2p)) {
+        weft_p2p_find_blocked(state, blocked);
+    }
+    if (weft_puts_are_on(state)) {
+        weft_puts_find_blocked(state, blocked);
+    }
 }
 
 /* One step, or one idle step. */
@@ -505,15 +510,17 @@ static void engine_step_or_wait(weft_comm_state_t *state)
     if (weft_engine_step(state)) {
         return;
     }
-    weft_port_t *port = engine_blocked_port(state);
     /* A sleeping step lasts long enough to deserve a look at the clock each time. */
     if (!weft_waiter_spins(&state->waiter)) {
         weft_submit_look_soon(state);
     }
-    if (state->streams != NULL || (port == NULL && engine_device_runs(state))) {
+    if (state->streams != NULL || engine_device_runs(state)) {
         weft_waiter_nap(&state->waiter); /* devices wake no host */
-    } else {
-        weft_waiter_step(&state->waiter, state->links, port);
+    } else if (!weft_waiter_stays_awake(&state->waiter, weft_links_ask_transports(state->links))) {
+        weft_blocked_t blocked;
+        weft_blocked_init(&blocked);
+        weft_engine_find_blocked(state, &blocked);
+        weft_waiter_sleep(&state->waiter, state->links, &blocked);
     }
 }
 

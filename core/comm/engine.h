@@ -15,6 +15,9 @@ bool weft_engine_is_busy(const weft_comm_state_t *state);
 /* True if the host may have to do something for one now. Else devices work alone. */
 bool weft_engine_needs_host(const weft_comm_state_t *state);
 
+/* Adds the ports that decide when a step can move something. */
+void weft_engine_find_blocked(const weft_comm_state_t *state, weft_blocked_t *blocked);
+
 /* Blocks until `request` is done. */
 void weft_engine_drive(weft_comm_state_t *state, const weft_request_t *request);
 /* Blocks until it is done, the time `until` has come, or a call of the user wants the

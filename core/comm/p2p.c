@@ -394,12 +394,22 @@ void weft_p2p_fail(weft_comm_state_t *state)
     weft_p2p_fail_queues(state, &state->p2p);
 }
 
-weft_port_t *weft_p2p_blocked(const weft_p2p_t *p2p)
+weft_port_t *weft_p2p_queue_blocked(const weft_p2p_queue_t *queue)
 {
-    if (p2p->nactive != 1 || p2p->held_first != NULL) {
-        return NULL;
-    }
-    const weft_p2p_queue_t *queue = &p2p->queues[p2p->active[0]];
     bool connects = queue->cut.count > 1 && queue->connected < queue->cut.count;
     return connects ? NULL : queue->port; /* a stripe that is not connected needs this rank */
+}
+
+void weft_p2p_find_blocked(const weft_comm_state_t *state, weft_blocked_t *blocked)
+{
+    const weft_p2p_t *p2p = &state->p2p;
+    for (uint32_t i = 0; i < p2p->nactive; i++) {
+        const weft_p2p_queue_t *queue = &p2p->queues[p2p->active[i]];
+        if (queue->first != NULL) {
+            weft_blocked_add(blocked, weft_p2p_queue_blocked(queue));
+        }
+    }
+    if (p2p->held_first != NULL) {
+        weft_p2p_any_find_blocked(state, blocked);
+    }
 }

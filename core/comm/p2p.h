@@ -29,9 +29,10 @@ void weft_p2p_transport_failed(weft_comm_state_t *state, const weft_p2p_t *p2p,
 void weft_p2p_look_around(weft_comm_state_t *state, weft_p2p_t *p2p);
 /* Completes all messages of these queues. */
 void weft_p2p_fail_queues(weft_comm_state_t *state, weft_p2p_t *p2p);
+/* Returns the port that the queue waits for, or NULL. */
+weft_port_t *weft_p2p_queue_blocked(const weft_p2p_queue_t *queue);
 
-/* Returns the port that the only active queue waits for; NULL: there are several, or it has
- * none. */
-weft_port_t *weft_p2p_blocked(const weft_p2p_t *p2p);
+/* Adds the ports that the queues and receives from any rank wait for. */
+void weft_p2p_find_blocked(const weft_comm_state_t *state, weft_blocked_t *blocked);
 
 #endif

@@ -22,21 +22,35 @@ static bool any_sends_to_itself(const weft_comm_state_t *state)
     return queue->first != NULL && weft_p2p_queue_is_due(queue);
 }
 
+/* Returns whether the next message of a queue belongs to nobody. Else earlier receives are under way, or
+ * wait in a stream. */
+static bool any_may_take(const weft_p2p_queue_t *queue)
+{
+    return queue->first == NULL && queue->completed == queue->sequence;
+}
+
+/* What a look at the ranks has found beside a message. */
+typedef struct any_look {
+    bool moved;    /* a link was made */
+    bool connects; /* others are to be made */
+} any_look_t;
+
 /* Returns whether the next message from `peer` is here and belongs to nobody. Asks for the
  * connection. */
-static bool any_has_message(weft_comm_state_t *state, uint32_t peer, bool *moved_p)
+static bool any_has_message(weft_comm_state_t *state, uint32_t peer, any_look_t *look)
 {
     weft_p2p_queue_t *queue = weft_p2p_receives(&state->p2p, peer);
-    if (queue->first != NULL || queue->completed != queue->sequence) {
-        return false; /* earlier receives are under way, or wait in a stream */
+    if (!any_may_take(queue)) {
+        return false;
     }
     if (peer == state->self.rank) {
         return any_sends_to_itself(state);
     }
     if (queue->port == NULL) {
-        *moved_p |= weft_p2p_stripes_connect(state, queue) != NULL;
+        look->moved |= weft_p2p_stripes_connect(state, queue) != NULL;
     }
     if (queue->port == NULL) {
+        look->connects = true;
         return false;
     }
     weft_port_fetch(queue->port); /* a device may have taken the message before it */
@@ -44,17 +58,27 @@ static bool any_has_message(weft_comm_state_t *state, uint32_t peer, bool *moved
 }
 
 /* Returns a rank whose message the first held receive takes; WEFT_ANY_RANK: there is none yet. */
-static uint32_t any_find_sender(weft_comm_state_t *state, bool *moved_p)
+static uint32_t any_find_sender(weft_comm_state_t *state, any_look_t *look)
 {
     uint32_t n = state->self.nranks;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t peer = (state->p2p.next_any + i) % n;
-        if (any_has_message(state, peer, moved_p)) {
+        if (any_has_message(state, peer, look)) {
             state->p2p.next_any = (peer + 1) % n;
             return peer;
         }
     }
     return WEFT_ANY_RANK;
+}
+
+void weft_p2p_any_find_blocked(const weft_comm_state_t *state, weft_blocked_t *blocked)
+{
+    for (uint32_t r = 0; r < state->self.nranks; r++) {
+        const weft_p2p_queue_t *queue = weft_p2p_receives(&state->p2p, r);
+        if (r != state->self.rank && any_may_take(queue)) {
+            weft_blocked_add(blocked, queue->port);
+        }
+    }
 }
 
 static void any_progress_links(weft_comm_state_t *state)
@@ -83,22 +107,25 @@ static void any_record_sender(weft_comm_state_t *state, weft_request_t *request)
 bool weft_p2p_any_step(weft_comm_state_t *state)
 {
     weft_p2p_t *p2p = &state->p2p;
-    bool moved = false;
+    any_look_t look = {.moved = false};
     while (p2p->held_first != NULL) {
         weft_request_t *request = p2p->held_first;
         uint32_t peer = request->args.root;
         if (peer == WEFT_ANY_RANK) {
-            peer = any_find_sender(state, &moved);
+            look.connects = false;
+            peer = any_find_sender(state, &look);
         }
         if (peer == WEFT_ANY_RANK) {
-            any_progress_links(state);
-            return moved;
+            if (look.connects) { /* else no sleep may wait for links */
+                any_progress_links(state);
+            }
+            break;
         }
         weft_p2p_unhold(p2p, peer);
         any_record_sender(state, request);
-        moved = true;
+        look.moved = true;
     }
-    return moved;
+    return look.moved;
 }
 
 /* Looking -------------------------------------------------------------------------------------- */

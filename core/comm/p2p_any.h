@@ -19,6 +19,9 @@ bool weft_p2p_any_step(weft_comm_state_t *state);
 /* Checks the deadline of the first held receive, and whether anybody is left to send. */
 void weft_p2p_any_look(weft_comm_state_t *state, uint64_t now);
 
+/* Adds the ports that the first held receive may take its message from. */
+void weft_p2p_any_find_blocked(const weft_comm_state_t *state, weft_blocked_t *blocked);
+
 /* Completes all held receives with the communicator's failure. */
 void weft_p2p_any_fail(weft_comm_state_t *state);
 

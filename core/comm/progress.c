@@ -37,9 +37,11 @@ typedef struct runner {
     bool spare;     /* there are cores for these and for their progress threads */
     uint32_t cpu;   /* without them: the CPU that it keeps to */
     bool patient;   /* it has waited for long: what ends its next sleep is worth asking for */
-    /* What does, of the one communicator that waits in this round; the first is `wake`. */
-    uint32_t waiting, watched;
+    /* What does, of the one communicator that waits in this round: descriptors behind `wake`, or words of
+     * ports behind progress.kicks. */
+    uint32_t waiting, watched, words;
     struct pollfd watch[1 + WEFT_LINKS_WATCHED];
+    weft_os_futex_t word[1 + WEFT_BLOCKED_PORTS];
     int wake; /* descriptor for kicks; −1: there is none */
 } runner_t;
 
@@ -100,8 +102,18 @@ static found_t progress_find(const weft_comm_state_t *state)
  * before it sleeps: an event that its user takes meanwhile ends that sleep in vain. */
 static void progress_watch(runner_t *runner, weft_comm_state_t *state)
 {
-    bool alone = runner->waiting++ == 0 && runner->patient && runner->wake >= 0;
-    runner->watched = alone ? weft_links_watch(state->links, runner->watch + 1) : 0;
+    runner->watched = runner->words = 0;
+    if (runner->waiting++ > 0 || !runner->patient) {
+        return;
+    }
+    weft_blocked_t blocked;
+    weft_blocked_init(&blocked);
+    weft_engine_find_blocked(state, &blocked);
+    if (weft_blocked_is_whole(&blocked) && !weft_links_are_mixed(state->links)) {
+        runner->words = weft_mapped_ports_watch(blocked.port, blocked.count, runner->word + 1);
+    } else if (runner->wake >= 0) {
+        runner->watched = weft_links_watch(state->links, runner->watch + 1);
+    }
 }
 
 /* Advances a communicator in which `found` was found, and gives it back. */
@@ -147,6 +159,20 @@ static void progress_sleep_on_links(runner_t *runner, uint32_t seen)
     }
 }
 
+/* The same for slices in shared memory. The communicator may end meanwhile, and its memory with it. Returns
+ * false, at once, where the system cannot. */
+static bool progress_sleep_on_ports(runner_t *runner, uint32_t seen)
+{
+    bool able = true;
+    runner->word[0] = (weft_os_futex_t){.word = &progress.kicks, .seen = seen};
+    atomic_fetch_add_explicit(&progress.sleeping, 1, memory_order_seq_cst);
+    if (atomic_load_explicit(&progress.kicks, memory_order_seq_cst) == seen) {
+        able = weft_os_futex_wait_any(runner->word, 1 + runner->words, NAP_MOST_NS);
+    }
+    atomic_fetch_sub_explicit(&progress.sleeping, 1, memory_order_relaxed);
+    return able;
+}
+
 /* Gives way where nobody else wants the core, then naps, longer and longer. `idle` rounds have
  * found no movement, since `since`, or 0 in the first one. */
 static void progress_rest(runner_t *runner, found_t found, uint32_t idle, uint64_t *since,
@@ -168,7 +194,8 @@ static void progress_rest(runner_t *runner, found_t found, uint32_t idle, uint64
     runner->patient = nap >= NAP_PATIENT_NS;
     if (found == FOUND_WAITING && runner->watched > 0) {
         progress_sleep_on_links(runner, seen);
-    } else {
+    } else if (found != FOUND_WAITING || runner->words == 0 ||
+               !progress_sleep_on_ports(runner, seen)) {
         progress_sleep(seen, nap < most ? nap : most);
     }
 }
@@ -235,7 +262,7 @@ static found_t progress_round(runner_t *runner)
 {
     found_t best = FOUND_NOTHING, found;
     weft_comm_state_t *state;
-    runner->waiting = runner->watched = 0;
+    runner->waiting = runner->watched = runner->words = 0;
     weft_os_process_lock(&progress.lock);
     uint32_t i = progress.members;
     while ((state = progress_take(&i, &found, &best)) != NULL) {

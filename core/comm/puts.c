@@ -267,11 +267,23 @@ bool weft_puts_step(weft_comm_state_t *state)
     return moved;
 }
 
-weft_port_t *weft_puts_blocked(const weft_comm_state_t *state)
+void weft_puts_find_blocked(const weft_comm_state_t *state, weft_blocked_t *blocked)
 {
     const weft_puts_t *puts = state->windows.puts;
-    weft_port_t *port = weft_p2p_blocked(&puts->p2p);
-    return port != NULL && puts->from[port->peer].awaits == 0 ? port : NULL;
+    for (uint32_t i = 0; puts != NULL && i < puts->p2p.nactive; i++) {
+        const weft_p2p_queue_t *queue = &puts->p2p.queues[puts->p2p.active[i]];
+        /* A put that is here and waits for its window keeps its port ready. */
+        bool here = queue->sends == 0 && puts->from[queue->peer].awaits != 0;
+        weft_blocked_add(blocked, here ? NULL : weft_p2p_queue_blocked(queue));
+    }
+    for (uint32_t i = 0; puts != NULL && i < puts->nlistening; i++) {
+        const weft_put_source_t *source = &puts->from[puts->listening[i]];
+        weft_port_t *port = source->queue.port;
+        /* What comes in messages can wait until this rank has what it waits for. */
+        if (port != NULL && weft_port_is_mapped(port) && source->awaits == 0) {
+            weft_blocked_add(blocked, port);
+        }
+    }
 }
 
 void weft_puts_fail(weft_comm_state_t *state)

@@ -38,9 +38,8 @@ bool weft_puts_fill(const weft_comm_state_t *state, const weft_window_t *window)
 /* Runs one round. True if something moved. A failure has failed the communicator. */
 bool weft_puts_step(weft_comm_state_t *state);
 
-/* Returns the port that the only call under way waits for; NULL: there are several, it has none, or
- * what is there waits for a window. */
-weft_port_t *weft_puts_blocked(const weft_comm_state_t *state);
+/* Adds the ports that calls under way wait for, and those over which puts may come. */
+void weft_puts_find_blocked(const weft_comm_state_t *state, weft_blocked_t *blocked);
 
 /* Completes all calls with the communicator's failure. */
 void weft_puts_fail(weft_comm_state_t *state);

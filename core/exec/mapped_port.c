@@ -121,16 +121,37 @@ static bool mapped_has_moved(weft_port_t *port)
                        : weft_mapped_port_can_receive(port);
 }
 
-void weft_mapped_port_sleep(weft_mapped_port_t *mapped, uint64_t timeout_ns)
+uint32_t weft_mapped_ports_watch(weft_port_t *const *ports, uint32_t count, weft_os_futex_t *words)
 {
-    _Atomic uint32_t *word =
-        mapped->port.sends ? &mapped->control->producer_sleeps : &mapped->control->consumer_sleeps;
+    bool moved = false;
+    for (uint32_t i = 0; i < count; i++) {
+        weft_fifo_control_t *control = weft_mapped_port(ports[i])->control;
+        words[i] = (weft_os_futex_t){.word = ports[i]->sends ? &control->producer_sleeps
+                                                             : &control->consumer_sleeps,
+                                     .seen = 1};
+        atomic_store_explicit(words[i].word, 1, memory_order_relaxed);
+    }
     /* The peer looks at the word without a fence, so a wake may be missed: the caller's timeout is
      * short for that reason. The fence here makes a miss rare. */
-    atomic_store_explicit(word, 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_seq_cst);
-    if (!mapped_has_moved(&mapped->port)) {
-        weft_os_futex_wait(word, 1, timeout_ns);
+    for (uint32_t i = 0; i < count && !moved; i++) {
+        moved = mapped_has_moved(ports[i]);
     }
-    atomic_store_explicit(word, 0, memory_order_relaxed);
+    return moved ? 0 : count;
+}
+
+bool weft_mapped_ports_sleep(weft_port_t *const *ports, uint32_t count, uint64_t timeout_ns)
+{
+    weft_os_futex_t words[WEFT_OS_FUTEXES];
+    const uint32_t watched = weft_mapped_ports_watch(ports, count, words);
+    bool able = true;
+    if (watched == 1) {
+        weft_os_futex_wait(words[0].word, 1, timeout_ns);
+    } else if (watched > 1) {
+        able = weft_os_futex_wait_any(words, watched, timeout_ns);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        atomic_store_explicit(words[i].word, 0, memory_order_relaxed);
+    }
+    return able;
 }

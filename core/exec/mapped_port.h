@@ -14,6 +14,7 @@
 #include "core/exec/port_base.h"
 #include "core/exec/slot.h"
 #include "core/exec/slot_store.h"
+#include "core/os/os.h"
 
 /* What a receiving end has offered: weft_fifo_landing_t as this rank knows it. */
 typedef struct weft_landing {
@@ -57,8 +58,12 @@ void weft_mapped_port_set_payloads(weft_mapped_port_t *mapped, uint8_t *small, u
  * peer. */
 weft_status_t weft_mapped_port_settle(weft_mapped_port_t *mapped);
 
-/* Sleeps until the peer has moved the port, or for about `timeout_ns`. */
-void weft_mapped_port_sleep(weft_mapped_port_t *mapped, uint64_t timeout_ns);
+/* Sleeps until a peer has moved one of the ports, all of them mapped, or for about `timeout_ns`.
+ * Returns false, at once, where the system cannot wait for so many. */
+bool weft_mapped_ports_sleep(weft_port_t *const *ports, uint32_t count, uint64_t timeout_ns);
+/* Fills in what such a sleep waits for, one word for each port, for a caller that gives the
+ * communicator away meanwhile. Returns `count`; 0: one of them has moved already. */
+uint32_t weft_mapped_ports_watch(weft_port_t *const *ports, uint32_t count, weft_os_futex_t *words);
 
 void weft_mapped_port_wake_peer(weft_mapped_port_t *mapped);
 

@@ -30,7 +30,7 @@ bool weft_links_ask_transports(const weft_links_t *links)
 
 bool weft_links_are_mixed(const weft_links_t *links)
 {
-    return weft_links_have_messages(links) && links->mapped > 0;
+    return weft_links_ask_transports(links) && links->mapped > 0;
 }
 
 /* Makes the device see messages that an adapter wrote: they may still be on their way when the

@@ -19,7 +19,8 @@ bool weft_links_have_messages(const weft_links_t *links);
 /* Returns whether a step asks a transport, which takes longer than a look at memory: some link
  * carries messages, or somebody has waited for one in this step. `links` may be NULL. */
 bool weft_links_ask_transports(const weft_links_t *links);
-/* Returns whether some links carry messages and others share memory. `links` may be NULL. */
+/* Returns whether some links carry messages, or are being made, and others share memory.
+ * `links` may be NULL. */
 bool weft_links_are_mixed(const weft_links_t *links);
 /* Takes completions from all message transports. Returns the transport's failure. */
 weft_status_t weft_links_poll(weft_links_t *links);

@@ -58,15 +58,15 @@ static uint64_t waiter_next_nap(weft_waiter_t *waiter)
     return nap < SLEEP_NS ? nap : SLEEP_NS;
 }
 
-/* A sleep in one transport does not notice what comes by another. Where links carry messages and
- * share memory, sleeps are as short as naps. */
-static void waiter_sleep_on(weft_waiter_t *waiter, weft_links_t *links, weft_port_t *blocked)
+void weft_waiter_sleep(weft_waiter_t *waiter, weft_links_t *links, const weft_blocked_t *blocked)
 {
-    bool mixed = weft_links_are_mixed(links);
-    uint64_t longest = mixed ? waiter_next_nap(waiter) : SLEEP_NS;
-    if (blocked != NULL && weft_port_is_mapped(blocked)) {
-        weft_mapped_port_sleep(weft_mapped_port(blocked), longest);
-    } else if (!weft_links_sleep(links, longest)) {
+    const bool mixed = weft_links_are_mixed(links);
+    const uint64_t longest = mixed ? waiter_next_nap(waiter) : SLEEP_NS;
+    if (weft_blocked_is_whole(blocked) &&
+        weft_mapped_ports_sleep(blocked->port, blocked->count, longest)) {
+        return;
+    }
+    if (!weft_links_sleep(links, longest)) {
         weft_os_sleep_ns(mixed ? longest : waiter_next_nap(waiter));
     }
 }
@@ -115,11 +115,10 @@ static void waiter_begin(weft_waiter_t *waiter)
     }
 }
 
-/* Spins or yields while that is due. `asks`: steps ask a transport. Returns false when it is time to
- * sleep. Two ranks that Linux has put on one core stay there while they spin and yield, though another
+/* Two ranks that Linux has put on one core stay there while they spin and yield, though another
  * core is idle: it moves threads that wake, not those that take turns. So a rank that has lost a turn
  * sleeps now and then. */
-static bool waiter_stay_awake(weft_waiter_t *waiter, bool asks)
+bool weft_waiter_stays_awake(weft_waiter_t *waiter, bool asks)
 {
     if (waiter->moves && waiter->mode == WEFT_WAIT_SLEEP) {
         waiter->moves = false;
@@ -140,16 +139,9 @@ static bool waiter_stay_awake(weft_waiter_t *waiter, bool asks)
     return false;
 }
 
-void weft_waiter_step(weft_waiter_t *waiter, weft_links_t *links, weft_port_t *blocked)
-{
-    if (!waiter_stay_awake(waiter, weft_links_ask_transports(links))) {
-        waiter_sleep_on(waiter, links, blocked);
-    }
-}
-
 void weft_waiter_nap(weft_waiter_t *waiter)
 {
-    if (!waiter_stay_awake(waiter, true)) {
+    if (!weft_waiter_stays_awake(waiter, true)) {
         weft_os_sleep_ns(waiter_next_nap(waiter));
     }
 }

@@ -7,6 +7,7 @@
 #define WEFT_EXEC_WAITER_H
 
 #include "core/config/settings.h"
+#include "core/exec/blocked.h"
 #include "core/exec/traffic.h"
 
 typedef enum weft_wait_mode {
@@ -56,10 +57,14 @@ static inline bool weft_waiter_gives_way(const weft_waiter_t *waiter)
            (waiter->mode == WEFT_WAIT_SLEEP && waiter->oversubscribed);
 }
 
-/* Takes one idle step. Sleeps, if it is time to, on the port `blocked` or on the links, for about
- * a millisecond at most. NULL: no port is known. Where there are links of memory and links of
- * messages, a sleep is as long as a nap: news may come by the other kind. */
-void weft_waiter_step(weft_waiter_t *waiter, weft_links_t *links, weft_port_t *blocked);
+/* Takes one idle step that spins or yields; `asks`: steps ask a transport. Returns false, having
+ * done nothing, when it is time to sleep. */
+bool weft_waiter_stays_awake(weft_waiter_t *waiter, bool asks);
+
+/* Sleeps on the ports, if they are all that this rank waits for, or on the links, for about a
+ * millisecond at most. `links` NULL: only on the ports. Where there are links of memory and others,
+ * a sleep is as long as a nap: news may come by the other kind. */
+void weft_waiter_sleep(weft_waiter_t *waiter, weft_links_t *links, const weft_blocked_t *blocked);
 
 /* Takes one idle step of a caller that waits for several things at once: sleeps are naps of 20 µs
  * first, and of a millisecond after about 10 ms. */

@@ -107,60 +107,161 @@ static int wait_for_the_late_one(weft_comm_t *comm, uint32_t rank, uint32_t n, v
     return wrong;
 }
 
-/* The progress thread looks at every millisecond where nothing ends its sleep: then one round in ten is
- * short, by chance. Most of some so many in a row have to be. */
-enum { LATER_MS = 20, SOON_BEHIND_US = 300, ROUNDS_BEHIND = 20 };
+/* Who naps looks every millisecond after some time: then one round in four is short, by chance. Most of some so
+ * many in a row have to be. */
+enum { LATER_MS = 20, SOON_LATER_US = 300, ROUNDS_LATER = 20 };
+
+/* A call in which rank 0 waits for what rank 1 called late. */
+typedef struct later {
+    weft_status_t (*call)(weft_comm_t *comm, struct later *later, uint32_t rank, uint64_t *value);
+    weft_comm_t *other; /* another communicator of the same ranks */
+    weft_completion_queue_t *queue;
+} later_t;
 
 /* Reduces in the background, and waits without helping. */
-static weft_status_t reduce_behind(weft_comm_t *comm, weft_completion_queue_t *queue,
+static weft_status_t reduce_behind(weft_comm_t *comm, later_t *later, uint32_t rank,
                                    uint64_t *value)
 {
-    weft_call_t call = {.size = sizeof call, .queue = queue};
+    weft_call_t call = {.size = sizeof call, .queue = later->queue};
     weft_completion_t end = {.status = WEFT_OK};
     uint32_t count = 0;
     weft_status_t status = weft_all_reduce(value, value, 1, WEFT_UINT64, WEFT_MAX, comm, &call);
+    (void)rank;
     while (status == WEFT_OK && count == 0) {
-        status = weft_completion_queue_wait(queue, &end, 1, &count, 60);
+        status = weft_completion_queue_wait(later->queue, &end, 1, &count, 60);
     }
     return status == WEFT_OK ? end.status : status;
 }
 
-/* Rank 1 is late in each round, until most were short. Ranks are processes: threads would share one that
- * progresses. */
-static int wait_behind(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+/* The second message of a group is late because the first one is. */
+static weft_status_t receive_from_two(weft_comm_t *comm, later_t *later, uint32_t rank,
+                                      uint64_t *value)
 {
-    weft_completion_queue_t *queue = NULL;
+    uint64_t copy = *value;
+    (void)later;
+    if (rank == 2) {
+        weft_status_t status = weft_recv(value, 1, WEFT_UINT64, 1, comm, NULL);
+        return status == WEFT_OK ? weft_send(value, 1, WEFT_UINT64, 0, comm, NULL) : status;
+    }
+    if (rank == 1) {
+        weft_status_t status = weft_send(value, 1, WEFT_UINT64, 2, comm, NULL);
+        return status == WEFT_OK ? weft_send(value, 1, WEFT_UINT64, 0, comm, NULL) : status;
+    }
+    weft_group_start();
+    weft_recv(value, 1, WEFT_UINT64, 1, comm, NULL);
+    weft_recv(&copy, 1, WEFT_UINT64, 2, comm, NULL);
+    return weft_group_end();
+}
+
+/* Rank 2 does not send, which rank 0 cannot know. */
+static weft_status_t receive_from_any(weft_comm_t *comm, later_t *later, uint32_t rank,
+                                      uint64_t *value)
+{
+    (void)later;
+    return rank == 0   ? weft_recv(value, 1, WEFT_UINT64, WEFT_ANY_RANK, comm, NULL)
+           : rank == 1 ? weft_send(value, 1, WEFT_UINT64, 0, comm, NULL)
+                       : WEFT_OK;
+}
+
+/* A group over two communicators. */
+static weft_status_t receive_over_two(weft_comm_t *comm, later_t *later, uint32_t rank,
+                                      uint64_t *value)
+{
+    uint64_t copy = *value;
+    if (rank == 2) {
+        *value = 1;
+        return WEFT_OK;
+    }
+    weft_group_start();
+    if (rank == 1) {
+        weft_send(value, 1, WEFT_UINT64, 0, comm, NULL);
+        weft_send(&copy, 1, WEFT_UINT64, 0, later->other, NULL);
+    } else {
+        weft_recv(value, 1, WEFT_UINT64, 1, comm, NULL);
+        weft_recv(&copy, 1, WEFT_UINT64, 1, later->other, NULL);
+    }
+    return weft_group_end();
+}
+
+static int wait_later_in(weft_comm_t *comm, uint32_t rank, later_t *later)
+{
     uint32_t soon = 0, few = 1;
     int wrong = 0;
-    (void)n;
-    (void)arg;
-    NEED(weft_completion_queue_create(&queue) == WEFT_OK);
     for (uint32_t i = 0; i < ROUNDS && few != 0 && wrong == 0; i++) {
         uint64_t called = 0;
         if (rank == 1) {
             weft_os_sleep_ns(LATER_MS * WEFT_NS_PER_MS);
             called = weft_os_clock_ns();
         }
-        NEED(reduce_behind(comm, queue, &called) == WEFT_OK && called != 0);
+        NEED(later->call(comm, later, rank, &called) == WEFT_OK);
+        NEED(rank != 0 || called != 0);
         uint64_t took = weft_os_clock_ns() - called;
-        soon = (i % ROUNDS_BEHIND == 0 ? 0 : soon) + (took < SOON_BEHIND_US * UINT64_C(1000));
-        few = soon * 5 < ROUNDS_BEHIND * 3;
+        soon = (i % ROUNDS_LATER == 0 ? 0 : soon) + (took < SOON_LATER_US * UINT64_C(1000));
+        few = soon * 5 < ROUNDS_LATER * 3;
         NEED(weft_broadcast(&few, &few, 1, WEFT_UINT32, 0, comm, NULL) == WEFT_OK);
     }
     NEED(few == 0);
-    NEED(weft_completion_queue_destroy(queue) == WEFT_OK);
     return wrong;
 }
 
-static void a_message_over_tcp_wakes_the_progress_thread(void **state)
+/* Rank 1 is late in each round, until most were short. Ranks are processes: threads would share one that
+ * progresses. */
+static int wait_later(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
-    const char *const settings[] = {"core.net=net-socket"};
-    ranks_job_t job = {.nranks = 2, .settings = settings, .settings_count = 1, .work = wait_behind};
-    (void)state;
+    later_t later = *(const later_t *)arg;
+    int wrong = 0;
+    (void)n;
+    NEED(weft_comm_dup(comm, &later.other) == WEFT_OK);
+    NEED(weft_completion_queue_create(&later.queue) == WEFT_OK);
+    wrong += wait_later_in(comm, rank, &later);
+    NEED(weft_completion_queue_destroy(later.queue) == WEFT_OK);
+    NEED(weft_comm_destroy(later.other) == WEFT_OK);
+    return wrong;
+}
+
+static void run_later(const char *net, uint32_t ranks, const later_t *later)
+{
+    const char *const settings[] = {net};
+    later_t copy = *later;
+    ranks_job_t job = {.nranks = ranks,
+                       .settings = settings,
+                       .settings_count = 1,
+                       .work = wait_later,
+                       .arg = &copy};
 #ifdef __SANITIZE_THREAD__
     skip(); /* it lets no process start threads that was forked beside one */
 #endif
     assert_int_equal(ranks_run_processes(&job, 120, -1), 0);
+}
+
+static void a_message_over_tcp_wakes_the_progress_thread(void **state)
+{
+    (void)state;
+    run_later("core.net=net-socket", 2, &(later_t){.call = reduce_behind});
+}
+
+static void a_slice_in_shared_memory_wakes_the_progress_thread(void **state)
+{
+    (void)state;
+    run_later("core.net=net-shm", 2, &(later_t){.call = reduce_behind});
+}
+
+static void one_of_several_messages_in_shared_memory_ends_a_sleep(void **state)
+{
+    (void)state;
+    run_later("core.net=net-shm", 3, &(later_t){.call = receive_from_two});
+}
+
+static void a_message_of_any_rank_in_shared_memory_ends_a_sleep(void **state)
+{
+    (void)state;
+    run_later("core.net=net-shm", 3, &(later_t){.call = receive_from_any});
+}
+
+static void a_message_in_one_of_several_communicators_ends_a_sleep(void **state)
+{
+    (void)state;
+    run_later("core.net=net-shm", 3, &(later_t){.call = receive_over_two});
 }
 
 static void run(const char *net, wakes_call_t call, bool connects)
@@ -216,6 +317,10 @@ int main(void)
         cmocka_unit_test(each_step_of_a_connection_over_tcp_ends_a_sleep),
         cmocka_unit_test(each_step_of_a_connection_in_a_host_ends_a_sleep),
         cmocka_unit_test(a_message_over_tcp_wakes_the_progress_thread),
+        cmocka_unit_test(a_slice_in_shared_memory_wakes_the_progress_thread),
+        cmocka_unit_test(one_of_several_messages_in_shared_memory_ends_a_sleep),
+        cmocka_unit_test(a_message_of_any_rank_in_shared_memory_ends_a_sleep),
+        cmocka_unit_test(a_message_in_one_of_several_communicators_ends_a_sleep),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

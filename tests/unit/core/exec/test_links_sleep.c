@@ -181,6 +181,11 @@ static void links_of_one_kind_are_not_mixed(void **state)
     assert_true(weft_links_are_mixed(&links));
     links.mapped = 0;
     assert_false(weft_links_are_mixed(&links));
+    links.messages = 0;
+    links.making = true;
+    assert_false(weft_links_are_mixed(&links));
+    links.mapped = 1; /* a sleep until the next link can be made misses what comes over this one */
+    assert_true(weft_links_are_mixed(&links));
 }
 
 int main(void)

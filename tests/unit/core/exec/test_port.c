@@ -60,7 +60,7 @@ static void send_all(void *arg)
     weft_port_t *port = arg;
     for (uint64_t n = 0; n < MESSAGES; n++) {
         while (!weft_port_can_send(port)) {
-            weft_mapped_port_sleep(weft_mapped_port(port), WEFT_NS_PER_MS);
+            weft_mapped_ports_sleep(&port, 1, WEFT_NS_PER_MS);
         }
         send_message(port, n);
     }
@@ -73,7 +73,7 @@ static void messages_arrive_whole_and_in_order(void **state)
     assert_int_equal(weft_os_thread_start("sender", send_all, &f->send.port, &thread), WEFT_OK);
     for (uint64_t n = 0; n < MESSAGES; n++) {
         while (!weft_port_can_receive(&f->receive.port)) {
-            weft_mapped_port_sleep(&f->receive, WEFT_NS_PER_MS);
+            weft_mapped_ports_sleep(&(weft_port_t *){&f->receive.port}, 1, WEFT_NS_PER_MS);
         }
         uint64_t bytes = length_of(n);
         const uint8_t *payload = weft_port_payload(&f->receive.port, bytes);

@@ -17,11 +17,15 @@
 
 /* In place of the sleeps themselves: how long they would last. */
 static uint64_t slept_on_port, slept_on_links;
+static uint32_t ports_slept_on;
+static bool system_cannot; /* sleep on several ports */
 
-void weft_mapped_port_sleep(weft_mapped_port_t *mapped, uint64_t timeout_ns)
+bool weft_mapped_ports_sleep(weft_port_t *const *ports, uint32_t count, uint64_t timeout_ns)
 {
-    (void)mapped;
-    slept_on_port = timeout_ns;
+    (void)ports;
+    ports_slept_on = count;
+    slept_on_port = count > 1 && system_cannot ? 0 : timeout_ns;
+    return count == 1 || !system_cannot;
 }
 
 bool weft_links_ask_transports(const weft_links_t *links)
@@ -36,9 +40,23 @@ bool weft_links_are_mixed(const weft_links_t *links)
 
 bool weft_links_sleep(weft_links_t *links, uint64_t timeout_ns)
 {
-    (void)links;
     slept_on_links = timeout_ns;
-    return true;
+    return links->messages > 0;
+}
+
+/* An idle step that waits for these ports. */
+static void step_on(weft_waiter_t *waiter, weft_links_t *links, weft_port_t *const *ports,
+                    uint32_t count)
+{
+    weft_blocked_t blocked;
+    if (weft_waiter_stays_awake(waiter, weft_links_ask_transports(links))) {
+        return;
+    }
+    weft_blocked_init(&blocked);
+    for (uint32_t i = 0; i < count; i++) {
+        weft_blocked_add(&blocked, ports[i]);
+    }
+    weft_waiter_sleep(waiter, links, &blocked);
 }
 
 /* Steps until one of them sleeps, at most `limit`. */
@@ -153,7 +171,7 @@ static void sleep_some(weft_waiter_t *waiter, weft_links_t *links, weft_port_t *
     waiter->idle = waiter->spins + waiter->yields;
     slept_on_port = slept_on_links = 0;
     for (int i = 0; i < sleeps; i++) {
-        weft_waiter_step(waiter, links, blocked);
+        step_on(waiter, links, &blocked, 1);
     }
 }
 
@@ -181,6 +199,50 @@ static void a_sleep_beside_another_transport_is_as_short_as_a_nap(void **state)
     assert_int_equal(slept_on_links, WEFT_NS_PER_MS);
 }
 
+/* A sleep of somebody who waits for two ports; true: it was on them. */
+static bool sleeps_on_two(weft_waiter_t *waiter, weft_links_t *links, weft_port_t *one,
+                          weft_port_t *other)
+{
+    weft_waiter_reset(waiter);
+    waiter->idle = waiter->spins + waiter->yields;
+    slept_on_port = slept_on_links = ports_slept_on = 0;
+    step_on(waiter, links, (weft_port_t *const[]){one, other}, 2);
+    assert_true(slept_on_port == 0 || ports_slept_on == 2);
+    return slept_on_port != 0;
+}
+
+static void several_ports_of_memory_are_slept_on_together(void **state)
+{
+    weft_exec_settings_t settings = {.wait = WEFT_WAIT_SLEEP, .spin = 1e-6};
+    weft_links_t memory = {.mapped = 2}, both = {.mapped = 1, .messages = 1};
+    weft_port_t one = {.kind = WEFT_PORT_MAPPED}, two = {.kind = WEFT_PORT_MAPPED},
+                message = {.kind = WEFT_PORT_MESSAGE};
+    weft_waiter_t waiter;
+    (void)state;
+    weft_waiter_init(&waiter, &settings, 1, 2);
+    assert_true(sleeps_on_two(&waiter, &memory, &one, &two));
+    assert_int_equal(waiter.naps, 0);
+    /* A message, a link that is to be made, or more ports than a sleep can be on: something would be missed. */
+    assert_false(sleeps_on_two(&waiter, &both, &one, &message));
+    assert_in_range(slept_on_links, 1, WEFT_NS_PER_MS / 10);
+    assert_false(sleeps_on_two(&waiter, &memory, &one, NULL));
+    assert_int_equal(waiter.naps, 1);
+    weft_port_t *many[WEFT_BLOCKED_PORTS + 1];
+    for (uint32_t i = 0; i <= WEFT_BLOCKED_PORTS; i++) {
+        many[i] = &one;
+    }
+    waiter.idle = waiter.spins + waiter.yields;
+    step_on(&waiter, &memory, many, WEFT_BLOCKED_PORTS);
+    assert_int_equal(ports_slept_on, WEFT_BLOCKED_PORTS);
+    ports_slept_on = 0;
+    step_on(&waiter, &memory, many, WEFT_BLOCKED_PORTS + 1);
+    assert_int_equal(ports_slept_on, 0);
+    system_cannot = true;
+    assert_false(sleeps_on_two(&waiter, &memory, &one, &two));
+    assert_int_equal(waiter.naps, 1);
+    system_cannot = false;
+}
+
 static void *compute(void *arg)
 {
     _Atomic bool *over = arg;
@@ -198,7 +260,7 @@ static uint32_t yields_before_sleep(weft_waiter_t *waiter, uint32_t limit)
     slept_on_port = 0;
     waiter->idle = waiter->spins;
     while (slept_on_port == 0 && steps < limit) {
-        weft_waiter_step(waiter, &memory, &port);
+        step_on(waiter, &memory, &(weft_port_t *){&port}, 1);
         steps++;
     }
     return steps;
@@ -240,6 +302,7 @@ int main(void)
         cmocka_unit_test(a_rank_that_is_to_spin_never_sleeps),
         cmocka_unit_test(who_tests_gives_way_where_ranks_outnumber_cores),
         cmocka_unit_test(slow_steps_spin_no_longer_than_fast_ones),
+        cmocka_unit_test(several_ports_of_memory_are_slept_on_together),
         cmocka_unit_test(a_sleep_beside_another_transport_is_as_short_as_a_nap),
         cmocka_unit_test(who_loses_turns_sleeps_once),
     };

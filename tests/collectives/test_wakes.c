@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include <weft/completion.h>
+#include <weft/one_sided.h>
 
 #include "core/os/os.h"
 #include "tests/support/ranks.h"
@@ -109,13 +110,14 @@ static int wait_for_the_late_one(weft_comm_t *comm, uint32_t rank, uint32_t n, v
 
 /* Who naps looks every millisecond after some time: then one round in four is short, by chance. Most of some so
  * many in a row have to be. */
-enum { LATER_MS = 20, SOON_LATER_US = 300, ROUNDS_LATER = 20 };
+enum { LATER_MS = 20, SOON_LATER_US = 300, ROUNDS_LATER = 20, PUTS = 64 };
 
 /* A call in which rank 0 waits for what rank 1 called late. */
 typedef struct later {
     weft_status_t (*call)(weft_comm_t *comm, struct later *later, uint32_t rank, uint64_t *value);
     weft_comm_t *other; /* another communicator of the same ranks */
     weft_completion_queue_t *queue;
+    weft_window_t *window;
 } later_t;
 
 /* Reduces in the background, and waits without helping. */
@@ -183,6 +185,24 @@ static weft_status_t receive_over_two(weft_comm_t *comm, later_t *later, uint32_
     return weft_group_end();
 }
 
+/* More puts than there are slots, while their target waits for another rank, which waits for the last one. */
+static weft_status_t receive_beside_puts(weft_comm_t *comm, later_t *later, uint32_t rank,
+                                         uint64_t *value)
+{
+    weft_status_t status = WEFT_OK;
+    for (uint32_t i = 0; rank == 1 && i < PUTS && status == WEFT_OK; i++) {
+        status = weft_put_signal(value, 1, WEFT_UINT64, 0, later->window, 0, comm, NULL);
+    }
+    if (status == WEFT_OK && rank != 1) {
+        status = weft_recv(value, 1, WEFT_UINT64, rank == 0 ? 2 : 1, comm, NULL);
+    }
+    if (status == WEFT_OK) {
+        status = rank == 0 ? weft_wait_signal(1, PUTS, comm, NULL)
+                           : weft_send(value, 1, WEFT_UINT64, rank == 1 ? 2 : 0, comm, NULL);
+    }
+    return status;
+}
+
 static int wait_later_in(weft_comm_t *comm, uint32_t rank, later_t *later)
 {
     uint32_t soon = 0, few = 1;
@@ -204,16 +224,31 @@ static int wait_later_in(weft_comm_t *comm, uint32_t rank, later_t *later)
     return wrong;
 }
 
+/* A rank that waits for another kind of call may accept no connection, and who misses one naps. */
+static weft_status_t connect_all(weft_comm_t *comm, uint32_t n)
+{
+    uint64_t mine = 0, theirs[3];
+    weft_group_start();
+    for (uint32_t r = 0; r < n; r++) {
+        weft_send(&mine, 1, WEFT_UINT64, r, comm, NULL);
+        weft_recv(&theirs[r], 1, WEFT_UINT64, r, comm, NULL);
+    }
+    return weft_group_end();
+}
+
 /* Rank 1 is late in each round, until most were short. Ranks are processes: threads would share one that
  * progresses. */
 static int wait_later(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
+    static uint64_t memory;
     later_t later = *(const later_t *)arg;
     int wrong = 0;
-    (void)n;
+    NEED(connect_all(comm, n) == WEFT_OK);
     NEED(weft_comm_dup(comm, &later.other) == WEFT_OK);
     NEED(weft_completion_queue_create(&later.queue) == WEFT_OK);
+    NEED(weft_window_register_local(comm, &memory, sizeof memory, &later.window) == WEFT_OK);
     wrong += wait_later_in(comm, rank, &later);
+    NEED(weft_window_deregister(comm, later.window) == WEFT_OK);
     NEED(weft_completion_queue_destroy(later.queue) == WEFT_OK);
     NEED(weft_comm_destroy(later.other) == WEFT_OK);
     return wrong;
@@ -326,6 +361,12 @@ static void each_step_of_a_connection_in_a_host_ends_a_sleep(void **state)
     run_calls("core.net=net-shm", true);
 }
 
+static void a_put_into_shared_memory_ends_a_sleep(void **state)
+{
+    (void)state;
+    run_later_in_memory(3, &(later_t){.call = receive_beside_puts});
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -338,6 +379,7 @@ int main(void)
         cmocka_unit_test(one_of_several_messages_in_shared_memory_ends_a_sleep),
         cmocka_unit_test(a_message_of_any_rank_in_shared_memory_ends_a_sleep),
         cmocka_unit_test(a_message_in_one_of_several_communicators_ends_a_sleep),
+        cmocka_unit_test(a_put_into_shared_memory_ends_a_sleep),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

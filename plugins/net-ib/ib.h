@@ -179,6 +179,7 @@ typedef struct ib_rail {
     struct ibv_mr *immediates;  /* emulated immediates, or NULL */
     uint32_t peer_key;          /* remote key of the peer's ring of credits */
     bool armed;                 /* the next completion wakes the channel */
+    bool watched;               /* the device's epoll set has the channel */
     ib_watch_t watch;
 } ib_rail_t;
 

@@ -19,6 +19,7 @@
 #include "ib_qp.h"
 #include "ib_rail.h"
 #include "ib_refusal.h"
+#include "ib_side.h"
 
 /* How long a peer may take for a step. It has proved who it is, so it is waited for: it may have to make the
  * queue pairs of hundreds of connections first, and each takes an adapter milliseconds. */
@@ -120,7 +121,7 @@ weft_status_t ib_listen(weft_net_device_t *device, weft_net_address_t *address_p
 static void ib_joiner_close(weft_net_listener_t *listener, ib_joiner_t *joiner)
 {
     if (joiner->conn != NULL) {
-        epoll_ctl(listener->device->epoll, EPOLL_CTL_DEL, joiner->conn->side.fd, NULL);
+        ib_side_await(joiner->conn, 0);
         if (joiner->step != JOIN_DONE) {
             ib_conn_close(joiner->conn);
         }
@@ -140,6 +141,21 @@ void ib_listener_close(weft_net_listener_t *listener)
     }
     weft_acceptor_fini(&listener->acceptor);
     listener->host->free(listener->host, listener);
+}
+
+/* Returns the EPOLL* events of the side channel after which a step can go on. What the peer sends for the next
+ * step must end no sleep in this one. */
+static uint32_t ib_join_interest(ib_join_step_t step)
+{
+    switch (step) {
+    case JOIN_RECEIVE:
+    case JOIN_ACK:
+        return EPOLLIN;
+    case JOIN_CM: /* ib_cm.c watches channels of its own, and looks for the end of this one */
+        return EPOLLRDHUP;
+    default:
+        return EPOLLOUT;
+    }
 }
 
 static weft_status_t ib_joiner_add(weft_net_listener_t *listener, int fd,
@@ -165,8 +181,7 @@ static weft_status_t ib_joiner_add(weft_net_listener_t *listener, int fd,
     joiner->deadline_ns = host->clock_ns(host) + JOIN_PATIENCE_NS;
     joiner->next = listener->joiners;
     listener->joiners = joiner;
-    struct epoll_event event = {.events = EPOLLIN, .data = {.ptr = NULL}};
-    epoll_ctl(listener->device->epoll, EPOLL_CTL_ADD, fd, &event);
+    ib_side_await(conn, ib_join_interest(joiner->step));
     return WEFT_OK;
 }
 
@@ -303,6 +318,7 @@ static weft_status_t ib_listener_join(weft_net_listener_t *listener, weft_net_co
         weft_status_t status = ib_joiner_advance(joiner);
         if (status == WEFT_IN_PROGRESS &&
             listener->host->clock_ns(listener->host) < joiner->deadline_ns) {
+            ib_side_await(joiner->conn, ib_join_interest(joiner->step));
             link = &joiner->next;
             continue;
         }

@@ -14,7 +14,9 @@
 
 #include "ib_cm_calls.h"
 #include "ib_errors.h"
+#include "ib_rail.h"
 #include "ib_refusal.h"
+#include "ib_side.h"
 
 /* The connection manager and the TCP stack choose ports independently, so a port of either end
  * may turn out to be in use. */
@@ -361,11 +363,15 @@ static weft_status_t ib_cm_first_take(weft_net_conn_t *conn, uint32_t rail, cons
     return WEFT_OK;
 }
 
+/* They, not the confirmation that follows them over the side channel, end a sleep. */
 static weft_status_t ib_cm_firsts_receive(weft_net_conn_t *conn)
 {
     struct ibv_wc list[BATCH];
     weft_status_t status = WEFT_OK;
+    ib_rails_watch(conn);
+    ib_rails_drain(conn);
     for (uint32_t i = 0; i < conn->nrails; i++) {
+        (void)ib_rail_arm(&conn->rails[i]);
         int count = ibv_poll_cq(conn->rails[i].cq, BATCH, list);
         if (count < 0) {
             return ib_cm_failed(conn, i, 0, "its completion queue failed");
@@ -396,26 +402,39 @@ static weft_status_t ib_cm_finish(weft_net_conn_t *conn)
         return WEFT_IN_PROGRESS;
     }
     cm->done = true;
-    ib_cm_unwatch(cm);
     ib_cm_listeners_close(cm);
+    return status;
+}
+
+static weft_status_t ib_cm_advance(weft_net_conn_t *conn)
+{
+    ib_cm_t *cm = conn->cm;
+    ib_cm_event_t event;
+    weft_status_t status = WEFT_OK;
+    while (status == WEFT_OK && ib_cm_event_get(cm, &event)) {
+        status = ib_cm_event_take(conn, &event);
+    }
+    if (status == WEFT_OK) {
+        status = cm->connected < conn->nqps ? WEFT_IN_PROGRESS : ib_cm_finish(conn);
+    }
     return status;
 }
 
 weft_status_t ib_cm_poll(weft_net_conn_t *conn)
 {
     ib_cm_t *cm = conn->cm;
-    ib_cm_event_t event;
     if (cm == NULL || cm->done) {
         return WEFT_OK;
     }
-    while (ib_cm_event_get(cm, &event)) {
-        weft_status_t status = ib_cm_event_take(conn, &event);
-        if (status != WEFT_OK) {
-            ib_cm_unwatch(cm); /* nobody takes further events */
-            return status;
-        }
+    weft_status_t status = ib_cm_advance(conn);
+    /* No event tells of a peer that goes before it has asked for the first queue pair, or between two. */
+    if (status == WEFT_IN_PROGRESS && ib_side_is_closed(conn)) {
+        status = ib_cm_failed(conn, 0, 0, "it closed the connection");
     }
-    return cm->connected < conn->nqps ? WEFT_IN_PROGRESS : ib_cm_finish(conn);
+    if (status != WEFT_IN_PROGRESS) {
+        ib_cm_unwatch(cm); /* nobody takes further events */
+    }
+    return status;
 }
 
 void ib_cm_qp_close(weft_net_conn_t *conn, uint32_t qp)

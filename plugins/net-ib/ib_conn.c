@@ -4,7 +4,6 @@
 #include "ib_conn.h"
 
 #include <string.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "ib_cm.h"
@@ -49,34 +48,12 @@ weft_net_conn_t *ib_conn_create(weft_net_device_t *device, const uint8_t label[W
     return conn;
 }
 
-static void ib_conn_watch(weft_net_conn_t *conn)
-{
-    int epoll = conn->device->epoll;
-    for (uint32_t i = 0; i < conn->nrails; i++) {
-        struct epoll_event event = {.events = EPOLLIN, .data = {.ptr = &conn->rails[i].watch}};
-        if (conn->rails[i].channel != NULL) {
-            epoll_ctl(epoll, EPOLL_CTL_ADD, conn->rails[i].channel->fd, &event);
-        }
-    }
-    ib_side_watch(conn);
-}
-
-static void ib_conn_unwatch(weft_net_conn_t *conn)
-{
-    int epoll = conn->device->epoll;
-    for (uint32_t i = 0; i < conn->nrails; i++) {
-        if (conn->rails[i].channel != NULL) {
-            epoll_ctl(epoll, EPOLL_CTL_DEL, conn->rails[i].channel->fd, NULL);
-        }
-    }
-    ib_side_unwatch(conn);
-}
-
 void ib_conn_ready(weft_net_conn_t *conn)
 {
     conn->ready = true;
     weft_op_queues_attach(&conn->ops, conn, &conn->device->done);
-    ib_conn_watch(conn);
+    ib_rails_watch(conn);
+    ib_side_watch(conn);
     ib_conn_set_busy(conn);
 }
 
@@ -181,9 +158,8 @@ static void ib_conn_unlist(weft_net_conn_t *conn)
 {
     weft_op_queues_detach(&conn->ops);
     ib_conn_set_idle(conn);
-    if (conn->ready) {
-        ib_conn_unwatch(conn);
-    }
+    ib_rails_unwatch(conn);
+    ib_side_unwatch(conn);
 }
 
 /* The queue pairs stay where they are, and memory is registered with the device's adapters. */

@@ -40,9 +40,9 @@ struct ib_attempt {
     ib_address_t address;
     uint32_t at; /* index of the TCP address being tried */
     ib_step_t step;
-    int cause; /* errno of the last failure */
-    uint64_t started_ns;
-    uint32_t done; /* of the record being sent or received */
+    int cause;         /* errno of the last failure */
+    uint64_t moved_ns; /* when this address was begun with, or last answered */
+    uint32_t done;     /* of the record being sent or received */
     uint32_t ack, go;
     bool again; /* the peer wants another record */
     weft_handshake_t handshake;
@@ -60,7 +60,7 @@ static void ib_attempt_restart(weft_net_conn_t *conn)
     }
     attempt->step = STEP_OPEN;
     attempt->done = 0;
-    attempt->started_ns = conn->host->clock_ns(conn->host);
+    attempt->moved_ns = conn->host->clock_ns(conn->host);
     weft_endpoint_text(&attempt->address.list.entries[attempt->at].point, conn->info.peer);
 }
 
@@ -253,6 +253,7 @@ static weft_status_t ib_attempt_advance(weft_net_conn_t *conn)
         attempt->step = attempt->again ? STEP_SEND : attempt->step + 1;
         attempt->again = false;
         attempt->done = 0;
+        attempt->moved_ns = conn->host->clock_ns(conn->host);
     }
     return WEFT_OK;
 }
@@ -289,7 +290,7 @@ static weft_status_t ib_attempt_next(weft_net_conn_t *conn, weft_status_t status
     return WEFT_IN_PROGRESS;
 }
 
-static weft_status_t ib_attempt_poll(weft_net_conn_t *conn)
+static weft_status_t ib_attempt_step(weft_net_conn_t *conn)
 {
     ib_attempt_t *attempt = conn->attempt;
     weft_status_t status = ib_attempt_advance(conn);
@@ -301,10 +302,11 @@ static weft_status_t ib_attempt_poll(weft_net_conn_t *conn)
         return ib_attempt_leave(conn, lost);
     }
     uint64_t patience = (uint64_t)(conn->device->net->config.connect_timeout * 1e9);
-    uint64_t waited = conn->host->clock_ns(conn->host) - attempt->started_ns;
+    uint64_t waited = conn->host->clock_ns(conn->host) - attempt->moved_ns;
     if (status == WEFT_IN_PROGRESS) {
-        /* The last address is tried until the core gives up. */
-        if (waited < patience || attempt->at + 1 == attempt->address.list.count) {
+        /* The last address is tried until the core gives up, and so is one whose record is here. */
+        bool last = attempt->at + 1 == attempt->address.list.count;
+        if (waited < patience || last || attempt->step > STEP_RECEIVE) {
             return status;
         }
         attempt->cause = ETIMEDOUT;
@@ -315,6 +317,16 @@ static weft_status_t ib_attempt_poll(weft_net_conn_t *conn)
         attempt->step < STEP_RECEIVE && (status == WEFT_ERR_LINK || status == WEFT_ERR_AUTH);
     bool unheard = attempt->step == STEP_RECEIVE && attempt->done < sizeof attempt->theirs;
     return again || unheard ? ib_attempt_next(conn, status) : status;
+}
+
+/* One that begins anew goes on at once: nothing would end a sleep before that. */
+static weft_status_t ib_attempt_poll(weft_net_conn_t *conn)
+{
+    weft_status_t status = ib_attempt_step(conn);
+    while (status == WEFT_IN_PROGRESS && conn->attempt->step == STEP_OPEN) {
+        status = ib_attempt_step(conn);
+    }
+    return status;
 }
 
 /* Returns the EPOLL* events of the side channel after which a step can go on. */
@@ -329,8 +341,10 @@ static uint32_t ib_step_interest(ib_step_t step)
     case STEP_RECEIVE:
     case STEP_GO:
         return EPOLLIN;
+    case STEP_CM: /* ib_cm.c watches a channel of its own, and looks for the end of this one */
+        return EPOLLRDHUP;
     default:
-        return 0; /* ib_cm.c has a channel of its own */
+        return 0;
     }
 }
 

@@ -142,19 +142,6 @@ static void ib_conn_inspect(weft_net_conn_t *conn)
     conn->noted = conn->failed == WEFT_OK && ib_health_due(conn);
 }
 
-static void ib_channel_drain(weft_net_conn_t *conn)
-{
-    for (uint32_t i = 0; i < conn->nrails; i++) {
-        ib_rail_t *rail = &conn->rails[i];
-        struct ibv_cq *cq;
-        void *context;
-        while (rail->channel != NULL && ibv_get_cq_event(rail->channel, &cq, &context) == 0) {
-            ibv_ack_cq_events(cq, 1);
-            rail->armed = false;
-        }
-    }
-}
-
 static void ib_device_events(weft_net_device_t *device)
 {
     struct epoll_event events[EVENTS];
@@ -162,14 +149,14 @@ static void ib_device_events(weft_net_device_t *device)
     for (int i = 0; i < count; i++) {
         const ib_watch_t *watch = events[i].data.ptr;
         if (watch == NULL) {
-            continue; /* a listener: accept() looks after it */
+            continue; /* a listener, or a connection under way: accept() or connect_poll() goes on */
         }
         switch (watch->kind) {
         case IB_WATCH_SIDE:
             ib_health_side(watch->owner);
             break;
         case IB_WATCH_CHANNEL:
-            ib_channel_drain(watch->owner);
+            ib_rails_drain(watch->owner);
             break;
         case IB_WATCH_ASYNC:
             ib_events_take(watch->owner);
@@ -215,10 +202,8 @@ weft_status_t ib_wait_fd(weft_net_device_t *device, int *fd_p)
     for (weft_net_conn_t *conn = device->conns; conn != NULL; conn = conn->next) {
         for (uint32_t i = 0; i < conn->nrails; i++) {
             ib_rail_t *rail = &conn->rails[i];
-            rail->armed =
-                rail->armed || rail->state == IB_RAIL_LOST || ibv_req_notify_cq(rail->cq, 0) == 0;
             /* The caller must not sleep if nothing would wake it. */
-            waiting = waiting || !rail->armed;
+            waiting |= rail->state != IB_RAIL_LOST && !ib_rail_arm(rail);
         }
         /* No event marks the end of a patience; only time does. */
         waiting = waiting || ib_health_due(conn);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/epoll.h>
 
 #include "ib_errors.h"
 #include "ib_event.h"
@@ -81,8 +82,57 @@ weft_status_t ib_rail_open(weft_net_conn_t *conn, uint32_t index, const ib_gid_t
     return ib_immediate_create(conn, rail);
 }
 
+void ib_rails_watch(weft_net_conn_t *conn)
+{
+    for (uint32_t i = 0; i < conn->nrails; i++) {
+        ib_rail_t *rail = &conn->rails[i];
+        struct epoll_event event = {.events = EPOLLIN,
+                                    .data = {.ptr = conn->ready ? &rail->watch : NULL}};
+        int verb = rail->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+        if (rail->channel != NULL &&
+            epoll_ctl(conn->device->epoll, verb, rail->channel->fd, &event) == 0) {
+            rail->watched = true;
+        }
+    }
+}
+
+void ib_rail_unwatch(const weft_net_conn_t *conn, ib_rail_t *rail)
+{
+    if (rail->watched) {
+        epoll_ctl(conn->device->epoll, EPOLL_CTL_DEL, rail->channel->fd, NULL);
+        rail->watched = false;
+    }
+}
+
+void ib_rails_unwatch(weft_net_conn_t *conn)
+{
+    for (uint32_t i = 0; i < conn->nrails; i++) {
+        ib_rail_unwatch(conn, &conn->rails[i]);
+    }
+}
+
+void ib_rails_drain(weft_net_conn_t *conn)
+{
+    for (uint32_t i = 0; i < conn->nrails; i++) {
+        ib_rail_t *rail = &conn->rails[i];
+        struct ibv_cq *cq;
+        void *context;
+        while (rail->channel != NULL && ibv_get_cq_event(rail->channel, &cq, &context) == 0) {
+            ibv_ack_cq_events(cq, 1);
+            rail->armed = false;
+        }
+    }
+}
+
+bool ib_rail_arm(ib_rail_t *rail)
+{
+    rail->armed = rail->armed || ibv_req_notify_cq(rail->cq, 0) == 0;
+    return rail->armed;
+}
+
 void ib_rails_close(weft_net_conn_t *conn)
 {
+    ib_rails_unwatch(conn);
     ib_immediate_destroy(conn);
     for (uint32_t i = 0; i < conn->nrails; i++) {
         ib_rail_t *rail = &conn->rails[i];
@@ -101,6 +151,7 @@ void ib_rails_close(weft_net_conn_t *conn)
         rail->credits_out = rail->credits_in = NULL;
         rail->cq = NULL;
         rail->channel = NULL;
+        rail->armed = false;
     }
 }
 

@@ -15,6 +15,16 @@ weft_status_t ib_rail_open(weft_net_conn_t *conn, uint32_t index, const ib_gid_t
 /* Closes all rails, so that they can be opened again. Their queue pairs are destroyed before. */
 void ib_rails_close(weft_net_conn_t *conn);
 
+/* Lets the device's epoll set watch the completion channels, or no longer. While the connection is under
+ * way poll() leaves their events to ib_rails_drain(). */
+void ib_rails_watch(weft_net_conn_t *conn);
+void ib_rails_unwatch(weft_net_conn_t *conn);
+void ib_rail_unwatch(const weft_net_conn_t *conn, ib_rail_t *rail);
+/* Takes the events of the completion channels, which are to be armed again. */
+void ib_rails_drain(weft_net_conn_t *conn);
+/* Lets the next completion of the rail wake the channel. Returns false if it cannot. */
+bool ib_rail_arm(ib_rail_t *rail);
+
 /* Returns why nothing gets over the rail now, with a remedy; NULL if nothing is known. Takes the
  * adapter's events. */
 const char *ib_rail_lost_now(const ib_rail_t *rail);

@@ -5,6 +5,7 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -21,6 +22,12 @@ void ib_side_await(weft_net_conn_t *conn, uint32_t events)
     if (epoll_ctl(conn->device->epoll, verb, side->fd, &event) == 0 || events == 0) {
         side->awaits = events;
     }
+}
+
+bool ib_side_is_closed(const weft_net_conn_t *conn)
+{
+    struct pollfd watch = {.fd = conn->side.fd, .events = POLLRDHUP};
+    return poll(&watch, 1, 0) > 0;
 }
 
 void ib_side_watch(weft_net_conn_t *conn)

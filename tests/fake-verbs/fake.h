@@ -147,6 +147,7 @@ typedef struct fake_cm {
     uint32_t connects_busy; /* rdma_connect() finds its port in use */
     uint32_t strangers;     /* requests of strangers, before the first right one */
     bool no_address;        /* the peer's address is not resolved */
+    bool no_answer;         /* … and nothing tells so */
 } fake_cm_t;
 
 void fake_cm(const fake_cm_t *script);

@@ -233,7 +233,7 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *from, struct soc
     pthread_mutex_lock(&cm.lock);
     if (cause == 0 && cm.script.no_address) {
         tell(id, RDMA_CM_EVENT_ADDR_ERROR, -ETIMEDOUT, NULL);
-    } else if (cause == 0) {
+    } else if (cause == 0 && !cm.script.no_answer) {
         tell(id, RDMA_CM_EVENT_ADDR_RESOLVED, 0, NULL);
     }
     pthread_mutex_unlock(&cm.lock);

@@ -4,6 +4,7 @@
  * without a posted receive ends the connection, and only the connection manager connects queue
  * pairs. */
 #include <errno.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -146,6 +147,122 @@ static void a_broken_queue_pair_ends_the_connection(void **state)
     traffic_end(&traffic);
 }
 
+/* Connections under way ----------------------------------------------------------------------- */
+
+typedef struct under_way {
+    traffic_t traffic;
+    weft_net_conn_t *ends[2];
+    weft_status_t mine, theirs;
+} under_way_t;
+
+static uint64_t later_by_ns;
+
+static uint64_t later(const weft_host_t *host)
+{
+    (void)host;
+    return (uint64_t)(traffic_now() * 1e9) + later_by_ns;
+}
+
+static void under_way_poll(under_way_t *u)
+{
+    const weft_net_ops_t *ops = u->traffic.ops;
+    u->mine =
+        u->mine == WEFT_IN_PROGRESS && u->ends[0] != NULL ? ops->connect_poll(u->ends[0]) : u->mine;
+    u->theirs = u->theirs == WEFT_AGAIN && u->traffic.sides[1].listener != NULL
+                    ? ops->accept(u->traffic.sides[1].listener, &u->ends[1])
+                    : u->theirs;
+}
+
+/* Goes on until both ends can go no further by themselves. */
+static void under_way_begin(under_way_t *u, const fake_cm_t *script)
+{
+    static const char *const settings[] = {"qps=2", NULL};
+    const weft_net_conn_params_t params = {.size = sizeof params};
+    *u = (under_way_t){.mine = WEFT_IN_PROGRESS, .theirs = WEFT_AGAIN};
+    adapters(1, 0);
+    assert_int_equal(traffic_begin(&u->traffic, settings), WEFT_OK);
+    fake_cm(script);
+    traffic_side_t *from = &u->traffic.sides[0], *to = &u->traffic.sides[1];
+    const fake_fault_t stall = {
+        .act = FAKE_STALL, .kind = FAKE_SEND, .nth = fake_count_kind(FAKE_SEND) + 1};
+    fake_fault(&stall);
+    side_add_address(to, 0); /* there is another one to go to */
+    from->fake.host.clock_ns = later;
+    assert_int_equal(
+        u->traffic.ops->connect_begin(from->device, &to->address, &params, &u->ends[0]), WEFT_OK);
+    for (int i = 0; i < 50; i++) {
+        under_way_poll(u);
+        poll(NULL, 0, 1);
+    }
+    assert_int_equal(u->mine, WEFT_IN_PROGRESS);
+    assert_int_equal(u->theirs, WEFT_AGAIN);
+}
+
+static void under_way_end(under_way_t *u)
+{
+    for (int i = 0; i < 2; i++) {
+        u->traffic.ops->conn_close(u->ends[i]);
+    }
+    traffic_end(&u->traffic);
+}
+
+/* The connector's confirmation overtakes the first messages. Then the acceptor sleeps until they come, and
+ * the connector waits for its word, however long that takes. */
+static void the_acceptor_sleeps_until_the_first_messages_come(void **state)
+{
+    static const fake_cm_t nothing;
+    under_way_t u;
+    (void)state;
+    under_way_begin(&u, &nothing);
+    assert_true(fake_happened());
+    assert_false(side_wakes(&u.traffic.sides[1], 5));
+    later_by_ns += UINT64_C(60000000000);
+    under_way_poll(&u);
+    assert_int_equal(u.mine, WEFT_IN_PROGRESS);
+    assert_false(side_wakes(&u.traffic.sides[0], 5));
+    fake_release();
+    double end = traffic_now() + 30;
+    while ((u.mine == WEFT_IN_PROGRESS || u.theirs == WEFT_AGAIN) && traffic_now() < end) {
+        assert_true(side_wakes(&u.traffic.sides[1], 0) || side_wakes(&u.traffic.sides[0], 5000));
+        under_way_poll(&u);
+    }
+    assert_int_equal(u.mine, WEFT_OK);
+    assert_int_equal(u.theirs, WEFT_OK);
+    under_way_end(&u);
+}
+
+static const fake_cm_t silence = {.no_answer = true};
+
+/* It has the acceptor's record and has asked for no queue pair. */
+static void a_connector_that_goes_is_not_waited_for(void **state)
+{
+    under_way_t u;
+    (void)state;
+    under_way_begin(&u, &silence);
+    u.traffic.ops->conn_close(u.ends[0]);
+    u.ends[0] = NULL;
+    assert_true(side_wakes(&u.traffic.sides[1], 5000));
+    under_way_poll(&u);
+    assert_non_null(strstr(u.traffic.sides[1].fake.log, "it closed the connection"));
+    assert_false(side_wakes(&u.traffic.sides[1], 5));
+    under_way_end(&u);
+}
+
+static void an_acceptor_that_goes_is_not_waited_for(void **state)
+{
+    under_way_t u;
+    (void)state;
+    under_way_begin(&u, &silence);
+    u.traffic.ops->listener_close(u.traffic.sides[1].listener);
+    u.traffic.sides[1].listener = NULL;
+    assert_true(side_wakes(&u.traffic.sides[0], 5000));
+    under_way_poll(&u);
+    assert_int_equal(u.mine, WEFT_ERR_LINK);
+    assert_non_null(strstr(u.traffic.sides[0].fake.error, "it closed the connection"));
+    assert_false(side_wakes(&u.traffic.sides[0], 5));
+    under_way_end(&u);
+}
+
 /* Both ways of failing at the n-th call, for every n of a life. */
 static void every_failing_call_leaves_nothing(void **state)
 {
@@ -193,6 +310,9 @@ int main(void)
         cmocka_unit_test(ports_in_use_are_tried_again),
         cmocka_unit_test(strangers_are_sent_away),
         cmocka_unit_test(what_does_not_connect_is_named),
+        cmocka_unit_test(the_acceptor_sleeps_until_the_first_messages_come),
+        cmocka_unit_test(a_connector_that_goes_is_not_waited_for),
+        cmocka_unit_test(an_acceptor_that_goes_is_not_waited_for),
         cmocka_unit_test(a_broken_queue_pair_ends_the_connection),
         cmocka_unit_test(every_failing_call_leaves_nothing),
         cmocka_unit_test(roce_does_not_reach_iwarp),

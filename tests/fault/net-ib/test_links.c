@@ -344,6 +344,27 @@ static void a_peer_that_is_busy_with_others_is_waited_for(void **state)
     traffic_end(&traffic);
 }
 
+/* The next address is begun with before anybody sleeps. */
+static void an_address_that_refuses_holds_up_nobody(void **state)
+{
+    enum { CLOSED = 1 }; /* tcpmux */
+    static const char *const settings[] = {NULL};
+    weft_net_conn_params_t params = {.size = sizeof params};
+    traffic_t traffic = {.wait = false};
+    weft_net_conn_t *conn = NULL;
+    (void)state;
+    fake_setup(1);
+    assert_int_equal(traffic_begin(&traffic, settings), WEFT_OK);
+    traffic_side_t *from = &traffic.sides[0], *to = &traffic.sides[1];
+    side_add_address(to, CLOSED);
+    const weft_net_ops_t *ops = traffic.ops;
+    assert_int_equal(ops->connect_begin(from->device, &to->address, &params, &conn), WEFT_OK);
+    assert_int_equal(ops->connect_poll(conn), WEFT_IN_PROGRESS);
+    assert_true(side_wakes(to, 5000)); /* it is asked already */
+    ops->conn_close(conn);
+    traffic_end(&traffic);
+}
+
 /* On RoCE this call asks for the peer's hardware address, and many ask at once. */
 static void an_address_that_is_not_resolved_at_once_is_asked_for_again(void **state)
 {
@@ -401,6 +422,7 @@ int main(void)
         cmocka_unit_test(a_connection_stays_on_its_ports),
         cmocka_unit_test(a_peer_whose_port_wants_global_routes_gets_them),
         cmocka_unit_test(a_peer_that_is_busy_with_others_is_waited_for),
+        cmocka_unit_test(an_address_that_refuses_holds_up_nobody),
         cmocka_unit_test(an_address_that_is_not_resolved_at_once_is_asked_for_again),
         cmocka_unit_test(side_channels_are_kept_alive),
     };

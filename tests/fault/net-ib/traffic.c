@@ -19,6 +19,8 @@
 
 #include <cmocka.h>
 
+#include <weft/sdk/endpoint.h>
+
 #define CONNECT_S 10.0
 #define ROOM (TRAFFIC_LARGEST + 4096u) /* of a message in memory of a device */
 #define AREA (2 * TRAFFIC_MESSAGES * ROOM)
@@ -86,6 +88,32 @@ void side_close(traffic_side_t *side)
     fake_config_destroy(side->config);
     assert_int_equal(atomic_load(&side->fake.live), 0);
     fake_host_fini(&side->fake);
+}
+
+bool side_wakes(const traffic_side_t *side, int ms)
+{
+    struct pollfd watch = {.events = POLLIN};
+    weft_status_t status = traffic_ops()->wait_fd(side->device, &watch.fd);
+    assert_true(status == WEFT_OK || status == WEFT_AGAIN);
+    return status == WEFT_AGAIN || poll(&watch, 1, ms) > 0;
+}
+
+void side_add_address(traffic_side_t *side, uint16_t port)
+{
+    enum { HEAD = 24 }; /* see ib_hello.c */
+    weft_net_address_t *address = &side->address, tcp = {.bytes = address->bytes - HEAD};
+    weft_endpoint_list_t list;
+    memcpy(tcp.data, address->data + HEAD, tcp.bytes);
+    assert_int_equal(weft_endpoint_list_decode(&tcp, &list), WEFT_OK);
+    memmove(list.entries + 1, list.entries, list.count * sizeof list.entries[0]);
+    list.count++;
+    list.entries[0].loopback = true; /* those are tried first */
+    if (port != 0) {
+        weft_endpoint_set_port(&list.entries[0].point, port);
+    }
+    weft_endpoint_list_encode(&list, &tcp);
+    memcpy(address->data + HEAD, tcp.data, tcp.bytes);
+    address->bytes = HEAD + tcp.bytes;
 }
 
 void side_check_log(const char *setting, uint32_t devices, const char *said, const char *unsaid)

@@ -88,6 +88,10 @@ void side_close(traffic_side_t *side);
 /* Opens an instance with one setting, checks how many devices it has and that its log says `said`
  * and not `unsaid`, and closes it. */
 void side_check_log(const char *setting, uint32_t devices, const char *said, const char *unsaid);
+/* Whether a sleep on the device ends within this time. */
+bool side_wakes(const traffic_side_t *side, int ms);
+/* Puts one more TCP address before those of the listener, with this port; 0: with the first one's. */
+void side_add_address(traffic_side_t *side, uint16_t port);
 const weft_net_ops_t *traffic_ops(void);
 double traffic_now(void);
 

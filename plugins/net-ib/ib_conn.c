@@ -76,6 +76,7 @@ void ib_conn_fail(weft_net_conn_t *conn, weft_status_t status)
     conn->moving = false;
     /* After this no adapter accesses the buffers that are given back. */
     ib_qps_destroy(conn);
+    ib_rails_unwatch(conn); /* a channel of an adapter that is gone stays readable */
     ib_side_leave(conn, status);
     ib_queue_fail(conn, &conn->ops.recv, conn->failed);
     ib_queue_fail(conn, &conn->ops.send, conn->failed);

@@ -277,7 +277,10 @@ static weft_status_t ib_failover_enter_move(weft_net_conn_t *conn)
     }
     for (uint32_t i = 0; i < conn->nrails; i++) {
         ib_rail_t *rail = &conn->rails[i];
-        rail->state = rail->state == IB_RAIL_STOPPING ? IB_RAIL_LOST : rail->state;
+        if (rail->state == IB_RAIL_STOPPING) {
+            rail->state = IB_RAIL_LOST;
+            ib_rail_unwatch(conn, rail);
+        }
     }
     return status == WEFT_OK ? ib_failover_step_send(conn, STEP_MOVE) : status;
 }

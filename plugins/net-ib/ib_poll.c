@@ -142,6 +142,15 @@ static void ib_conn_inspect(weft_net_conn_t *conn)
     conn->noted = conn->failed == WEFT_OK && ib_health_due(conn);
 }
 
+/* The descriptor of an adapter that is gone stays readable. */
+static void ib_adapter_events(const weft_net_device_t *device, ib_hca_t *hca)
+{
+    ib_events_take(hca);
+    if (atomic_load(&hca->fatal)) {
+        epoll_ctl(device->epoll, EPOLL_CTL_DEL, hca->context->async_fd, NULL);
+    }
+}
+
 static void ib_device_events(weft_net_device_t *device)
 {
     struct epoll_event events[EVENTS];
@@ -159,7 +168,7 @@ static void ib_device_events(weft_net_device_t *device)
             ib_rails_drain(watch->owner);
             break;
         case IB_WATCH_ASYNC:
-            ib_events_take(watch->owner);
+            ib_adapter_events(device, watch->owner);
             break;
         }
     }

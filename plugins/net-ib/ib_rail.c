@@ -89,7 +89,7 @@ void ib_rails_watch(weft_net_conn_t *conn)
         struct epoll_event event = {.events = EPOLLIN,
                                     .data = {.ptr = conn->ready ? &rail->watch : NULL}};
         int verb = rail->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
-        if (rail->channel != NULL &&
+        if (rail->channel != NULL && rail->state != IB_RAIL_LOST &&
             epoll_ctl(conn->device->epoll, verb, rail->channel->fd, &event) == 0) {
             rail->watched = true;
         }

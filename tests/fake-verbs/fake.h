@@ -128,7 +128,8 @@ void fake_living(fake_live_t *live);
 /* Changes a port's state and raises the event for it. While the port is down nothing moves over
  * it. */
 void fake_port_state(uint32_t index, uint32_t port, enum ibv_port_state state);
-/* Raises IBV_EVENT_DEVICE_FATAL; nothing moves from now on, nothing is made, and no table is read. */
+/* Raises IBV_EVENT_DEVICE_FATAL; nothing moves from now on, nothing is made, and no table is read. The descriptors
+ * for events stay readable, as those of an adapter that is taken out. */
 void fake_device_fatal(uint32_t index);
 /* Raises an event of the n-th living queue pair, or of its completion queue. */
 void fake_qp_event(uint32_t nth, enum ibv_event_type type);

@@ -13,14 +13,22 @@
 
 #define SETTLE_S 5
 
-void event_raise(vcontext_t *context, const struct ibv_async_event *event)
+void descriptor_raise(int fd)
 {
     uint64_t one = 1;
-    if (context->nevents == EVENTS_MAX ||
-        write(context->verbs.context.async_fd, &one, sizeof one) != (ssize_t)sizeof one) {
+    if (write(fd, &one, sizeof one) != (ssize_t)sizeof one) {
+        fprintf(stderr, "fake verbs: a descriptor of events failed\n");
+        abort();
+    }
+}
+
+void event_raise(vcontext_t *context, const struct ibv_async_event *event)
+{
+    if (context->nevents == EVENTS_MAX) {
         fprintf(stderr, "fake verbs: too many events\n");
         abort();
     }
+    descriptor_raise(context->verbs.context.async_fd);
     context->events[context->nevents++] = *event;
 }
 
@@ -93,6 +101,8 @@ int ibv_get_async_event(struct ibv_context *verbs, struct ibv_async_event *event
         if (got != NULL) {
             (*got)++;
         }
+    } else {
+        descriptor_raise(verbs->async_fd); /* of an adapter that is gone */
     }
     world_leave();
     errno = EAGAIN;

@@ -113,7 +113,6 @@ int ibv_destroy_cq(struct ibv_cq *base)
 void queue_notify(vcq_t *cq)
 {
     vchannel_t *channel = (vchannel_t *)cq->base.channel;
-    uint64_t one = 1;
     if (!cq->armed || cq->count == 0 || channel == NULL) {
         return;
     }
@@ -128,8 +127,7 @@ void queue_notify(vcq_t *cq)
         channel->ready = ready;
     }
     channel->ready[channel->count++] = cq;
-    ssize_t ignored = write(channel->base.fd, &one, sizeof one);
-    (void)ignored;
+    descriptor_raise(channel->base.fd);
 }
 
 int ibv_get_cq_event(struct ibv_comp_channel *base, struct ibv_cq **cq_p, void **context_p)
@@ -148,6 +146,8 @@ int ibv_get_cq_event(struct ibv_comp_channel *base, struct ibv_cq **cq_p, void *
         cq->events_got++;
         *cq_p = &cq->base;
         *context_p = cq->base.cq_context;
+    } else {
+        descriptor_raise(base->fd); /* of an adapter that is gone */
     }
     world_leave();
     errno = EAGAIN;

@@ -207,6 +207,16 @@ void world_device_fatal(uint32_t index)
     struct ibv_async_event event = {.event_type = IBV_EVENT_DEVICE_FATAL};
     world.devices[index].fatal = true;
     tell(index, &event);
+    for (vcontext_t *context = world.contexts; context != NULL; context = context->next) {
+        if (device_of(&context->verbs.context) == &world.devices[index]) {
+            descriptor_raise(context->verbs.context.async_fd);
+        }
+    }
+    for (vqp_t *qp = world.qps; qp != NULL; qp = qp->next) {
+        if (device_of(qp->base.context) == &world.devices[index]) {
+            descriptor_raise(qp->base.send_cq->channel->fd);
+        }
+    }
 }
 
 void fake_device_fatal(uint32_t index)

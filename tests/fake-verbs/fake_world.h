@@ -157,6 +157,8 @@ int device_query_port(struct ibv_context *context, uint8_t number, struct ibv_po
 const fake_port_t *device_port(const vdevice_t *device, uint32_t number);
 
 /* fake_event.c: lock held. */
+/* Makes a descriptor of events readable once more. */
+void descriptor_raise(int fd);
 void event_raise(vcontext_t *context, const struct ibv_async_event *event);
 void event_forget(struct ibv_context *context, const void *object);
 /* Waits until `got` events were acknowledged; ends the program if that never happens. */

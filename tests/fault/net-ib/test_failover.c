@@ -96,6 +96,23 @@ static void what_was_acknowledged_and_lost_is_an_error(void **state)
     at_every_moment(FAKE_AFTER, FAKE_RECV, true);
 }
 
+/* Its descriptors stay readable. */
+static void an_adapter_that_is_gone_ends_no_sleep(void **state)
+{
+    traffic_t traffic = {.wait = true};
+    (void)state;
+    fake_setup(2);
+    assert_int_equal(traffic_begin(&traffic, two_rails), WEFT_OK);
+    fake_device_fatal(0);
+    traffic_post(&traffic);
+    assert_true(traffic_wait(&traffic, 5));
+    traffic_check_all(&traffic, "without an adapter", 0);
+    for (int i = 0; i < 2; i++) {
+        assert_false(side_wakes(&traffic.sides[i], 5));
+    }
+    traffic_end(&traffic);
+}
+
 static void errors_of_the_program_are_not_sent_again(void **state)
 {
     static const int statuses[] = {IBV_WC_LOC_LEN_ERR, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_ACCESS_ERR,
@@ -447,6 +464,7 @@ int main(void)
         cmocka_unit_test(requests_that_arrived_without_an_acknowledgement_count_once),
         cmocka_unit_test(receives_that_fail_are_made_up_for),
         cmocka_unit_test(what_was_acknowledged_and_lost_is_an_error),
+        cmocka_unit_test(an_adapter_that_is_gone_ends_no_sleep),
         cmocka_unit_test(errors_of_the_program_are_not_sent_again),
         cmocka_unit_test(rails_that_go_midway_are_made_up_for),
         cmocka_unit_test(adapters_that_refuse_requests_are_left),

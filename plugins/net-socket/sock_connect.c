@@ -271,16 +271,21 @@ static weft_status_t sock_legs_advance(weft_net_conn_t *conn, uint32_t first)
     return waiting ? WEFT_IN_PROGRESS : WEFT_OK;
 }
 
+/* The first stream is read as soon as it waits for the acknowledgement: its end would keep a core awake
+ * that waits for the others. */
 static weft_status_t sock_attempt_advance(weft_net_conn_t *conn)
 {
-    weft_status_t status = WEFT_OK;
+    weft_status_t status = WEFT_OK, ack = WEFT_IN_PROGRESS;
     if (conn->rails == NULL) {
         status = sock_leg_advance(conn, 0);
     }
     if (status == WEFT_OK) {
         status = sock_legs_advance(conn, conn->rails == NULL ? 1 : 0);
     }
-    return status == WEFT_OK ? sock_attempt_ack(conn) : status;
+    if (status >= 0 && conn->attempt->legs[0].step == LEG_DONE) {
+        ack = sock_attempt_ack(conn);
+    }
+    return status == WEFT_OK || ack < 0 ? ack : status;
 }
 
 /* Returns the EPOLL* events after which a step of a stream can go on. */
@@ -357,7 +362,7 @@ static weft_status_t sock_attempt_next(weft_net_conn_t *conn, weft_status_t stat
     return status == WEFT_OK ? WEFT_IN_PROGRESS : status;
 }
 
-static weft_status_t sock_attempt_poll(weft_net_conn_t *conn)
+static weft_status_t sock_attempt_step(weft_net_conn_t *conn)
 {
     sock_attempt_t *attempt = conn->attempt;
     weft_status_t status = sock_attempt_advance(conn);
@@ -387,6 +392,16 @@ static weft_status_t sock_attempt_poll(weft_net_conn_t *conn)
     }
     return status == WEFT_ERR_LINK || status == WEFT_ERR_AUTH ? sock_attempt_next(conn, status)
                                                               : status;
+}
+
+/* One that begins anew goes on at once: nothing would end a sleep before that. */
+static weft_status_t sock_attempt_poll(weft_net_conn_t *conn)
+{
+    weft_status_t status = sock_attempt_step(conn);
+    while (status == WEFT_IN_PROGRESS && conn->attempt->legs[0].step == LEG_OPEN) {
+        status = sock_attempt_step(conn);
+    }
+    return status;
 }
 
 weft_status_t sock_connect_poll(weft_net_conn_t *conn)

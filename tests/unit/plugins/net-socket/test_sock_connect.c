@@ -3,6 +3,7 @@
  * Unit tests of connecting: networks on which every answer takes long. The clock is the test's. */
 #include <arpa/inet.h>
 #include <endian.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -121,10 +122,10 @@ static void listen_by_hand(fixture_t *f)
     weft_endpoint_list_encode(&list, &f->address);
 }
 
-/* Takes both streams and what they say of themselves. */
-static void take_streams(fixture_t *f, weft_net_conn_t *conn, int fds[STREAMS])
+/* Takes the first streams and what they say of themselves. */
+static void take_streams(fixture_t *f, weft_net_conn_t *conn, int fds[STREAMS], uint32_t count)
 {
-    for (uint32_t taken = 0, i = 0; taken < STREAMS; i++) {
+    for (uint32_t taken = 0, i = 0; taken < count; i++) {
         uint8_t label[WEFT_AUTH_LABEL];
         sock_join_t join;
         uint32_t done = 0;
@@ -156,7 +157,7 @@ static void who_has_joined_waits_for_the_answer(void **state)
     uint8_t label[WEFT_AUTH_LABEL], byte;
     listen_by_hand(f);
     weft_net_conn_t *conn = begin(f);
-    take_streams(f, conn, fds);
+    take_streams(f, conn, fds, STREAMS);
     now_ns += 5000 * MS;
     for (uint32_t i = 0; i < 5; i++) {
         assert_int_equal(sock_connect_poll(conn), WEFT_IN_PROGRESS);
@@ -177,6 +178,44 @@ static void who_has_joined_waits_for_the_answer(void **state)
     for (uint32_t i = 0; i < STREAMS; i++) {
         close(fds[i]);
     }
+}
+
+/* The peer has closed the first stream, and says nothing on the second one. Nothing but that end says so. */
+static void an_end_is_seen_while_other_streams_are_under_way(void **state)
+{
+    fixture_t *f = *state;
+    int fds[STREAMS] = {-1, -1};
+    listen_by_hand(f);
+    weft_net_conn_t *conn = begin(f);
+    take_streams(f, conn, fds, 1);
+    assert_true(fds[0] >= 0);
+    assert_int_equal(sock_connect_poll(conn), WEFT_IN_PROGRESS);
+    close(fds[0]);
+    for (uint32_t i = 0; i < POLLS && strncmp(conn->info.peer, "127.0.0.1:", 10) == 0; i++) {
+        assert_int_equal(sock_connect_poll(conn), WEFT_IN_PROGRESS);
+        usleep(1000);
+    }
+    assert_int_equal(strncmp(conn->info.peer, "127.0.0.2:", 10), 0);
+    sock_conn_close(conn);
+}
+
+/* The next address is begun with before anybody sleeps. */
+static void an_address_that_refuses_holds_up_nobody(void **state)
+{
+    enum { CLOSED = 1 }; /* tcpmux */
+    fixture_t *f = *state;
+    weft_endpoint_list_t list;
+    listen_by_hand(f);
+    assert_int_equal(weft_endpoint_list_decode(&f->address, &list), WEFT_OK);
+    weft_endpoint_set_port(&list.entries[0].point, CLOSED);
+    weft_endpoint_list_encode(&list, &f->address);
+    weft_net_conn_t *conn = begin(f);
+    struct pollfd asked = {.fd = f->acceptor.listening[1], .events = POLLIN};
+    for (uint32_t i = 0; i < POLLS && strncmp(conn->info.peer, "127.0.0.1:", 10) == 0; i++) {
+        assert_int_equal(sock_connect_poll(conn), WEFT_IN_PROGRESS);
+    }
+    assert_int_equal(poll(&asked, 1, 5000), 1);
+    sock_conn_close(conn);
 }
 
 /* An address from which nothing comes is left for the next one. */
@@ -200,6 +239,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(an_address_that_answers_late_is_kept, set_up, tear_down),
         cmocka_unit_test_setup_teardown(who_has_joined_waits_for_the_answer, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_end_is_seen_while_other_streams_are_under_way, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(an_address_that_refuses_holds_up_nobody, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_address_that_does_not_answer_is_left, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,7 +3,8 @@
  * Connects the queue pairs of iWARP ports. The acceptor's adapter listens on each rail while the
  * set-up lasts; the connector names queue pair and token in its request. iWARP requires the
  * connector to send first: it sends an empty message on each queue pair, and neither end sends
- * anything else before all of them have arrived. */
+ * anything else before all of them have arrived. It sends them when the acceptor has said that its queue
+ * pairs are connected, too: Soft-iWARP leaves unread what comes between its answer and that. */
 #include "ib_cm.h"
 
 #include <endian.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
+#include <weft/sdk/acceptor.h>
 #include "ib_cm_calls.h"
 #include "ib_errors.h"
 #include "ib_rail.h"
@@ -35,6 +37,9 @@ struct ib_cm {
     int watch; /* epoll set that has the channel, or −1 */
     uint8_t token[IB_TOKEN];
     bool connects, done;
+    bool told;          /* the acceptor has said that its queue pairs are connected */
+    uint32_t word;      /* with which it does; little-endian */
+    uint32_t word_done; /* bytes of it that were sent or received */
     uint32_t connected; /* queue pairs that are connected */
     uint32_t heard;     /* first messages that were received */
     uint32_t tries[IB_QPS_MAX];
@@ -406,6 +411,25 @@ static weft_status_t ib_cm_finish(weft_net_conn_t *conn)
     return status;
 }
 
+/* The connector reads the word as soon as it is there, so that it ends one sleep only. */
+static weft_status_t ib_cm_tell(weft_net_conn_t *conn)
+{
+    ib_cm_t *cm = conn->cm;
+    weft_status_t status = WEFT_OK;
+    if (cm->connects && !cm->told) {
+        status = weft_record_receive(conn->side.fd, &cm->word, sizeof cm->word, &cm->word_done);
+    } else if (!cm->told && cm->connected == conn->nqps) {
+        cm->word = htole32(IB_HELLO_CONNECTED);
+        status = weft_record_send(conn->side.fd, &cm->word, sizeof cm->word, &cm->word_done);
+    }
+    cm->told = cm->word_done == sizeof cm->word;
+    if (cm->told && le32toh(cm->word) != IB_HELLO_CONNECTED) {
+        return ib_refuse(conn, WEFT_ERR_PROTO, 0, "peer %s speaks another version of net-ib",
+                         conn->info.peer);
+    }
+    return status == WEFT_ERR_LINK ? ib_cm_failed(conn, 0, 0, "it closed the connection") : WEFT_OK;
+}
+
 static weft_status_t ib_cm_advance(weft_net_conn_t *conn)
 {
     ib_cm_t *cm = conn->cm;
@@ -414,8 +438,10 @@ static weft_status_t ib_cm_advance(weft_net_conn_t *conn)
     while (status == WEFT_OK && ib_cm_event_get(cm, &event)) {
         status = ib_cm_event_take(conn, &event);
     }
+    status = status == WEFT_OK ? ib_cm_tell(conn) : status;
     if (status == WEFT_OK) {
-        status = cm->connected < conn->nqps ? WEFT_IN_PROGRESS : ib_cm_finish(conn);
+        bool connected = cm->connected == conn->nqps && cm->told;
+        status = connected ? ib_cm_finish(conn) : WEFT_IN_PROGRESS;
     }
     return status;
 }

@@ -234,6 +234,11 @@ static weft_status_t ib_connect_go(weft_net_conn_t *conn)
     }
     weft_status_t status =
         weft_record_receive(conn->side.fd, &attempt->go, sizeof attempt->go, &attempt->done);
+    if (status == WEFT_ERR_LINK) {
+        return conn->host->set_error(conn->host, status, 0,
+                                     "peer %s closed the connection before it was ready",
+                                     conn->info.peer);
+    }
     return status == WEFT_OK && le32toh(attempt->go) != IB_HELLO_GO ? WEFT_ERR_PROTO : status;
 }
 
@@ -339,10 +344,9 @@ static uint32_t ib_step_interest(ib_step_t step)
         return EPOLLOUT;
     case STEP_SHAKE:
     case STEP_RECEIVE:
+    case STEP_CM: /* ib_cm.c watches a channel of its own, too */
     case STEP_GO:
         return EPOLLIN;
-    case STEP_CM: /* ib_cm.c watches a channel of its own, and looks for the end of this one */
-        return EPOLLRDHUP;
     default:
         return 0;
     }

@@ -8,10 +8,11 @@
 
 #include "ib_refusal.h"
 
-#define IB_HELLO_MAGIC 0x33626977u /* "wib3" */
-#define IB_HELLO_AGAIN 0x67616977u /* "wiag": in place of the acceptor's record */
-#define IB_HELLO_ACK 0x6b616977u   /* "wiak" */
-#define IB_HELLO_GO 0x6f676977u    /* "wigo": iWARP, the connector may send */
+#define IB_HELLO_MAGIC 0x34626977u     /* "wib4" */
+#define IB_HELLO_AGAIN 0x67616977u     /* "wiag": in place of the acceptor's record */
+#define IB_HELLO_CONNECTED 0x6e636977u /* "wicn": iWARP, the first messages may come */
+#define IB_HELLO_ACK 0x6b616977u       /* "wiak" */
+#define IB_HELLO_GO 0x6f676977u        /* "wigo": iWARP, the connector may send */
 #define IB_TOKEN 16u
 
 typedef struct ib_hello_rail {

@@ -149,6 +149,7 @@ typedef struct fake_cm {
     uint32_t strangers;     /* requests of strangers, before the first right one */
     bool no_address;        /* the peer's address is not resolved */
     bool no_answer;         /* … and nothing tells so */
+    bool late_acceptor;     /* the acceptor is told that it is connected when this ends */
 } fake_cm_t;
 
 void fake_cm(const fake_cm_t *script);

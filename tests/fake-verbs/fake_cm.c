@@ -41,6 +41,7 @@ typedef struct fid {
     uint32_t to_host;
     uint16_t to_port;
     bool listens;
+    bool established; /* which nobody has told it */
     uint32_t qp;
 } fid_t;
 
@@ -51,13 +52,6 @@ static struct {
     struct ibv_context contexts[FAKE_DEVICES_MAX]; /* nothing but the device in each */
     fake_cm_t script;
 } cm = {.lock = PTHREAD_MUTEX_INITIALIZER, .next_port = PORT_FIRST};
-
-void fake_cm(const fake_cm_t *script)
-{
-    pthread_mutex_lock(&cm.lock);
-    cm.script = *script;
-    pthread_mutex_unlock(&cm.lock);
-}
 
 static int failed(int cause)
 {
@@ -95,6 +89,27 @@ static void tell(fid_t *id, enum rdma_cm_event_type type, int status,
     if (write(channel->base.fd, &one, sizeof one) < 0) {
         abort();
     }
+}
+
+/* Lock held. */
+static void tell_acceptor(fid_t *id)
+{
+    id->established = cm.script.late_acceptor;
+    if (!id->established) {
+        tell(id, RDMA_CM_EVENT_ESTABLISHED, 0, NULL);
+    }
+}
+
+void fake_cm(const fake_cm_t *script)
+{
+    pthread_mutex_lock(&cm.lock);
+    cm.script = *script;
+    for (fid_t *id = cm.ids; id != NULL; id = id->next) {
+        if (id->established) {
+            tell_acceptor(id);
+        }
+    }
+    pthread_mutex_unlock(&cm.lock);
 }
 
 struct rdma_event_channel *rdma_create_event_channel(void)
@@ -303,7 +318,7 @@ int rdma_accept(struct rdma_cm_id *base, struct rdma_conn_param *param)
         cause = fake_qp_join(id->peer->qp, id->peer->base.port_num, id->qp, base->port_num);
     }
     if (cause == 0) {
-        tell(id, RDMA_CM_EVENT_ESTABLISHED, 0, NULL);
+        tell_acceptor(id);
         tell(id->peer, RDMA_CM_EVENT_ESTABLISHED, 0, NULL);
     }
     pthread_mutex_unlock(&cm.lock);

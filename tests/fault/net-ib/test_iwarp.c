@@ -231,6 +231,27 @@ static void the_acceptor_sleeps_until_the_first_messages_come(void **state)
     under_way_end(&u);
 }
 
+/* Soft-iWARP leaves a first message unread that comes before. */
+static void no_first_message_comes_before_the_acceptor_is_connected(void **state)
+{
+    static const fake_cm_t nothing, late = {.late_acceptor = true};
+    under_way_t u;
+    (void)state;
+    under_way_begin(&u, &late);
+    assert_false(fake_happened());
+    assert_false(side_wakes(&u.traffic.sides[0], 5));
+    assert_false(side_wakes(&u.traffic.sides[1], 5));
+    fake_cm(&nothing);
+    fake_release();
+    double end = traffic_now() + 30;
+    while ((u.mine == WEFT_IN_PROGRESS || u.theirs == WEFT_AGAIN) && traffic_now() < end) {
+        under_way_poll(&u);
+    }
+    assert_int_equal(u.mine, WEFT_OK);
+    assert_int_equal(u.theirs, WEFT_OK);
+    under_way_end(&u);
+}
+
 static const fake_cm_t silence = {.no_answer = true};
 
 /* It has the acceptor's record and has asked for no queue pair. */
@@ -311,6 +332,7 @@ int main(void)
         cmocka_unit_test(strangers_are_sent_away),
         cmocka_unit_test(what_does_not_connect_is_named),
         cmocka_unit_test(the_acceptor_sleeps_until_the_first_messages_come),
+        cmocka_unit_test(no_first_message_comes_before_the_acceptor_is_connected),
         cmocka_unit_test(a_connector_that_goes_is_not_waited_for),
         cmocka_unit_test(an_acceptor_that_goes_is_not_waited_for),
         cmocka_unit_test(a_broken_queue_pair_ends_the_connection),

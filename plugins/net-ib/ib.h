@@ -170,6 +170,7 @@ typedef struct ib_rail {
     uint64_t bad_ns;        /* when the first bad completion came; 0: none */
     struct ibv_wc bad;      /* that one, or the first one that was not flushed */
     _Atomic uint32_t event; /* asynchronous event of a queue pair or completion queue, + 1 */
+    uint64_t event_ns;      /* when that was found; 0: there was none */
     ib_gid_t gid;           /* ours, of the kind that the peer has */
     uint32_t lid, mtu;      /* of the port, when the connection began; mtu: enum ibv_mtu */
     struct ibv_comp_channel *channel; /* NULL: lost before the connection began, as the next */

@@ -10,6 +10,7 @@
 
 #include <arpa/inet.h>
 #include <endian.h>
+#include <errno.h>
 #include <string.h>
 
 #include "ib_immediate.h"
@@ -55,6 +56,7 @@ static weft_status_t ib_qp_post(weft_net_conn_t *conn, ib_qp_t *qp, struct ibv_s
         return WEFT_AGAIN;
     }
     int cause = ibv_post_send(qp->handle, first, &bad);
+    cause = cause < 0 ? errno : cause; /* Soft-iWARP */
     if (cause != 0 && ib_rail_refused(conn, qp, cause)) {
         return WEFT_AGAIN;
     }

@@ -97,9 +97,19 @@ static const ib_rail_t *ib_health_rail_bad(const weft_net_conn_t *conn)
     return first;
 }
 
+static bool ib_health_has_event(const weft_net_conn_t *conn)
+{
+    bool has = false;
+    for (uint32_t i = 0; i < conn->nrails; i++) {
+        has = has || conn->rails[i].event_ns != 0;
+    }
+    return has;
+}
+
 bool ib_health_due(const weft_net_conn_t *conn)
 {
-    return conn->side.ended_ns != 0 || conn->moving || ib_health_rail_bad(conn) != NULL;
+    return conn->side.ended_ns != 0 || conn->moving || ib_health_has_event(conn) ||
+           ib_health_rail_bad(conn) != NULL;
 }
 
 /* A flushed request is never the cause, so the cause gets time to show elsewhere. */
@@ -111,7 +121,11 @@ static weft_status_t ib_health_bad(const weft_net_conn_t *conn, const ib_rail_t 
     const ib_cause_t *cause = ib_cause_of(wc->status);
     bool flushed = wc->status == IBV_WC_WR_FLUSH_ERR;
     bool down = atomic_load(&port->down_ns) != 0;
-    if (!down && now - rail->bad_ns < (flushed ? FLUSH_PATIENCE_NS : EVENT_PATIENCE_NS)) {
+    bool refused = conn->cm != NULL && wc->status == IBV_WC_GENERAL_ERR;
+    uint64_t patience = flushed   ? FLUSH_PATIENCE_NS
+                        : refused ? IWARP_PATIENCE_NS
+                                  : EVENT_PATIENCE_NS;
+    if (!down && now - rail->bad_ns < patience) {
         return WEFT_OK;
     }
     if (down) {
@@ -133,14 +147,16 @@ static weft_status_t ib_health_bad(const weft_net_conn_t *conn, const ib_rail_t 
                            conn->info.peer, cause->meaning, cause->remedy);
 }
 
-static weft_status_t ib_health_rail(const weft_net_conn_t *conn, const ib_rail_t *rail,
-                                    uint64_t now)
+/* Over iWARP the end of one queue pair may overtake what the peer sent before on another. */
+static weft_status_t ib_health_rail(const weft_net_conn_t *conn, ib_rail_t *rail, uint64_t now)
 {
     uint32_t event = atomic_load(&rail->event);
+    uint64_t patience = conn->cm != NULL ? IWARP_PATIENCE_NS : 0;
     if (rail->state != IB_RAIL_UP) {
         return WEFT_OK;
     }
-    if (event != 0) {
+    rail->event_ns = event != 0 && rail->event_ns == 0 ? now : rail->event_ns;
+    if (event != 0 && now - rail->event_ns >= patience) {
         return conn->host->set_error(conn->host, WEFT_ERR_LINK, 0, "connection to peer %s: %s",
                                      conn->info.peer,
                                      ib_event_text((enum ibv_event_type)(event - 1)));

@@ -38,8 +38,8 @@ weft_status_t ib_rail_short_of(weft_net_conn_t *conn, const ib_rail_t *rail, con
 void ib_rail_note(weft_net_conn_t *conn, const struct ibv_wc *wc);
 
 /* Notes that the adapter refused a request of `qp`; `cause` is the errno. Returns whether the
- * connection can go on without that queue pair: then its rail counts as lost and the queue pair
- * is stopped. */
+ * connection can go on without that queue pair, over iWARP for as long as what the peer sent may take: then
+ * its rail counts as lost and the queue pair is stopped. */
 bool ib_rail_refused(weft_net_conn_t *conn, ib_qp_t *qp, int cause);
 
 /* Returns why the rail is lost, and in *since_p since when; NULL if it is not. */

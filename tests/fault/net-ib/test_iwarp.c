@@ -284,6 +284,70 @@ static void an_acceptor_that_goes_is_not_waited_for(void **state)
     under_way_end(&u);
 }
 
+/* Ends ---------------------------------------------------------------------------------------- */
+
+static void post_one(traffic_t *traffic, int side, uint32_t kind, uint64_t *word)
+{
+    weft_net_op_t op = {.kind = kind, .buffer = word, .bytes = sizeof *word, .context = word};
+    uint32_t posted = 0;
+    assert_int_equal(traffic->ops->post(traffic->sides[side].conn, &op, 1, &posted), WEFT_OK);
+    assert_int_equal(posted, 1);
+}
+
+static weft_status_t wait_one(traffic_t *traffic, int side, const uint64_t *word)
+{
+    weft_net_completion_t done = {.context = NULL};
+    double end = traffic_now() + 30;
+    while (done.context != word) {
+        uint32_t count = 0;
+        assert_int_equal(traffic->ops->poll(traffic->sides[side].device, &done, 1, &count),
+                         WEFT_OK);
+        assert_true(traffic_now() < end);
+    }
+    return done.status;
+}
+
+/* Side 1 sends and goes. Side 0 hears of the end first. */
+static void send_and_go(const fake_fault_t *refusal, bool event)
+{
+    static const char *const settings[] = {NULL};
+    static uint64_t out, in, next;
+    traffic_t traffic = {.wait = false};
+    adapters(1, 0);
+    assert_int_equal(traffic_begin(&traffic, settings), WEFT_OK);
+    out = 7;
+    in = 0;
+    post_one(&traffic, 0, WEFT_NET_RECV, &in);
+    post_one(&traffic, 1, WEFT_NET_SEND, &out);
+    assert_int_equal(wait_one(&traffic, 1, &out), WEFT_OK);
+    for (uint32_t i = 1; event && i <= 4; i++) {
+        fake_qp_event(i, IBV_EVENT_QP_FATAL);
+    }
+    if (refusal != NULL) {
+        fake_fault_t fault = *refusal;
+        fault.nth += fake_count_call(FAKE_POST_SEND);
+        fake_fault(&fault);
+        post_one(&traffic, 0, WEFT_NET_RECV, &next); /* its credit is refused */
+        assert_true(fake_happened());
+    }
+    (void)side_wakes(&traffic.sides[0], 0);
+    assert_int_equal(wait_one(&traffic, 0, &in), WEFT_OK);
+    assert_true(in == 7);
+    if (refusal != NULL) {
+        assert_int_not_equal(wait_one(&traffic, 0, &next), WEFT_OK);
+    }
+    traffic_end(&traffic);
+}
+
+static void what_came_before_the_end_arrives(void **state)
+{
+    static const fake_fault_t refusal = {
+        .act = FAKE_FAIL, .call = FAKE_POST_SEND, .nth = 1, .value = ENOTCONN};
+    (void)state;
+    send_and_go(NULL, true);
+    send_and_go(&refusal, false);
+}
+
 /* Both ways of failing at the n-th call, for every n of a life. */
 static void every_failing_call_leaves_nothing(void **state)
 {
@@ -335,6 +399,7 @@ int main(void)
         cmocka_unit_test(no_first_message_comes_before_the_acceptor_is_connected),
         cmocka_unit_test(a_connector_that_goes_is_not_waited_for),
         cmocka_unit_test(an_acceptor_that_goes_is_not_waited_for),
+        cmocka_unit_test(what_came_before_the_end_arrives),
         cmocka_unit_test(a_broken_queue_pair_ends_the_connection),
         cmocka_unit_test(every_failing_call_leaves_nothing),
         cmocka_unit_test(roce_does_not_reach_iwarp),

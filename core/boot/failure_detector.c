@@ -375,12 +375,13 @@ static absence_t detector_look_at_absent(const weft_health_t *health, uint32_t r
     return absence;
 }
 
-/* How long a rank that is absent has to be heard of; 0: for ever. */
+/* How long a rank that is absent has to be heard of; 0: for ever. Behind a cut no word comes that a suspect has left. */
 static uint64_t detector_absence_limit(const weft_health_t *health, const absence_t *absence)
 {
-    return absence->ended || absence->closed           ? DETECTOR_ENDED_NS
-           : absence->suspect && !absence->unreachable ? DETECTOR_SUSPECT_NS
-                                                       : health->detector.unresponsive;
+    bool silent = !absence->suspect || absence->unreachable || weft_tree_is_cut(health);
+    return absence->ended || absence->closed ? DETECTOR_ENDED_NS
+           : silent                          ? health->detector.unresponsive
+                                             : DETECTOR_SUSPECT_NS;
 }
 
 /* A suspect of which nothing was heard may have lost its connection before it said a word on it, and wait

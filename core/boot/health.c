@@ -14,8 +14,8 @@
 #include "core/boot/tree_repair.h"
 #include "core/os/os_folder.h"
 
-/* How long a leaving rank waits for its neighbours to have heard it. */
-#define HEALTH_LEAVE_NS WEFT_NS_PER_S
+/* How long a leaving rank waits for those that the network keeps from hearing it, if boot.unresponsive is 0. */
+#define HEALTH_AWAY_NS (10 * WEFT_NS_PER_S)
 /* So long for a rank that should connect and whose process cannot be seen: it may have left, with all
  * that knew of it. One that can be seen is asked about in this rhythm. */
 #define HEALTH_UNSEEN_NS (100 * WEFT_NS_PER_MS)
@@ -31,8 +31,10 @@ _Static_assert(ENTRY_NEIGHBOURS == WEFT_NEIGHBOURS_RESERVED, "poll entries of th
 static void health_begin_leaving(weft_health_t *health)
 {
     if (!health->leaving) {
+        uint64_t now = weft_os_clock_ns(), limit = health->detector.unresponsive;
         health->leaving = true;
-        health->leave_until = weft_os_clock_ns() + HEALTH_LEAVE_NS;
+        health->leave_until = now + WEFT_HEALTH_LEAVE_NS;
+        health->seek_until = now + (limit > 0 ? limit : HEALTH_AWAY_NS);
         weft_disseminate_leave_family(health, NULL, health->boot->rank);
     }
 }
@@ -74,9 +76,6 @@ static void health_serve_event(weft_health_t *health, const weft_health_event_t 
         break;
     case WEFT_HEALTH_LEAVE_COMM:
         weft_disseminate_leave_comm(health, NULL, event->comm_id, me, &event->leave);
-        break;
-    case WEFT_HEALTH_LEAVE_FAMILY:
-        weft_disseminate_leave_family(health, NULL, me);
         break;
     default:
         health_route(health, event);
@@ -146,7 +145,8 @@ static bool health_is_awaited(const weft_health_t *health, uint32_t rank, uint64
     return weft_neighbour_is_visible(health->boot, rank)
                ? weft_os_process_runs(peer->pid, peer->started) &&
                      weft_neighbour_listens(health->boot, rank)
-               : now + HEALTH_LEAVE_NS < health->leave_until + HEALTH_UNSEEN_NS;
+               : health->membership.breaks[rank] == WEFT_BREAK_SEEN ||
+                     now + WEFT_HEALTH_LEAVE_NS < health->leave_until + HEALTH_UNSEEN_NS;
 }
 
 static bool health_awaits(const weft_health_t *health, uint64_t now)
@@ -159,6 +159,18 @@ static bool health_awaits(const weft_health_t *health, uint64_t now)
     return false;
 }
 
+/* Tells whether the network keeps from some rank that we leave: a connection is broken, or what was sent on it is not
+ * acknowledged. Whoever does not hear it would find that nobody listens here any more, and take us for dead. */
+static bool health_is_kept(const weft_health_t *health, uint64_t now)
+{
+    bool kept = weft_tree_is_cut(health);
+    for (uint32_t i = 0; i < health->neighbours.count && !kept; i++) {
+        kept =
+            now >= health->leave_until && weft_os_unacknowledged(health->neighbours.list[i].fd) > 0;
+    }
+    return kept && now < health->seek_until;
+}
+
 /* Neighbours close when they have heard that we leave; then nothing is left to do. */
 static bool health_may_end(weft_health_t *health, uint64_t now)
 {
@@ -169,10 +181,10 @@ static bool health_may_end(weft_health_t *health, uint64_t now)
     for (uint32_t i = 0; i < health->neighbours.count; i++) {
         weft_neighbour_end_sending(&health->neighbours.list[i]);
     }
-    return now >= health->leave_until ||
-           (health->neighbours.count == 0 &&
-            (health->detection_ended ||
-             (!health->reconnect.active && !health_awaits(health, now))));
+    bool told =
+        health->neighbours.count == 0 &&
+        (health->detection_ended || (!health->reconnect.active && !health_awaits(health, now)));
+    return (told || now >= health->leave_until) && !health_is_kept(health, now);
 }
 
 /* There is nobody to return it to. The loop goes on at a rhythm that costs little: what it reads it
@@ -186,10 +198,9 @@ static void health_cannot_wait(void)
 /* Returns the time to look again, at most `next`. */
 static uint64_t health_leaves_at(const weft_health_t *health, uint64_t next)
 {
-    uint64_t until = health->leave_until;
-    if (health->leaving && health->membership.awaited > 0) {
-        uint64_t look = weft_os_clock_ns() + HEALTH_LOOK_NS;
-        until = look < until ? look : until;
+    uint64_t now = weft_os_clock_ns(), until = health->leave_until;
+    if (health->membership.awaited > 0 || now >= until) {
+        until = now + HEALTH_LOOK_NS;
     }
     return health->leaving && until < next ? until : next;
 }
@@ -221,6 +232,7 @@ static void health_publish_held(weft_health_t *health)
     atomic_store_explicit(&health->held.control, control, memory_order_relaxed);
     atomic_store_explicit(&health->held.events, weft_event_log_bytes(&health->log),
                           memory_order_relaxed);
+    atomic_store_explicit(&health->held.cut, weft_tree_is_cut(health), memory_order_relaxed);
 }
 
 static void health_run(weft_health_t *health)
@@ -367,18 +379,33 @@ weft_status_t weft_health_start(weft_boot_t *boot)
     return status;
 }
 
+static void health_end(weft_health_t *health)
+{
+    if (health->thread != NULL) {
+        weft_os_thread_join(health->thread);
+        health->thread = NULL;
+    }
+}
+
+void weft_health_leave_family(weft_boot_t *boot)
+{
+    if (boot->health != NULL && boot->health->thread != NULL) {
+        weft_health_queue_stop(&boot->health->queue);
+        health_end(boot->health);
+    }
+}
+
 void weft_health_stop(weft_boot_t *boot)
 {
     weft_health_t *health = boot->health != NULL ? boot->health : boot->prepared;
     if (health == NULL) {
         return;
     }
-    if (boot->health != NULL) {
-        weft_health_queue_stop(&health->queue);
-    } else {
+    weft_health_leave_family(boot);
+    if (boot->health == NULL) {
         health_order(health, WEFT_HEALTH_END);
+        health_end(health);
     }
-    weft_os_thread_join(health->thread);
     health_destroy(health);
     boot->health = boot->prepared = NULL;
 }
@@ -410,6 +437,12 @@ void weft_health_await(weft_boot_t *boot)
     if (boot->health != NULL) {
         weft_health_queue_await(&boot->health->queue, HEALTH_TOLD_NS);
     }
+}
+
+bool weft_health_is_cut(const weft_boot_t *boot)
+{
+    return boot->health != NULL &&
+           atomic_load_explicit(&boot->health->held.cut, memory_order_relaxed);
 }
 
 void weft_health_ask(weft_boot_t *boot, uint64_t comm_id, uint32_t peer,
@@ -447,9 +480,4 @@ void weft_health_leave_comm(weft_boot_t *boot, uint64_t comm_id, const weft_leav
 {
     health_post(boot, &(weft_health_event_t){
                           .type = WEFT_HEALTH_LEAVE_COMM, .comm_id = comm_id, .leave = *leave});
-}
-
-void weft_health_leave_family(weft_boot_t *boot)
-{
-    health_post(boot, &(weft_health_event_t){.type = WEFT_HEALTH_LEAVE_FAMILY});
 }

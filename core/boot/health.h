@@ -20,8 +20,14 @@ weft_status_t weft_health_prepare(weft_boot_t *boot, const weft_health_callbacks
  * before this returns. Nothing happens with one rank. ERR_STATE (not prepared, or after a failure),
  * ERR_RESOURCE, ERR_SYSTEM. */
 weft_status_t weft_health_start(weft_boot_t *boot);
-/* Ends the thread; if it was started, after the neighbours have heard that we leave, or 100 ms.
- * Blocks until then. Does nothing if there is none. */
+/* Leaves the family: tells all ranks and ends the thread. Blocks until the neighbours have heard
+ * it, for a second at most where they do not answer. Where a connection is broken, or the network
+ * brings no word through, until the rank behind it is found or declared dead, boot.unresponsive at
+ * most (10 s, if that is 0): a rank that does not hear it would take us for dead. Does nothing a
+ * second time, or without a thread that was started. Not from callbacks. */
+void weft_health_leave_family(weft_boot_t *boot);
+/* Leaves the family, and frees the thread and what it needs. Does nothing if there is none. Not
+ * from callbacks. */
 void weft_health_stop(weft_boot_t *boot);
 
 /* The calls below may come from any thread, callbacks included, and never wait for a peer, except
@@ -39,6 +45,9 @@ void weft_health_report(weft_boot_t *boot, uint64_t comm_id, const weft_error_t 
  * even if this process ends at once. Takes 100 ms at most, if the health thread stands still. Not
  * from callbacks. */
 void weft_health_await(weft_boot_t *boot);
+/* Tells whether a control connection of this rank is broken and is being made again: what others
+ * say may be late. */
+bool weft_health_is_cut(const weft_boot_t *boot);
 /* Asks rank `peer` (through the tree) to compare `mine` with its own operation in comm_id. */
 void weft_health_ask(weft_boot_t *boot, uint64_t comm_id, uint32_t peer,
                      const weft_signature_t *mine);
@@ -50,7 +59,5 @@ void weft_health_tell(weft_boot_t *boot, uint64_t consensus, uint32_t peer,
                       const weft_word_t *word);
 /* Tells all ranks that this rank leaves comm_id in order, after these operations. */
 void weft_health_leave_comm(weft_boot_t *boot, uint64_t comm_id, const weft_leave_t *leave);
-/* Tells all ranks that this rank leaves the family. */
-void weft_health_leave_family(weft_boot_t *boot);
 
 #endif

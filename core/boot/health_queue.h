@@ -8,13 +8,12 @@
 #include "core/os/os.h"
 
 typedef enum weft_health_event_type {
-    WEFT_HEALTH_OPEN,         /* communicator comm_id begins here */
-    WEFT_HEALTH_FAILED,       /* it failed with `error` */
-    WEFT_HEALTH_ASK,          /* ask `peer` to compare answer.signature */
-    WEFT_HEALTH_ANSWER,       /* answer `peer` */
-    WEFT_HEALTH_WORD,         /* tell `peer` the word, in consensus comm_id */
-    WEFT_HEALTH_LEAVE_COMM,   /* this rank leaves comm_id after the operations of `leave` */
-    WEFT_HEALTH_LEAVE_FAMILY, /* this rank leaves the family */
+    WEFT_HEALTH_OPEN,       /* communicator comm_id begins here */
+    WEFT_HEALTH_FAILED,     /* it failed with `error` */
+    WEFT_HEALTH_ASK,        /* ask `peer` to compare answer.signature */
+    WEFT_HEALTH_ANSWER,     /* answer `peer` */
+    WEFT_HEALTH_WORD,       /* tell `peer` the word, in consensus comm_id */
+    WEFT_HEALTH_LEAVE_COMM, /* this rank leaves comm_id after the operations of `leave` */
 } weft_health_event_type_t;
 
 typedef struct weft_health_event {

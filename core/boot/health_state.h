@@ -14,6 +14,9 @@
 #include "core/os/call_note.h"
 #include "core/os/assert.h"
 
+/* How long a leaving rank waits for its neighbours to have heard it. */
+#define WEFT_HEALTH_LEAVE_NS WEFT_NS_PER_S
+
 /* A connection of the tree while it is being made. */
 typedef struct weft_reconnect {
     bool active;
@@ -36,6 +39,7 @@ typedef struct weft_health_held {
     _Atomic uint32_t descriptors; /* of neighbours and their processes */
     _Atomic uint64_t control;     /* bytes of the neighbours */
     _Atomic uint64_t events;      /* bytes of the event log */
+    _Atomic bool cut;             /* weft_tree_is_cut() */
 } weft_health_held_t;
 
 /* What the thread shall do that was made before it is needed. */
@@ -64,7 +68,8 @@ struct weft_health {
     /* We were declared dead: nobody is declared dead here any more. */
     bool detection_ended;
     bool leaving;
-    uint64_t leave_until;
+    uint64_t leave_until; /* for those that have a connection, or make one; then anew */
+    uint64_t seek_until;  /* for those that have lost it */
 #ifdef WEFT_CHECKED
     uintptr_t owner; /* the health thread */
 #endif

@@ -99,6 +99,13 @@ bool weft_membership_is_unreachable(const weft_membership_t *membership, uint32_
            membership->breaks[rank] == WEFT_BREAK_UNREACHABLE;
 }
 
+bool weft_membership_is_away(const weft_membership_t *membership, uint32_t rank)
+{
+    return weft_membership_is_unreachable(membership, rank) ||
+           (membership->states[rank] == WEFT_MEMBER_LIVE &&
+            membership->breaks[rank] == WEFT_BREAK_NEW);
+}
+
 /* Ranks below `rank` that have no live ancestor below it. */
 static void membership_await_below(weft_membership_t *membership,
                                    const weft_neighbours_t *neighbours, uint32_t rank)
@@ -155,5 +162,16 @@ void weft_membership_restart_clocks(weft_membership_t *membership, uint64_t now)
 {
     for (uint32_t i = 0; i < membership->ndoubts; i++) {
         membership->since[membership->doubts[i]] = now;
+    }
+}
+
+void weft_membership_hear_again(weft_membership_t *membership, uint64_t now)
+{
+    for (uint32_t i = 0; i < membership->ndoubts; i++) {
+        uint32_t rank = membership->doubts[i];
+        if (membership->states[rank] == WEFT_MEMBER_SUSPECT &&
+            membership->breaks[rank] == WEFT_BREAK_NONE) {
+            membership->since[rank] = now;
+        }
     }
 }

@@ -58,10 +58,14 @@ uint32_t weft_membership_next_hop(const weft_membership_t *membership, uint32_t 
 void weft_membership_suspect(weft_membership_t *membership, uint32_t rank, uint64_t since);
 /* Whether it is a suspect from whose address nothing comes back. */
 bool weft_membership_is_unreachable(const weft_membership_t *membership, uint32_t rank);
+/* Whether its connection to us broke, and it is being looked for: it has not been found since. */
+bool weft_membership_is_away(const weft_membership_t *membership, uint32_t rank);
 /* Finds out anew who is awaited, after a state or a neighbour has changed. Looks at the ranks that
  * were awaited or suspect, and at those below the gaps that this rank closes; not at all. */
 void weft_membership_update(weft_membership_t *membership, const weft_neighbours_t *neighbours);
 /* Restarts the clocks of all that are awaited or suspect. */
 void weft_membership_restart_clocks(weft_membership_t *membership, uint64_t now);
+/* Restarts those of the suspects that may have left: somebody is here again who may know it. */
+void weft_membership_hear_again(weft_membership_t *membership, uint64_t now);
 
 #endif

@@ -30,6 +30,7 @@ static void reconnect_attach(weft_health_t *health, int fd, uint32_t rank)
                  "rank %u: the control connection to rank %u is there again", health->boot->rank,
                  rank);
         health->membership.breaks[rank] = WEFT_BREAK_NONE;
+        weft_membership_hear_again(&health->membership, weft_os_clock_ns());
     }
     if (weft_neighbours_add(&health->neighbours, fd, rank) == WEFT_OK) {
         weft_neighbour_t *neighbour = &health->neighbours.list[health->neighbours.count - 1];
@@ -103,13 +104,16 @@ static void reconnect_step_parent(weft_health_t *health)
     }
 }
 
-/* Whom we expect has listened, or cannot be reached: it is waited for in both cases. */
+/* Whom we expect has listened, and is waited for; or it cannot be reached, and is looked for again. */
 static void reconnect_knocked(weft_health_t *health, weft_status_t status)
 {
     const weft_reconnect_t *knock = &health->knock;
-    health->membership.breaks[knock->rank] = WEFT_BREAK_SEEN;
+    if (status != WEFT_ERR_TIMEOUT) {
+        health->membership.breaks[knock->rank] = WEFT_BREAK_SEEN;
+    }
     if (status == WEFT_OK) {
         weft_os_close(knock->connector.fd);
+        weft_tree_expect(health);
     } else if (status == WEFT_ERR_LINK) {
         weft_detector_refused(health, knock->rank);
     }

@@ -38,6 +38,13 @@ static void tree_repair_stop(weft_reconnect_t *reconnect)
     }
 }
 
+void weft_tree_expect(weft_health_t *health)
+{
+    weft_health_assert_owner(health);
+    uint64_t until = weft_os_clock_ns() + WEFT_HEALTH_LEAVE_NS;
+    health->leave_until = until < health->seek_until ? until : health->seek_until;
+}
+
 void weft_tree_repair_seek(weft_health_t *health, uint32_t rank, uint64_t since)
 {
     if (health->reconnect.rank != rank) {
@@ -45,6 +52,7 @@ void weft_tree_repair_seek(weft_health_t *health, uint32_t rank, uint64_t since)
     }
     health->reconnect.rank = rank;
     health->reconnect.since = since;
+    weft_tree_expect(health);
 }
 
 static void tree_repair_connect(weft_health_t *health)
@@ -62,6 +70,18 @@ static void tree_repair_connect(weft_health_t *health)
         }
         tree_repair_begin(health, reconnect, parent);
     }
+}
+
+bool weft_tree_is_cut(const weft_health_t *health)
+{
+    const weft_membership_t *membership = &health->membership;
+    const weft_reconnect_t *reconnect = &health->reconnect;
+    uint8_t broke = membership->breaks[reconnect->rank];
+    bool cut = reconnect->active && (broke == WEFT_BREAK_NEW || broke == WEFT_BREAK_UNREACHABLE);
+    for (uint32_t i = 0; i < membership->ndoubts && !cut; i++) {
+        cut = weft_membership_is_away(membership, membership->doubts[i]);
+    }
+    return cut && !health->detection_ended;
 }
 
 /* Whoever is unreachable is looked for as long as it would be our parent. Others look for the rest. */
@@ -83,20 +103,12 @@ static void tree_repair_drop_unreachable(weft_health_t *health)
     }
 }
 
-/* A connection that broke is looked at once, and who is unreachable again and again. */
-static bool tree_repair_knocks_at(const weft_membership_t *membership, uint32_t rank)
-{
-    return weft_membership_is_unreachable(membership, rank) ||
-           (membership->states[rank] == WEFT_MEMBER_LIVE &&
-            membership->breaks[rank] == WEFT_BREAK_NEW);
-}
-
 /* One after the other, in turns. Who has connected needs no knock any more. */
 static void tree_repair_knock(weft_health_t *health)
 {
     const weft_membership_t *membership = &health->membership;
     weft_reconnect_t *knock = &health->knock;
-    if (knock->active && !tree_repair_knocks_at(membership, knock->rank)) {
+    if (knock->active && !weft_membership_is_away(membership, knock->rank)) {
         tree_repair_stop(knock);
     }
     uint32_t last = 0;
@@ -105,7 +117,7 @@ static void tree_repair_knock(weft_health_t *health)
     }
     for (uint32_t i = 1; i <= membership->ndoubts && !knock->active; i++) {
         uint32_t rank = membership->doubts[(last + i) % membership->ndoubts];
-        if (tree_repair_knocks_at(membership, rank)) {
+        if (weft_membership_is_away(membership, rank)) {
             tree_repair_begin(health, knock, rank);
         }
     }

@@ -203,6 +203,7 @@ void weft_comm_free(weft_comm_state_t *state)
     weft_holdings_log(state, "at its end");
     /* The health thread gives events to members only: afterwards no other thread sees the state. */
     weft_family_remove(state->self.family, &state->member);
+    weft_family_leave(state->self.family);
     weft_streams_settle(state);
     weft_programs_fini(&state->programs);
     weft_streams_close(state);

@@ -250,7 +250,13 @@ weft_status_t weft_family_create(uint32_t nranks, const weft_unique_id_t *id, ui
 void weft_family_release(weft_family_t *family)
 {
     if (atomic_fetch_sub_explicit(&family->references, 1, memory_order_acq_rel) == 1) {
-        weft_health_leave_family(family->boot);
         family_destroy(family);
+    }
+}
+
+void weft_family_leave(weft_family_t *family)
+{
+    if (atomic_load_explicit(&family->references, memory_order_acquire) == 1) {
+        weft_health_leave_family(family->boot);
     }
 }

@@ -15,6 +15,10 @@ weft_status_t weft_family_create(uint32_t nranks, const weft_unique_id_t *id, ui
                                  const weft_comm_options_t *options, const weft_config_t *like,
                                  const weft_health_callbacks_t *events, weft_family_t **family_p);
 
+/* Leaves the control tree if the caller has the last reference, and blocks until the others have
+ * heard it, as weft_health_leave_family(): before its data connections end, which they would take
+ * for a broken network. */
+void weft_family_leave(weft_family_t *family);
 /* Drops a reference. The last one leaves the control tree and frees the family. */
 void weft_family_release(weft_family_t *family);
 

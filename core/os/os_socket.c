@@ -3,11 +3,13 @@
  * OS seam: TCP streams, waiting and waking. Addresses are in os_address.c. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -264,6 +266,12 @@ ssize_t weft_os_peek(int fd, void *data, size_t bytes, int *errno_p)
 bool weft_os_was_reset(int error)
 {
     return error == ECONNRESET || error == EPIPE;
+}
+
+uint32_t weft_os_unacknowledged(int fd)
+{
+    int bytes = 0;
+    return ioctl(fd, SIOCOUTQ, &bytes) == 0 && bytes > 0 ? (uint32_t)bytes : 0;
 }
 
 void weft_os_shutdown(int fd)

@@ -46,6 +46,10 @@ ssize_t weft_os_peek(int fd, void *data, size_t bytes, int *errno_p);
  * Else the peer is not heard of. */
 bool weft_os_was_reset(int error);
 
+/* Returns how many bytes of a TCP connection, the end of sending too, the peer's kernel has not
+ * acknowledged; 0 if that is not known. */
+uint32_t weft_os_unacknowledged(int fd);
+
 /* Ends the direction of sending. */
 void weft_os_shutdown(int fd);
 /* −1 is allowed. */

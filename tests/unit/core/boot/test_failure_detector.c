@@ -261,6 +261,26 @@ static void who_would_not_be_the_parent_is_left_to_others(void **unused)
     stage_end(&s);
 }
 
+/* Rank 1 may know that rank 2 has left, and cannot say it before it is back. */
+static void a_suspect_is_not_judged_behind_a_cut(void **unused)
+{
+    (void)unused;
+    stage_t s;
+    stage_begin(&s, 0);
+    s.health.detector.unresponsive = 10 * WEFT_NS_PER_S;
+    lose_fresh(&s, 2);
+    break_off(&s, 1, 0);
+    look_later(&s, 4);
+    assert_int_equal(s.health.membership.states[2], WEFT_MEMBER_SUSPECT);
+    s.health.membership.since[2] = ago(4);
+    be_knocked_at(&s, 1);
+    look_later(&s, 1);
+    assert_int_equal(s.health.membership.states[2], WEFT_MEMBER_SUSPECT);
+    look_later(&s, 2.5);
+    assert_int_equal(s.health.membership.states[2], WEFT_MEMBER_LIVE); /* it is asked */
+    stage_end(&s);
+}
+
 /* Silence ------------------------------------------------------------------------------------------- */
 
 #define LIMIT 2.0 /* boot.unresponsive */
@@ -460,6 +480,7 @@ int main(void)
         cmocka_unit_test(a_parent_that_cannot_be_reached_is_given_up_in_time),
         cmocka_unit_test(a_parent_that_is_away_is_looked_for_until_the_limit),
         cmocka_unit_test(a_child_is_waited_for_since_it_was_asked),
+        cmocka_unit_test(a_suspect_is_not_judged_behind_a_cut),
         cmocka_unit_test(who_would_be_the_parent_is_looked_for_further),
         cmocka_unit_test(who_would_not_be_the_parent_is_left_to_others),
         cmocka_unit_test(who_asks_has_not_answered),

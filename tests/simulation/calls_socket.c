@@ -4,15 +4,18 @@
 #include "calls.h"
 
 #include <ifaddrs.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -125,6 +128,9 @@ SIM_CALL int setsockopt(int fd, int level, int name, const void *value, socklen_
         return -1;
     }
     object->keepalive = object->keepalive || (level == SOL_SOCKET && name == SO_KEEPALIVE);
+    if (level == IPPROTO_TCP && name == TCP_USER_TIMEOUT) {
+        object->patience = *(const unsigned *)value * SIM_MS;
+    }
     return 0;
 }
 
@@ -151,6 +157,24 @@ SIM_CALL int getsockopt(int fd, int level, int name, void *value, socklen_t *byt
         errno = ENOPROTOOPT;
         return -1;
     }
+    return 0;
+}
+
+SIM_CALL int ioctl(int fd, unsigned long request, ...)
+{
+    va_list args;
+    va_start(args, request);
+    void *value = va_arg(args, void *);
+    va_end(args);
+    if (!machine_inside()) {
+        return SIM_REAL(ioctl)(fd, request, value);
+    }
+    object_t *object = socket_of(fd);
+    if (object == NULL || request != SIOCOUTQ) {
+        errno = object == NULL ? EBADF : ENOTTY;
+        return -1;
+    }
+    *(int *)value = (int)stream_on_the_way(object);
     return 0;
 }
 

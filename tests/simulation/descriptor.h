@@ -52,7 +52,9 @@ struct object {
     bool connecting, broken;        /* broken: reset, or timed out */
     bool sent_end, has_ended, gone; /* our FIN; the peer's has arrived; nobody holds the peer */
     bool keepalive;
-    object_t *peer; /* NULL: none, or it was closed */
+    uint64_t patience; /* TCP_USER_TIMEOUT; 0: not set */
+    bool unanswered;   /* behind a cut nobody holds the peer any more, and what was sent waits */
+    object_t *peer;    /* NULL: none, or it was closed */
     process_t *peer_process;
     message_t *first, *last; /* to this end, in order */
     size_t unread, room;     /* bytes in them; and how many there may be */

@@ -12,6 +12,9 @@
 
 enum { FAULTS_MOST = 12 };
 
+/* Two seconds before run.c's boot.unresponsive of these runs. */
+#define FLAP_MOST (8 * SIM_S)
+
 typedef struct fault {
     faults_t *faults;
     uint32_t victim, other;
@@ -22,9 +25,9 @@ static fault_t pool[FAULTS_MOST];
 
 const char *run_kind_name(run_kind_t kind)
 {
-    static const char *const names[RUN_KINDS] = {"calm",    "revoked", "deaths", "replaced",
-                                                 "network", "scarce",  "resets", "storm",
-                                                 "regrown", "fixed",   "folder", "leaving"};
+    static const char *const names[RUN_KINDS] = {
+        "calm",  "revoked", "deaths", "replaced", "network", "scarce", "resets",
+        "storm", "regrown", "fixed",  "folder",   "leaving", "flaps"};
     return names[kind];
 }
 
@@ -306,6 +309,9 @@ static void faults_draw(faults_t *faults, fault_t *f, uint64_t at)
         f->lasts = 3 * SIM_S + machine_below(3 * SIM_S);
         f->other = SIM_HOSTS;
         faults_of_hosts(faults, f, fault_cut, at);
+    } else if (faults->kind == RUN_FLAPS) {
+        f->lasts = machine_between(SIM_S, FLAP_MOST);
+        faults_of_hosts(faults, f, machine_below(4) == 0 ? fault_one_way : fault_cut, at);
     } else if (faults->kind == RUN_LEAVING) {
         faults_of_hosts(faults, f, leaving[machine_below(sizeof leaving / sizeof *leaving)], at);
     } else if (faults->kind == RUN_FIXED || faults->kind == RUN_FOLDER) {
@@ -323,6 +329,7 @@ void faults_plan(faults_t *faults, uint64_t within)
     uint32_t most = many ? FAULTS_MOST : faults->kind == RUN_DEATHS ? faults->nranks - 1 : 3;
     most = most < FAULTS_MOST ? most : FAULTS_MOST;
     faults->count = faults->kind <= RUN_REVOKED ? 0 : 1 + (uint32_t)machine_below(most);
+    faults->count = faults->kind == RUN_FLAPS ? 1 : faults->count;
     faults->last = machine.now;
     for (uint32_t r = 0; r < PLAYERS; r++) {
         faults->guilt[r].since = SIM_NEVER;
@@ -333,8 +340,8 @@ void faults_plan(faults_t *faults, uint64_t within)
         first = 40 * SIM_MS; /* joins that fail end the run */
         within = 400 * SIM_MS;
     }
-    if (faults->kind == RUN_LEAVING) {
-        first = 100 * SIM_MS;
+    if (faults->kind == RUN_LEAVING || faults->kind == RUN_FLAPS) {
+        first = (faults->kind == RUN_FLAPS ? 400 : 100) * SIM_MS; /* all have joined */
         within = SIM_S;
     }
     for (uint32_t i = 0; i < faults->count; i++) {

@@ -21,6 +21,7 @@ typedef enum {
     RUN_FIXED,
     RUN_FOLDER,
     RUN_LEAVING,
+    RUN_FLAPS,
     RUN_KINDS
 } run_kind_t;
 

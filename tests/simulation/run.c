@@ -99,6 +99,12 @@ static void run_set(const char *setting)
     run.board.setting[run.board.nsettings++] = setting;
 }
 
+/* Their waits are ended by others, and kernels have patience. */
+static bool some_leave(void)
+{
+    return run.faults.kind == RUN_LEAVING || run.faults.kind == RUN_FLAPS;
+}
+
 static void run_settle(void)
 {
     static const char *const nets[] = {"core.net=net-shm net-socket", "core.net=net-socket",
@@ -114,10 +120,10 @@ static void run_settle(void)
     run_set(run.faults.kind <= RUN_REPLACED && machine_below(4) == 0 ? "exec.wait=auto"
                                                                      : "exec.wait=sleep");
     run_set("boot.init_timeout=30s");
-    run_set("boot.connect_timeout=10s");
-    run_set("boot.unresponsive=3s");
+    run_set(run.faults.kind == RUN_FLAPS ? "boot.connect_timeout=30s" : "boot.connect_timeout=10s");
+    run_set(run.faults.kind == RUN_FLAPS ? "boot.unresponsive=10s" : "boot.unresponsive=3s");
     /* Longer than a call may last: the failure of others must end it. */
-    run_set(run.faults.kind == RUN_LEAVING ? "exec.op_timeout=100s" : "exec.op_timeout=20s");
+    run_set(some_leave() ? "exec.op_timeout=100s" : "exec.op_timeout=20s");
     run.quorum = (run.faults.kind == RUN_NETWORK || run.board.parts) && machine_below(2) == 0;
     run_set(run.quorum ? "boot.quorum=majority" : "boot.quorum=none");
 }
@@ -165,9 +171,8 @@ static void run_choose(void)
     run.board.excludes = nobody_comes && (bits & 3) == 0;
     run.board.keeps = nobody_comes && (bits >> 2 & 3) == 0;
     run.board.pause = run.board.parts ? 20 * SIM_MS
-                      : run.faults.kind == RUN_LEAVING
-                          ? 50 * SIM_MS
-                          : 0; /* or all steps are over when the first host is cut off */
+                      : some_leave()  ? 50 * SIM_MS
+                                     : 0; /* or all steps are over when the first host is cut off */
     run.board.watches = (nobody_comes || run.board.parts) && (bits >> 4 & 1) != 0;
 }
 
@@ -243,8 +248,11 @@ static void run_begin(void)
     if ((faults->kind == RUN_NETWORK || run.board.parts) && faults->nhosts < 2) {
         faults->nhosts = 2;
     }
-    if (faults->kind == RUN_LEAVING) {
+    if (some_leave()) {
         run_choose_leavers();
+    }
+    if (faults->kind == RUN_FLAPS && machine_below(2) == 0) {
+        run.board.leavers = 0; /* all leave at the end */
     }
     if (run.board.parts && faults->nranks > 6) {
         faults->nranks = 6; /* on both sides of a cut as many newcomers may come */
@@ -349,9 +357,9 @@ static void judge_error(uint32_t rank, const player_error_t *error)
         (run.board.leavers >> culprit & 1) != 0) {
         return; /* those who stay make a call that needs it */
     }
-    if (run.faults.count == 0) {
-        run_find("rank %u: %s: %s: %s, and nothing had happened", rank, error->call, name,
-                 error->text);
+    if (run.faults.count == 0 || run.faults.kind == RUN_FLAPS) {
+        run_find("rank %u: %s: %s: %s, and nothing %s", rank, error->call, name, error->text,
+                 run.faults.count == 0 ? "had happened" : "but a short cut had happened");
         return;
     }
     bool joins = strstr(error->call, "init") != NULL || strstr(error->call, "create") != NULL ||
@@ -393,7 +401,7 @@ static void judge_error(uint32_t rank, const player_error_t *error)
 /* In a job that some leave, nothing but the failure of others ends a wait, and no shrink waits in vain. */
 static bool is_too_long(uint32_t rank, uint64_t ns)
 {
-    return run.faults.kind == RUN_LEAVING ? ns > LEAVING_MOST : ns > CALL_MOST && !is_touched(rank);
+    return some_leave() ? ns > LEAVING_MOST : ns > CALL_MOST && !is_touched(rank);
 }
 
 static void judge_rank(uint32_t rank)

@@ -119,6 +119,12 @@ static bool way_is_cut(const object_t *from)
     return !from->local && machine.cut[from->host][from->peer_host];
 }
 
+static bool is_cut_at_all(const object_t *object)
+{
+    return !object->local && (machine.cut[object->host][object->peer_host] ||
+                              machine.cut[object->peer_host][object->host]);
+}
+
 static void stream_break(object_t *object, int error)
 {
     if (!object->broken && object->kind == OBJECT_STREAM) {
@@ -142,8 +148,7 @@ static void stream_was_reset(void *object)
 static void stream_lost(void *arg)
 {
     object_t *object = arg;
-    if (object->gone || way_is_cut(object) ||
-        (!object->local && machine.cut[object->peer_host][object->host])) {
+    if (object->gone || is_cut_at_all(object)) {
         stream_break(object, ETIMEDOUT);
     }
 }
@@ -151,7 +156,9 @@ static void stream_lost(void *arg)
 /* Nothing comes or goes between the end and its peer from now on. */
 static void stream_worry(object_t *object)
 {
-    machine_at(machine.now + machine.patience + machine_below(SIM_S), stream_lost, object);
+    bool own = object->patience > 0 && object->patience < machine.patience;
+    uint64_t patience = own ? object->patience : machine.patience;
+    machine_at(machine.now + patience + machine_below(SIM_S), stream_lost, object);
 }
 
 /* When what leaves now arrives: after all that left before. NEVER: the way is cut. */
@@ -209,6 +216,10 @@ void stream_cut(uint32_t from, uint32_t to, bool cut)
             stream_worry(o);
         } else if (!cut && receives) {
             way_mend(o);
+        }
+        if (!cut && o->unanswered && !is_cut_at_all(o)) {
+            o->unanswered = false;
+            machine_at(machine.now + machine_below(400 * SIM_MS), stream_was_reset, o);
         }
     }
 }
@@ -349,6 +360,17 @@ static bool message_is_here(const message_t *message)
     return message != NULL && message->arrives <= machine.now;
 }
 
+size_t stream_on_the_way(const object_t *object)
+{
+    /* The kernel of the peer cannot acknowledge the end. */
+    size_t bytes = object->unanswered || (object->sent_end && is_cut_at_all(object)) ? 1 : 0;
+    const message_t *m = object->peer != NULL && !object->broken ? object->peer->first : NULL;
+    for (; m != NULL; m = m->next) {
+        bytes += message_is_here(m) ? 0 : m->bytes > 0 ? m->bytes : 1;
+    }
+    return bytes;
+}
+
 short stream_ready(const object_t *o)
 {
     bool ended = o->has_ended || (message_is_here(o->first) && o->first->bytes == 0);
@@ -362,7 +384,8 @@ short stream_ready(const object_t *o)
 /* Data to an end that nobody holds is answered by a reset. */
 static void stream_send_nowhere(object_t *object)
 {
-    if (!object->gone) {
+    object->unanswered = is_cut_at_all(object);
+    if (!object->gone && !object->unanswered) {
         machine_at(machine.now + 2 * way_latency(object), stream_was_reset, object);
     }
 }
@@ -516,6 +539,9 @@ static void stream_leave_peer(object_t *object, bool silent)
     object_t *peer = object->peer;
     if (peer == NULL) {
         return;
+    }
+    for (const message_t *m = object->first; m != NULL; m = m->next) {
+        peer->unanswered |= m->arrives == SIM_NEVER;
     }
     if (silent) {
         peer->gone = true;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * TCP and UNIX sockets. What is sent arrives after the latency between the hosts, in order and once.
- * While the way between two hosts is cut it waits; if that lasts for machine.patience, or the host is
- * gone, the connection ends with ETIMEDOUT, as keepalive and TCP_USER_TIMEOUT have it. */
+ * While the way between two hosts is cut it waits; if that lasts for machine.patience, or a shorter
+ * TCP_USER_TIMEOUT of the socket, or the host is gone, the connection ends with ETIMEDOUT. */
 #ifndef WEFT_SIMULATION_STREAM_H
 #define WEFT_SIMULATION_STREAM_H
 
@@ -21,6 +21,8 @@ object_t *stream_accept(object_t *listener);
 ssize_t stream_send(object_t *object, const void *data, size_t bytes, object_t *passed);
 ssize_t stream_receive(object_t *object, void *data, size_t bytes, bool peek, object_t **passed_p);
 int stream_shutdown(object_t *object);
+/* Bytes that were sent and have not arrived, and one for the end. */
+size_t stream_on_the_way(const object_t *object);
 short stream_ready(const object_t *object);
 void stream_close(object_t *object, bool silent);
 /* Frees what it holds, without a word to anybody; `last`: what it passes on may be freed already. */

@@ -77,6 +77,9 @@ static void health_serve_event(weft_health_t *health, const weft_health_event_t 
     case WEFT_HEALTH_LEAVE_COMM:
         weft_disseminate_leave_comm(health, NULL, event->comm_id, me, &event->leave);
         break;
+    case WEFT_HEALTH_LOOK:
+        weft_detector_ask_all(health);
+        break;
     default:
         health_route(health, event);
         break;
@@ -159,16 +162,22 @@ static bool health_awaits(const weft_health_t *health, uint64_t now)
     return false;
 }
 
-/* Tells whether the network keeps from some rank that we leave: a connection is broken, or what was sent on it is not
- * acknowledged. Whoever does not hear it would find that nobody listens here any more, and take us for dead. */
-static bool health_is_kept(const weft_health_t *health, uint64_t now)
+/* Tells whether some rank cannot hear yet that we leave, for its connection is broken or is being made. It would find that
+ * nobody listens here any more, and take us for dead. */
+static bool health_is_cut(const weft_health_t *health, uint64_t now)
 {
-    bool kept = weft_tree_is_cut(health);
-    for (uint32_t i = 0; i < health->neighbours.count && !kept; i++) {
-        kept =
-            now >= health->leave_until && weft_os_unacknowledged(health->neighbours.list[i].fd) > 0;
+    bool cut = (health->reconnect.active && !health->detection_ended) || weft_tree_is_cut(health);
+    return cut && now < health->seek_until;
+}
+
+/* The same of one that is connected. */
+static bool health_is_unheard(const weft_health_t *health)
+{
+    bool unheard = false;
+    for (uint32_t i = 0; i < health->neighbours.count && !unheard; i++) {
+        unheard = weft_os_unacknowledged(health->neighbours.list[i].fd) > 0;
     }
-    return kept && now < health->seek_until;
+    return unheard;
 }
 
 /* Neighbours close when they have heard that we leave; then nothing is left to do. */
@@ -184,7 +193,11 @@ static bool health_may_end(weft_health_t *health, uint64_t now)
     bool told =
         health->neighbours.count == 0 &&
         (health->detection_ended || (!health->reconnect.active && !health_awaits(health, now)));
-    return (told || now >= health->leave_until) && !health_is_kept(health, now);
+    if (!told && !health->detection_ended && now >= health->leave_until &&
+        health_is_unheard(health)) {
+        weft_tree_expect(health);
+    }
+    return (told || now >= health->leave_until) && !health_is_cut(health, now);
 }
 
 /* There is nobody to return it to. The loop goes on at a rhythm that costs little: what it reads it
@@ -232,7 +245,8 @@ static void health_publish_held(weft_health_t *health)
     atomic_store_explicit(&health->held.control, control, memory_order_relaxed);
     atomic_store_explicit(&health->held.events, weft_event_log_bytes(&health->log),
                           memory_order_relaxed);
-    atomic_store_explicit(&health->held.cut, weft_tree_is_cut(health), memory_order_relaxed);
+    bool deaf = weft_tree_is_cut(health) || weft_detector_awaits_answer(health);
+    atomic_store_explicit(&health->held.deaf, deaf, memory_order_relaxed);
 }
 
 static void health_run(weft_health_t *health)
@@ -439,10 +453,15 @@ void weft_health_await(weft_boot_t *boot)
     }
 }
 
-bool weft_health_is_cut(const weft_boot_t *boot)
+void weft_health_look(weft_boot_t *boot)
+{
+    health_post(boot, &(weft_health_event_t){.type = WEFT_HEALTH_LOOK});
+}
+
+bool weft_health_is_deaf(const weft_boot_t *boot)
 {
     return boot->health != NULL &&
-           atomic_load_explicit(&boot->health->held.cut, memory_order_relaxed);
+           atomic_load_explicit(&boot->health->held.deaf, memory_order_relaxed);
 }
 
 void weft_health_ask(weft_boot_t *boot, uint64_t comm_id, uint32_t peer,

@@ -39,7 +39,7 @@ typedef struct weft_health_held {
     _Atomic uint32_t descriptors; /* of neighbours and their processes */
     _Atomic uint64_t control;     /* bytes of the neighbours */
     _Atomic uint64_t events;      /* bytes of the event log */
-    _Atomic bool cut;             /* weft_tree_is_cut() */
+    _Atomic bool deaf;            /* weft_health_is_deaf() */
 } weft_health_held_t;
 
 /* What the thread shall do that was made before it is needed. */

@@ -38,6 +38,7 @@ static void reconnect_attach(weft_health_t *health, int fd, uint32_t rank)
         weft_neighbour_send(&health->neighbours, neighbour, &first, NULL);
         weft_disseminate_all_to(health, neighbour);
         weft_detector_beat(health, neighbour);
+        weft_tree_expect(health);
     } else {
         weft_detector_declare_dead(health, health->boot->rank);
     }

@@ -68,8 +68,9 @@ void weft_watchdog_link_broke(weft_comm_state_t *state, weft_status_t status, in
             state->stall.link_error.peer = peer;
         }
         state->stall.grace_until = weft_os_clock_ns() + GRACE_NS;
-    } else if (weft_health_is_cut(state->self.family->boot)) {
-        state->stall.grace_until = weft_os_clock_ns() + GRACE_NS; /* no word comes through */
+        weft_health_look(state->self.family->boot);
+    } else if (weft_health_is_deaf(state->self.family->boot)) {
+        state->stall.grace_until = weft_os_clock_ns() + GRACE_NS; /* the cause may be on the way */
     } else if (weft_os_clock_ns() > state->stall.grace_until) {
         watchdog_fail_link(state);
     }

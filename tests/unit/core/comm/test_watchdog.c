@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "core/base/error.h"
+#include "core/boot/health_state.h"
 #include "core/comm/watchdog.h"
 #include "core/exec/message_port.h"
 
@@ -83,10 +84,35 @@ static void a_broken_link_brings_nothing_but_what_is_here(void **state)
 }
 
 /* Who leaves closes its links, and its word may come behind: the one that died after it is the cause. */
+/* Word that the rank behind the link has left may be on the way, to a neighbour that has not answered yet. */
+static void a_broken_link_is_not_judged_by_who_hears_nobody(void **state)
+{
+    (void)state;
+    static weft_health_t health;
+    static weft_boot_t boot = {.health = &health};
+    static weft_family_t family = {.boot = &boot};
+    weft_comm_state_t state_of_0 = {.peers = peers, .self.family = &family};
+    uint32_t owner;
+    assert_int_equal(weft_health_queue_init(&health.queue), WEFT_OK);
+    assert_true(weft_comm_own(&state_of_0, WEFT_OWNER_USER, &owner));
+    atomic_init(&peers[1].left_at, UINT64_MAX);
+    weft_fail(WEFT_ERR_PEER_DEAD, 0, "1 closed the connection");
+    weft_watchdog_link_broke(&state_of_0, WEFT_ERR_PEER_DEAD, 1);
+    assert_int_equal(health.queue.posted, 1); /* the neighbours are asked */
+    atomic_store(&health.held.deaf, true);
+    state_of_0.stall.grace_until = 1;
+    weft_watchdog_link_broke(&state_of_0, WEFT_ERR_PEER_DEAD, 1);
+    assert_true(state_of_0.stall.grace_until > weft_os_clock_ns());
+    assert_false(weft_failure_is_set(&state_of_0.failure));
+    weft_health_queue_fini(&health.queue);
+}
+
 static void a_broken_link_is_no_cause_when_its_peer_has_left(void **state)
 {
     (void)state;
-    weft_comm_state_t state_of_0 = {.peers = peers};
+    static weft_boot_t boot;
+    static weft_family_t family = {.boot = &boot};
+    weft_comm_state_t state_of_0 = {.peers = peers, .self.family = &family};
     uint32_t owner;
     assert_true(weft_comm_own(&state_of_0, WEFT_OWNER_USER, &owner));
     atomic_init(&peers[1].left_at, UINT64_MAX);
@@ -169,6 +195,7 @@ static void the_time_for_connecting_runs_once_the_peer_is_in_the_operation(void 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_broken_link_is_not_judged_by_who_hears_nobody),
         cmocka_unit_test(a_broken_link_is_no_cause_when_its_peer_has_left),
         cmocka_unit_test(the_time_for_connecting_runs_once_the_peer_is_in_the_operation),
         cmocka_unit_test(the_own_stop_is_no_waiting_for_others),

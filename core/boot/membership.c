@@ -170,7 +170,7 @@ void weft_membership_hear_again(weft_membership_t *membership, uint64_t now)
     for (uint32_t i = 0; i < membership->ndoubts; i++) {
         uint32_t rank = membership->doubts[i];
         if (membership->states[rank] == WEFT_MEMBER_SUSPECT &&
-            membership->breaks[rank] == WEFT_BREAK_NONE) {
+            !weft_membership_is_unreachable(membership, rank)) {
             membership->since[rank] = now;
         }
     }

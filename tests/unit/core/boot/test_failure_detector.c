@@ -281,6 +281,23 @@ static void a_suspect_is_not_judged_behind_a_cut(void **unused)
     stage_end(&s);
 }
 
+/* Nobody listens at the address of rank 0 when the way there is free again: rank 2, which has come back, too, may know
+ * that it left. */
+static void who_was_away_and_is_gone_may_have_left(void **unused)
+{
+    (void)unused;
+    stage_t s;
+    away_begin(&s, 1, 0, ago(9));
+    s.health.membership.breaks[0] = WEFT_BREAK_SEEN;
+    s.health.membership.breaks[2] = WEFT_BREAK_NEW;
+    be_knocked_at(&s, 2);
+    look_later(&s, 1);
+    assert_int_equal(s.health.membership.states[0], WEFT_MEMBER_SUSPECT);
+    look_later(&s, 2.5);
+    assert_int_equal(s.health.membership.states[0], WEFT_MEMBER_DEAD);
+    stage_end(&s);
+}
+
 /* Silence ------------------------------------------------------------------------------------------- */
 
 #define LIMIT 2.0 /* boot.unresponsive */
@@ -481,6 +498,7 @@ int main(void)
         cmocka_unit_test(a_parent_that_is_away_is_looked_for_until_the_limit),
         cmocka_unit_test(a_child_is_waited_for_since_it_was_asked),
         cmocka_unit_test(a_suspect_is_not_judged_behind_a_cut),
+        cmocka_unit_test(who_was_away_and_is_gone_may_have_left),
         cmocka_unit_test(who_would_be_the_parent_is_looked_for_further),
         cmocka_unit_test(who_would_not_be_the_parent_is_left_to_others),
         cmocka_unit_test(who_asks_has_not_answered),

@@ -88,25 +88,34 @@ static void detector_ask(weft_health_t *health, weft_neighbour_t *neighbour)
     weft_neighbour_send(&health->neighbours, neighbour, &frame, payload);
 }
 
-void weft_detector_ask_all(weft_health_t *health)
+static void detector_ask_all(weft_health_t *health, bool looks)
 {
-    weft_health_assert_owner(health);
     for (uint32_t i = 0; i < health->neighbours.count; i++) {
         weft_neighbour_t *neighbour = &health->neighbours.list[i];
-        if (neighbour->asked == 0 &&
-            health->membership.states[neighbour->rank] == WEFT_MEMBER_LIVE) {
+        if (health->membership.states[neighbour->rank] != WEFT_MEMBER_LIVE) {
+            continue;
+        }
+        if (neighbour->asked == 0 || looks) {
             detector_ask(health, neighbour);
         }
+        neighbour->looked_at |= looks;
     }
 }
 
-bool weft_detector_awaits_answer(const weft_health_t *health)
+void weft_detector_begin_look(weft_health_t *health)
 {
-    bool awaits = false;
-    for (uint32_t i = 0; i < health->neighbours.count && !awaits; i++) {
-        awaits = health->neighbours.list[i].asked != 0;
+    weft_health_assert_owner(health);
+    health->detector.look = atomic_load_explicit(&health->held.looks, memory_order_relaxed);
+    detector_ask_all(health, true);
+}
+
+bool weft_detector_is_looking(const weft_health_t *health)
+{
+    bool looks = false;
+    for (uint32_t i = 0; i < health->neighbours.count && !looks; i++) {
+        looks = health->neighbours.list[i].looked_at;
     }
-    return awaits;
+    return looks;
 }
 
 /* Somebody is silent since then. Others are asked for a sign of life: if they are silent as well, it may be this rank
@@ -115,7 +124,7 @@ static void detector_ask_others(weft_health_t *health, uint64_t since, uint64_t 
 {
     uint64_t until = detector_doubt_until(health, since);
     if (health->detector.unresponsive > 0 && now >= until && health->detector.heard < until) {
-        weft_detector_ask_all(health);
+        detector_ask_all(health, false);
     }
 }
 
@@ -266,9 +275,9 @@ void weft_detector_beat(weft_health_t *health, weft_neighbour_t *neighbour)
 uint64_t weft_detector_next(const weft_health_t *health)
 {
     const weft_membership_t *membership = &health->membership;
-    bool soon = membership->awaited + membership->suspects > 0;
-    bool waits = soon || weft_detector_awaits_answer(health);
+    bool soon = membership->awaited + membership->suspects > 0, waits = soon;
     for (uint32_t i = 0; i < health->neighbours.count; i++) {
+        waits |= health->neighbours.list[i].asked != 0;
         soon |= health->neighbours.list[i].doubted;
     }
     uint64_t pause = health->detector.heartbeat;

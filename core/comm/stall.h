@@ -14,6 +14,8 @@ typedef struct weft_stall {
     bool late_told;            /* a warning was logged */
     uint64_t connecting_since; /* both ends are in the call and still not connected; 0: no */
     uint64_t grace_until;      /* a link broke: the health channel may name the cause until then */
+    uint64_t grace_most;       /* it is not waited for any longer than that */
+    uint32_t look;             /* of the neighbours, who may know it */
     weft_error_t link_error;   /* what the link said */
 } weft_stall_t;
 

@@ -13,6 +13,8 @@
 
 /* A broken link is a symptom: the health channel names the cause within this time. */
 #define GRACE_NS (300 * WEFT_NS_PER_MS)
+/* It may come later while neighbours do not answer: so much at most, if boot.unresponsive is 0. */
+#define AWAY_S 10.0
 /* After this long a waiting rank asks the one it waits for whether they are in the same call. */
 #define ASK_NS (100 * WEFT_NS_PER_MS)
 
@@ -50,6 +52,15 @@ static void watchdog_fail_link(weft_comm_state_t *state)
     weft_comm_fail(state, error->peer);
 }
 
+static void watchdog_begin_grace(weft_comm_state_t *state)
+{
+    const double unresponsive = state->self.family->settings.boot.unresponsive;
+    const uint64_t now = weft_os_clock_ns();
+    state->stall.grace_until = now + GRACE_NS;
+    state->stall.grace_most = weft_os_deadline(unresponsive > 0 ? unresponsive : AWAY_S);
+    state->stall.look = weft_health_look(state->self.family->boot);
+}
+
 void weft_watchdog_link_broke(weft_comm_state_t *state, weft_status_t status, int32_t peer)
 {
     weft_assert_owner(state);
@@ -67,9 +78,9 @@ void weft_watchdog_link_broke(weft_comm_state_t *state, weft_status_t status, in
         if (state->stall.link_error.peer < 0) {
             state->stall.link_error.peer = peer;
         }
-        state->stall.grace_until = weft_os_clock_ns() + GRACE_NS;
-        weft_health_look(state->self.family->boot);
-    } else if (weft_health_is_deaf(state->self.family->boot)) {
+        watchdog_begin_grace(state);
+    } else if (!weft_health_has_looked(state->self.family->boot, state->stall.look) &&
+               weft_os_clock_ns() < state->stall.grace_most) {
         state->stall.grace_until = weft_os_clock_ns() + GRACE_NS; /* the cause may be on the way */
     } else if (weft_os_clock_ns() > state->stall.grace_until) {
         watchdog_fail_link(state);

@@ -99,11 +99,17 @@ static void a_broken_link_is_not_judged_by_who_hears_nobody(void **state)
     weft_fail(WEFT_ERR_PEER_DEAD, 0, "1 closed the connection");
     weft_watchdog_link_broke(&state_of_0, WEFT_ERR_PEER_DEAD, 1);
     assert_int_equal(health.queue.posted, 1); /* the neighbours are asked */
-    atomic_store(&health.held.deaf, true);
     state_of_0.stall.grace_until = 1;
     weft_watchdog_link_broke(&state_of_0, WEFT_ERR_PEER_DEAD, 1);
     assert_true(state_of_0.stall.grace_until > weft_os_clock_ns());
+    assert_true(state_of_0.stall.grace_most > weft_os_clock_ns() + WEFT_NS_PER_S);
     assert_false(weft_failure_is_set(&state_of_0.failure));
+    /* Others may be asked later, for other links: that takes nothing from this one. */
+    atomic_store(&health.held.looked, 1);
+    assert_int_equal(weft_health_look(&boot), 2);
+    state_of_0.stall.grace_until = WEFT_NEVER;
+    weft_watchdog_link_broke(&state_of_0, WEFT_ERR_PEER_DEAD, 1);
+    assert_true(state_of_0.stall.grace_until == WEFT_NEVER); /* no longer than it was */
     weft_health_queue_fini(&health.queue);
 }
 

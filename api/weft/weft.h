@@ -269,7 +269,7 @@ WEFT_EXPORT weft_status_t weft_comm_create_group(weft_comm_t *parent, const uint
  * aborts them. Peers that still use the communicator get ERR_PEER_LEFT, or the failure that it had;
  * where they shrink it or agree on it, this rank counts as gone. NULL is allowed.
  * Errors: ERR_STATE (already destroyed, forked child, or another thread is inside a call).
- * Blocking: for operations in flight, and behind a cut for up to boot.unresponsive. Thread: one. */
+ * Blocking: operations in flight; boot.unresponsive behind a cut or stopped rank. Thread: one. */
 WEFT_EXPORT weft_status_t weft_comm_destroy(weft_comm_t *comm);
 
 /* Return the caller's rank and the number of ranks.

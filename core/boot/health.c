@@ -14,8 +14,6 @@
 #include "core/boot/tree_repair.h"
 #include "core/os/os_folder.h"
 
-/* How long a leaving rank waits for those that the network keeps from hearing it, if boot.unresponsive is 0. */
-#define HEALTH_AWAY_NS (10 * WEFT_NS_PER_S)
 /* So long for a rank that should connect and whose process cannot be seen: it may have left, with all
  * that knew of it. One that can be seen is asked about in this rhythm. */
 #define HEALTH_UNSEEN_NS (100 * WEFT_NS_PER_MS)
@@ -34,7 +32,7 @@ static void health_begin_leaving(weft_health_t *health)
         uint64_t now = weft_os_clock_ns(), limit = health->detector.unresponsive;
         health->leaving = true;
         health->leave_until = now + WEFT_HEALTH_LEAVE_NS;
-        health->seek_until = now + (limit > 0 ? limit : HEALTH_AWAY_NS);
+        health->seek_until = now + (limit > 0 ? limit : WEFT_HEALTH_AWAY_NS);
         weft_disseminate_leave_family(health, NULL, health->boot->rank);
     }
 }

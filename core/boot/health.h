@@ -20,11 +20,14 @@ weft_status_t weft_health_prepare(weft_boot_t *boot, const weft_health_callbacks
  * before this returns. Nothing happens with one rank. ERR_STATE (not prepared, or after a failure),
  * ERR_RESOURCE, ERR_SYSTEM. */
 weft_status_t weft_health_start(weft_boot_t *boot);
+/* How long a rank that is away is waited for, if boot.unresponsive is 0. */
+#define WEFT_HEALTH_AWAY_NS (10 * WEFT_NS_PER_S)
+
 /* Leaves the family: tells all ranks and ends the thread. Blocks until the neighbours have heard
  * it, for a second at most where they do not answer. Where a connection is broken, or the network
  * brings no word through, until the rank behind it is found or declared dead, boot.unresponsive at
- * most (10 s, if that is 0): a rank that does not hear it would take us for dead. Does nothing a
- * second time, or without a thread that was started. Not from callbacks. */
+ * most (WEFT_HEALTH_AWAY_NS, if that is 0): a rank that does not hear it would take us for dead.
+ * Does nothing a second time, or without a thread that was started. Not from callbacks. */
 void weft_health_leave_family(weft_boot_t *boot);
 /* Leaves the family, and frees the thread and what it needs. Does nothing if there is none. Not
  * from callbacks. */

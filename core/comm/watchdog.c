@@ -13,8 +13,6 @@
 
 /* A broken link is a symptom: the health channel names the cause within this time. */
 #define GRACE_NS (300 * WEFT_NS_PER_MS)
-/* It may come later while neighbours do not answer: so much at most, if boot.unresponsive is 0. */
-#define AWAY_S 10.0
 /* After this long a waiting rank asks the one it waits for whether they are in the same call. */
 #define ASK_NS (100 * WEFT_NS_PER_MS)
 
@@ -57,7 +55,8 @@ static void watchdog_begin_grace(weft_comm_state_t *state)
     const double unresponsive = state->self.family->settings.boot.unresponsive;
     const uint64_t now = weft_os_clock_ns();
     state->stall.grace_until = now + GRACE_NS;
-    state->stall.grace_most = weft_os_deadline(unresponsive > 0 ? unresponsive : AWAY_S);
+    state->stall.grace_most =
+        unresponsive > 0 ? weft_os_deadline(unresponsive) : now + WEFT_HEALTH_AWAY_NS;
     state->stall.look = weft_health_look(state->self.family->boot);
 }
 

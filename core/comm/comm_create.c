@@ -12,6 +12,7 @@
 #include "core/comm/health_events.h"
 #include "core/comm/holdings.h"
 #include "core/comm/registration.h"
+#include "core/comm/slots.h"
 #include "core/comm/streams.h"
 #include "core/config/config.h"
 #include "core/os/os_cancel.h"
@@ -82,9 +83,9 @@ static weft_status_t create_links(weft_comm_state_t *state, bool first)
                       .mode = (weft_gpudirect_mode_t)family->settings.exec.gpudirect},
         .windows = &state->windows.shared,
         .first = first,
-        .slots = family->slots,
-        .slot_bytes = family->slot_bytes,
-        .small_bytes = family->small_bytes,
+        .fifo =
+            weft_slots_shape((weft_slots_t){.count = family->slots, .bytes = family->slot_bytes},
+                             family->small_bytes, state->self.nranks),
         .pool_bytes = family->settings.exec.pool_bytes};
     return state->self.nranks > 1 ? weft_links_create(&links, &state->links) : WEFT_OK;
 }

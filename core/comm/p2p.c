@@ -51,10 +51,10 @@ static weft_status_t p2p_send_slice(const weft_comm_state_t *state, weft_p2p_que
 {
     weft_request_t *request = queue->first;
     size_t elem = weft_dtype_bytes(request->args.dtype);
-    if (!weft_port_can_send(queue->port)) {
+    uint64_t slice = p2p_slice_of(queue, elem), bytes = slice * elem;
+    if (!weft_port_can_send(queue->port, bytes)) {
         return queue->port->broken != WEFT_OK ? queue->port->broken : WEFT_AGAIN;
     }
-    uint64_t slice = p2p_slice_of(queue, elem), bytes = slice * elem;
     const uint8_t *from = (const uint8_t *)request->args.send + request->moved * elem;
     weft_signature_t signature = p2p_signature_of(queue);
     if (weft_message_port_sends_apart(queue->port, bytes)) {

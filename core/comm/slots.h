@@ -6,6 +6,7 @@
 #define WEFT_COMM_SLOTS_H
 
 #include "core/config/settings.h"
+#include "core/exec/slot.h"
 
 /* Most slots of a port. */
 #define WEFT_SLOTS_MOST 64u
@@ -20,5 +21,9 @@ typedef struct weft_slots {
  * of two; deep plans get slots for two slices, which take no more memory together. */
 weft_slots_t weft_slots_choose(const weft_exec_settings_t *exec, weft_slots_t asked,
                                uint32_t depth);
+
+/* Returns what the FIFOs of a communicator look like. Those of few ranks have more headers than
+ * slots, so that senders of small messages run ahead. small_bytes: weft_fifo_shape_t. */
+weft_fifo_shape_t weft_slots_shape(weft_slots_t slots, uint64_t small_bytes, uint32_t nranks);
 
 #endif

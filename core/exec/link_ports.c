@@ -12,7 +12,7 @@
 bool weft_links_can_commit(const weft_links_t *links, const weft_transport_t *transport)
 {
     const weft_net_map_t *map = transport->map;
-    return links->setup.small_bytes > 0 && WEFT_HAS(map, weft_net_map_t, commit) &&
+    return links->setup.fifo.small_bytes > 0 && WEFT_HAS(map, weft_net_map_t, commit) &&
            map->commit != NULL && map->discard != NULL;
 }
 
@@ -24,13 +24,13 @@ static weft_status_t ports_make_mapped_one(weft_links_t *links, weft_link_t *lin
     const weft_transport_t *transport = weft_links_transport(links, link->transport);
     weft_pair_layout_t layout = weft_links_layout(links);
     weft_mapped_port_t *mapped = sends ? &link->send.mapped : &link->receive.mapped;
-    weft_mapped_port_init(mapped, link->node.peer, sends, base + layout.head[way], setup->slots,
-                          setup->slot_bytes);
-    weft_mapped_port_set_payloads(mapped, base + layout.small[way], setup->small_bytes,
+    weft_mapped_port_init(mapped, link->node.peer, sends, base + layout.head[way],
+                          setup->fifo.slots, setup->fifo.slot_bytes);
+    weft_mapped_port_set_payloads(mapped, &setup->fifo, base + layout.small[way],
                                   base + layout.slots[way]);
     mapped->windows = setup->windows;
     weft_payload_location_init(&mapped->location, &setup->sharing, &mapped->control->handshake,
-                               link->node.peer, sends, setup->slots, setup->slot_bytes);
+                               link->node.peer, sends, setup->fifo.slots, setup->fifo.slot_bytes);
     if (!sends || !weft_links_can_commit(links, transport)) {
         return WEFT_OK;
     }
@@ -132,8 +132,8 @@ static weft_status_t ports_make_message(weft_links_t *links, weft_link_t *link, 
                                          .net = transport->ops,
                                          .conn = link->conn,
                                          .list = &links->busy,
-                                         .slot_bytes = links->setup.slot_bytes,
-                                         .slots = links->setup.slots,
+                                         .slot_bytes = links->setup.fifo.slot_bytes,
+                                         .slots = links->setup.fifo.slots,
                                          .peer = link->node.peer,
                                          .sends = sends,
                                          .device = links->setup.gpudirect.memory != NULL};

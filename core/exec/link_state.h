@@ -105,8 +105,7 @@ static inline void weft_links_unlock(weft_links_t *links, const weft_transport_t
 /* What a mapped connection has room for. */
 static inline weft_pair_layout_t weft_links_layout(const weft_links_t *links)
 {
-    const weft_links_setup_t *setup = &links->setup;
-    return weft_pair_layout(setup->slots, setup->slot_bytes, setup->small_bytes);
+    return weft_pair_layout(&links->setup.fifo);
 }
 
 /* One direction is enough: the device may have had no memory for the other. */

@@ -113,11 +113,11 @@ static weft_status_t links_link_begin_conn(weft_links_t *links, weft_link_t *lin
     }
     weft_net_conn_params_t params = {.size = sizeof params};
     weft_conn_label_t label = {.comm_id = setup->comm_id,
-                               .slot_bytes = setup->slot_bytes,
+                               .slot_bytes = setup->fifo.slot_bytes,
                                .from = setup->rank,
                                .to = link->node.peer,
                                .channel = link->node.channel,
-                               .slots = setup->slots};
+                               .slots = setup->fifo.slots};
     memcpy(params.label, &label, sizeof label);
     if (transport->map != NULL) {
         weft_pair_layout_t layout = weft_links_layout(links);
@@ -211,7 +211,7 @@ static weft_status_t links_check_label(const weft_links_t *links, uint32_t index
     const char *field = NULL;
     if (label->to != setup->rank || label->from >= setup->rank) {
         field = "rank";
-    } else if (label->slots != setup->slots || label->slot_bytes != setup->slot_bytes) {
+    } else if (label->slots != setup->fifo.slots || label->slot_bytes != setup->fifo.slot_bytes) {
         field = "slots";
     }
     const char *name = weft_links_transport(links, index)->loaded->plugin->name;

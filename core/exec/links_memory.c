@@ -40,7 +40,7 @@ void weft_links_memory(const weft_links_t *links, weft_links_memory_t *memory)
         } else {
             memory->message_links++;
             memory->messages +=
-                2 * weft_message_port_bytes(links->setup.slots, links->setup.slot_bytes);
+                2 * weft_message_port_bytes(links->setup.fifo.slots, links->setup.fifo.slot_bytes);
         }
     }
     memory->slots = links->pool.committed;
@@ -51,9 +51,8 @@ void weft_links_memory(const weft_links_t *links, weft_links_memory_t *memory)
 
 static void most_add_mapped(const weft_links_setup_t *setup, weft_links_most_t *most)
 {
-    weft_pair_layout_t layout =
-        weft_pair_layout(setup->slots, setup->slot_bytes, setup->small_bytes);
-    if (setup->small_bytes == 0) {
+    weft_pair_layout_t layout = weft_pair_layout(&setup->fifo);
+    if (setup->fifo.small_bytes == 0) {
         most->heads += layout.bytes;
         return;
     }
@@ -79,7 +78,8 @@ void weft_links_most(const weft_links_t *links, weft_links_most_t *most)
         if (weft_links_transport(links, at)->map != NULL) {
             most_add_mapped(setup, most);
         } else {
-            most->messages += 2 * weft_message_port_bytes(setup->slots, setup->slot_bytes);
+            most->messages +=
+                2 * weft_message_port_bytes(setup->fifo.slots, setup->fifo.slot_bytes);
         }
     }
     if (links->pool.limit != 0 && links->pool.limit < most->slots) {

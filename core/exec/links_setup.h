@@ -6,6 +6,7 @@
 
 #include "core/exec/gpudirect.h"
 #include "core/exec/peer_windows.h"
+#include "core/exec/slot.h"
 #include "core/exec/transports.h"
 
 typedef struct weft_links weft_links_t;
@@ -20,12 +21,10 @@ typedef struct weft_links_setup {
     weft_gpudirect_t gpudirect; /* of the kernel */
     weft_windows_t *windows;    /* of the communicator */
     bool first;                 /* the family's first communicator */
-    uint32_t slots;             /* per FIFO; a power of two, equal on all ranks */
-    uint64_t slot_bytes;        /* equal on all ranks */
-    /* Payloads up to this size have an area of their own on mapped links, and memory comes by need.
-     * 0: no such area, and all memory is committed when a link is made, as devices need it. Equal
-     * on all ranks. */
-    uint64_t small_bytes;
+    /* Of each FIFO, equal on all ranks. Message links use its slots alone. Where there is an area
+     * for small payloads, memory comes by need. Where there is none, all of it is committed when a
+     * link is made, as devices need it. */
+    weft_fifo_shape_t fifo;
     uint64_t pool_bytes; /* of slots that this rank's mapped links hold; 0: no limit */
 } weft_links_setup_t;
 

@@ -54,6 +54,7 @@ void weft_mapped_port_init(weft_mapped_port_t *mapped, uint32_t peer, bool sends
                                             .ops = &mapped_ops},
                                    .headers = headers,
                                    .header_stride = sizeof *headers,
+                                   .header_mask = slots - 1,
                                    .near_bytes = WEFT_SLOT_INLINE,
                                    .control = control,
                                    .small_bytes = WEFT_SLOT_INLINE,
@@ -61,11 +62,14 @@ void weft_mapped_port_init(weft_mapped_port_t *mapped, uint32_t peer, bool sends
                                    .ready = UINT64_MAX};
 }
 
-void weft_mapped_port_set_payloads(weft_mapped_port_t *mapped, uint8_t *small, uint64_t small_bytes,
-                                   uint8_t *slots)
+void weft_mapped_port_set_payloads(weft_mapped_port_t *mapped, const weft_fifo_shape_t *shape,
+                                   uint8_t *small, uint8_t *slots)
 {
+    uint64_t small_bytes = shape->small_bytes;
     mapped->small = small;
     mapped->header_stride = weft_pair_header_stride(small_bytes);
+    mapped->header_mask = shape->headers - 1;
+    mapped->ahead = shape->headers - shape->slots;
     mapped->near_bytes = small_bytes > 0 ? WEFT_SLOT_NEAR : WEFT_SLOT_INLINE;
     mapped->small_bytes = small_bytes > mapped->near_bytes ? small_bytes : mapped->near_bytes;
     mapped->port.payloads = slots;
@@ -117,8 +121,11 @@ void weft_mapped_port_wake_peer(weft_mapped_port_t *mapped)
 static bool mapped_has_moved(weft_port_t *port)
 {
     uint64_t limit = port->limit;
-    return port->sends ? weft_mapped_port_refresh(port) && port->limit != limit
-                       : weft_mapped_port_can_receive(port);
+    if (!port->sends) {
+        return weft_mapped_port_can_receive(port);
+    }
+    (void)weft_mapped_port_refresh(port);
+    return port->limit != limit;
 }
 
 uint32_t weft_mapped_ports_watch(weft_port_t *const *ports, uint32_t count, weft_os_futex_t *words)

@@ -27,11 +27,13 @@ typedef struct weft_mapped_port {
     weft_port_t port;
     weft_slot_header_t *headers; /* of slot 0; the others are header_stride bytes apart */
     uint64_t header_stride;
-    uint64_t near_bytes; /* payloads up to this size begin in the header's line */
+    uint32_t header_mask; /* headers − 1 */
+    uint32_t ahead;       /* headers − slots: so many more small messages may be under way */
+    uint64_t near_bytes;  /* payloads up to this size begin in the header's line */
     weft_fifo_control_t *control;
     uint64_t last_zero_copy; /* send: messages up to the last zero-copy one; 0: there was none */
     weft_import_t *reading; /* receive: of the window that the next message is read from, or NULL */
-    uint8_t *small;         /* slot 0 of the area for small payloads */
+    uint8_t *small;         /* the area for small payloads; a place for each header */
     uint64_t small_bytes;   /* payloads up to this size are never zero-copy: they go there */
     uint64_t ready;         /* send: payloads up to this size may be written without a commit */
     weft_slot_store_t store;
@@ -48,11 +50,12 @@ typedef struct weft_mapped_port {
 void weft_mapped_port_init(weft_mapped_port_t *mapped, uint32_t peer, bool sends, void *fifo,
                            uint32_t slots, uint64_t slot_bytes);
 
-/* Moves the payloads: those of up to `small_bytes` into slots of that size at `small`, and the
- * smallest of them behind headers that are further apart (WEFT_SLOT_NEAR_STRIDE); all others into
- * slots at `slots`. small_bytes 0: all lie there. Both ends do it alike. */
-void weft_mapped_port_set_payloads(weft_mapped_port_t *mapped, uint8_t *small, uint64_t small_bytes,
-                                   uint8_t *slots);
+/* Moves the payloads: those of up to `small_bytes` of the shape into places of that size at
+ * `small`, one for each header, and the smallest of them behind headers that are further apart
+ * (WEFT_SLOT_NEAR_STRIDE); all others into slots at `slots`. small_bytes 0: all lie there. Both
+ * ends do it alike. */
+void weft_mapped_port_set_payloads(weft_mapped_port_t *mapped, const weft_fifo_shape_t *shape,
+                                   uint8_t *small, uint8_t *slots);
 
 /* Agrees with the other end where the payloads lie. OK: settled; IN_PROGRESS; ERR_PROTO, with the
  * peer. */
@@ -88,6 +91,12 @@ static inline const weft_mapped_port_t *weft_mapped_port_const(const weft_port_t
 
 /* Hot path ------------------------------------------------------------------------------------- */
 
+/* Returns the number of the next message's header. weft_port_slot() is that of its slot. */
+static inline uint32_t weft_mapped_port_place(const weft_port_t *port)
+{
+    return (uint32_t)port->next & weft_mapped_port_const(port)->header_mask;
+}
+
 /* Returns the header of the next message. */
 static inline weft_slot_header_t *weft_mapped_port_header(const weft_port_t *port)
 {
@@ -96,7 +105,7 @@ static inline weft_slot_header_t *weft_mapped_port_header(const weft_port_t *por
         return (weft_slot_header_t *)&mapped->words.header;
     }
     return (weft_slot_header_t *)(void *)((uint8_t *)mapped->headers +
-                                          weft_port_slot(port) * mapped->header_stride);
+                                          weft_mapped_port_place(port) * mapped->header_stride);
 }
 
 /* Returns whether what is there is a greeting. */
@@ -111,7 +120,7 @@ static inline uint8_t *weft_mapped_port_near(const weft_port_t *port)
     return (uint8_t *)weft_mapped_port_header(port) + offsetof(weft_slot_header_t, payload);
 }
 
-/* Looks again how many slots the consumer has released. */
+/* Looks again how many messages have been released. Returns whether the next slot is free. */
 static inline bool weft_mapped_port_refresh(weft_port_t *port)
 {
     weft_mapped_port_t *mapped = weft_mapped_port(port);
@@ -122,6 +131,15 @@ static inline bool weft_mapped_port_refresh(weft_port_t *port)
     port->limit = released + port->slots;
     /* A peer that lies can only make us overwrite its own slots. */
     return port->next < port->limit;
+}
+
+/* Returns whether a message of `bytes` may be sent. A small one needs no slot. */
+static inline bool weft_mapped_port_can_send(weft_port_t *port, uint64_t bytes)
+{
+    const weft_mapped_port_t *mapped = weft_mapped_port_const(port);
+    uint32_t ahead = bytes <= mapped->small_bytes ? mapped->ahead : 0;
+    return port->next < port->limit + ahead || weft_mapped_port_refresh(port) ||
+           port->next < port->limit + ahead;
 }
 
 /* Returns whether a message or a greeting is there. */

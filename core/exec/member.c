@@ -421,11 +421,23 @@ static weft_status_t member_combine_slice(weft_interpreter_t *run, weft_member_t
     return WEFT_OK;
 }
 
+/* Returns the most bytes that the messages of the slice may have. How many are learned from one that
+ * has not come is not known. */
+static uint64_t member_most(const weft_interpreter_t *run, const weft_member_t *m)
+{
+    uint64_t bytes =
+        run->program->elem * weft_segmentation_slice(&run->segmentation, m->shape.chunk, m->slice);
+    if (weft_measure_is_learned(run, m)) {
+        return UINT64_MAX;
+    }
+    return m->shape.packs != WEFT_PACKS_NOTHING ? m->move->cnt * bytes : bytes;
+}
+
 weft_status_t weft_member_slice(weft_interpreter_t *run, const weft_lane_run_t *lane,
                                 weft_member_t *m)
 {
     const weft_segmentation_t *g = &run->segmentation;
-    weft_port_t *blocker = weft_move_blocker(&m->shape, m->at);
+    weft_port_t *blocker = weft_move_blocker(&m->shape, m->at, member_most(run, m));
     if (blocker != NULL) {
         run->blocked = blocker;
         if (!blocker->sends) {

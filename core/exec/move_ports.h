@@ -20,8 +20,9 @@ static inline uint32_t weft_move_first(uint32_t mask)
     return (uint32_t)__builtin_ctz(mask);
 }
 
-/* Returns the first port that is not ready, or NULL. */
-static inline weft_port_t *weft_move_blocker(const weft_shape_t *shape, const weft_place_t *at)
+/* Returns the first port that is not ready, or NULL. `bytes`: of each message to send. */
+static inline weft_port_t *weft_move_blocker(const weft_shape_t *shape, const weft_place_t *at,
+                                             uint64_t bytes)
 {
     for (uint32_t left = shape->receives; left != 0; left &= left - 1) {
         weft_port_t *port = at[weft_move_first(left)].port;
@@ -31,7 +32,7 @@ static inline weft_port_t *weft_move_blocker(const weft_shape_t *shape, const we
     }
     for (uint32_t left = shape->sends; left != 0; left &= left - 1) {
         weft_port_t *port = at[weft_move_first(left)].port;
-        if (!weft_port_can_send(port)) {
+        if (!weft_port_can_send(port, bytes)) {
             return port;
         }
     }

@@ -48,12 +48,13 @@ static weft_status_t near_combine(const weft_interpreter_t *run, const weft_plan
 weft_status_t weft_near_move(weft_interpreter_t *run, const weft_plan_move_t *move,
                              const weft_aim_t *aim, bool *done_p)
 {
+    const uint64_t bytes = aim->shape.chunk * run->program->elem;
     *done_p = false;
     weft_place_t at[2 * WEFT_MOVE_MAX];
     for (uint32_t i = 0; i < aim->operands; i++) {
         at[i].address = run->buffers[aim->kind[i]] + aim->offset[i];
     }
-    weft_port_t *blocker = weft_move_blocker(&aim->shape, at);
+    weft_port_t *blocker = weft_move_blocker(&aim->shape, at, bytes);
     if (blocker != NULL) {
         run->blocked = blocker;
         return blocker->broken != WEFT_OK ? blocker->broken : WEFT_AGAIN;
@@ -65,8 +66,7 @@ weft_status_t weft_near_move(weft_interpreter_t *run, const weft_plan_move_t *mo
     if (status != WEFT_OK) {
         return status;
     }
-    const weft_move_message_t message = {.signature = &run->signature,
-                                         .bytes = aim->shape.chunk * run->program->elem};
+    const weft_move_message_t message = {.signature = &run->signature, .bytes = bytes};
     *done_p = true;
     return weft_move_publish(run, &aim->shape, at, &message);
 }

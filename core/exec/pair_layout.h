@@ -35,13 +35,12 @@ static inline uint64_t weft_pair_header_stride(uint64_t small_bytes)
     return small_bytes > 0 ? WEFT_SLOT_NEAR_STRIDE : sizeof(weft_slot_header_t);
 }
 
-/* small_bytes 0: there are no areas for small payloads. */
-static inline weft_pair_layout_t weft_pair_layout(uint32_t slots, uint64_t slot_bytes,
-                                                  uint64_t small_bytes)
+static inline weft_pair_layout_t weft_pair_layout(const weft_fifo_shape_t *shape)
 {
-    uint64_t small = weft_pair_page_up(slots * small_bytes);
-    uint64_t ring = weft_pair_page_up(slots * slot_bytes);
-    uint64_t head = weft_fifo_head_bytes(slots, weft_pair_header_stride(small_bytes));
+    uint64_t small = weft_pair_page_up(shape->headers * shape->small_bytes);
+    uint64_t ring = weft_pair_page_up(shape->slots * shape->slot_bytes);
+    uint64_t head =
+        weft_fifo_head_bytes(shape->headers, weft_pair_header_stride(shape->small_bytes));
     weft_pair_layout_t l = {.head = {0, head}};
     l.commit = weft_pair_page_up(2 * head);
     l.small[0] = l.commit;

@@ -9,12 +9,12 @@
 #include "core/exec/mapped_port.h"
 #include "core/exec/message_port.h"
 
-/* Returns whether the next message has a free slot. */
-static inline bool weft_port_can_send(weft_port_t *port)
+/* Returns whether there is room for the next message, of `bytes`. */
+static inline bool weft_port_can_send(weft_port_t *port, uint64_t bytes)
 {
     weft_assert(port->sends);
     return port->next < port->limit ||
-           (port->kind == WEFT_PORT_MAPPED && weft_mapped_port_refresh(port));
+           (port->kind == WEFT_PORT_MAPPED && weft_mapped_port_can_send(port, bytes));
 }
 
 /* Returns whether the next message is here. */
@@ -38,7 +38,7 @@ static inline void *weft_port_payload(const weft_port_t *port, uint64_t bytes)
             return weft_mapped_port_near(port);
         }
         if (bytes <= mapped->small_bytes) {
-            return mapped->small + at * mapped->small_bytes;
+            return mapped->small + weft_mapped_port_place(port) * mapped->small_bytes;
         }
         if (weft_device_words_hold(&mapped->words, port->next, bytes)) {
             return mapped->words.unpacked;

@@ -39,6 +39,16 @@ _Static_assert(sizeof(weft_slot_header_t) == WEFT_LINE, "one cache line");
 #define WEFT_SLOT_NEAR_STRIDE (5 * WEFT_LINE)
 #define WEFT_SLOT_NEAR (WEFT_SLOT_NEAR_STRIDE - WEFT_LINE + WEFT_SLOT_INLINE)
 
+/* What both ends of a FIFO must agree on. */
+typedef struct weft_fifo_shape {
+    uint32_t slots; /* for payloads of every size; a power of two */
+    /* A power of two, at least `slots`. Payloads of up to `small_bytes` need no slot, so as many of
+     * them may be under way. */
+    uint32_t headers;
+    uint64_t slot_bytes;
+    uint64_t small_bytes; /* 0: there is no area for small payloads, and a header for each slot */
+} weft_fifo_shape_t;
+
 /* As the sender's device stores them, whole: data, then a flag that says of which slice it is. */
 typedef struct weft_flagged_word {
     uint64_t data, flag;

@@ -130,8 +130,8 @@ static weft_status_t pool_commit_small(weft_mapped_port_t *port)
     if (store->small_ready || port->small_bytes <= port->near_bytes) {
         return WEFT_OK;
     }
-    weft_status_t status =
-        pool_commit_range(port, store->small_at, port->port.slots * port->small_bytes);
+    weft_status_t status = pool_commit_range(port, store->small_at,
+                                             (port->header_mask + UINT64_C(1)) * port->small_bytes);
     store->small_ready = status == WEFT_OK;
     return status;
 }

@@ -186,7 +186,7 @@ static void send_one(scene_t *s, uint8_t size, uint8_t how)
     weft_signature_t signature = {.coll = WEFT_ALL_REDUCE};
     uint64_t count = (uint64_t)size % SLOT_BYTES + 1;
     weft_zero_copy_t where = {.window = 0};
-    if (!weft_port_can_send(port)) {
+    if (!weft_port_can_send(port, count)) {
         return;
     }
     if ((how & 64) != 0) {

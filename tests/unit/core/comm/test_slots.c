@@ -41,12 +41,37 @@ static void settings_count_more(void **state)
     is(weft_slots_choose(&exec, (weft_slots_t){8, 524288}, 8), 4, 4096);
 }
 
+static uint32_t headers(uint32_t slots, uint64_t small_bytes, uint32_t nranks)
+{
+    return weft_slots_shape((weft_slots_t){slots, 65536}, small_bytes, nranks).headers;
+}
+
+static void few_ranks_have_more_headers_than_slots(void **state)
+{
+    (void)state;
+    assert_int_equal(headers(4, 1024, 2), 32);
+    assert_int_equal(headers(4, 1024, 16), 32);
+    assert_int_equal(headers(4, 1024, 17), 16);
+    assert_int_equal(headers(4, 1024, 64), 8);
+    assert_int_equal(headers(4, 1024, 65), 4);
+    assert_int_equal(headers(4, 1024, UINT32_MAX), 4);
+    assert_int_equal(headers(64, 1024, 2), 64);
+}
+
+static void slots_of_devices_have_a_header_each(void **state)
+{
+    (void)state;
+    assert_int_equal(headers(4, 0, 2), 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(transports_ask_and_get_a_power_of_two),
         cmocka_unit_test(deep_plans_get_slots_for_two_slices_in_the_same_memory),
         cmocka_unit_test(settings_count_more),
+        cmocka_unit_test(few_ranks_have_more_headers_than_slots),
+        cmocka_unit_test(slots_of_devices_have_a_header_each),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

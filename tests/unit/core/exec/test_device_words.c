@@ -236,9 +236,9 @@ static void forms_that_cannot_be_are_slots(void **state)
 static bool may_send(void)
 {
     uint64_t end = weft_os_clock_ns() + WEFT_NS_PER_S;
-    while (!weft_port_can_send(&port.port) && weft_os_clock_ns() < end) {
+    while (!weft_port_can_send(&port.port, WEFT_SLOT_INLINE) && weft_os_clock_ns() < end) {
     }
-    return weft_port_can_send(&port.port);
+    return weft_port_can_send(&port.port, WEFT_SLOT_INLINE);
 }
 
 static void what_is_released_is_what_device_or_host_says(void **state)
@@ -259,7 +259,7 @@ static void what_is_released_is_what_device_or_host_says(void **state)
         assert_true(may_send());
         assert_int_equal(weft_port_send(&port.port, &signature, 8, NULL), WEFT_OK);
     }
-    assert_false(weft_port_can_send(&port.port));
+    assert_false(weft_port_can_send(&port.port, WEFT_SLOT_INLINE));
     close_port();
 }
 

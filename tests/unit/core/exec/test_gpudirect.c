@@ -358,7 +358,7 @@ static void a_host_that_sends_puts_the_head_there_first(void **state)
         uint64_t bytes = n * 23 % (SLOT_BYTES + 1);
         weft_signature_t signature = {.count = n};
         weft_message_header_t head;
-        assert_true(weft_port_can_send(end.port));
+        assert_true(weft_port_can_send(end.port, WEFT_SLOT_INLINE));
         uint8_t *payload = weft_port_payload(end.port, bytes);
         assert_ptr_equal(payload, end.kernel.there + n % SLOTS * STRIDE + 64);
         assert_int_equal(weft_port_send(end.port, &signature, bytes, NULL), WEFT_OK);

@@ -57,7 +57,7 @@ static void pair_pass(landing_pair_t *p, uint64_t bytes, uint64_t window)
 {
     weft_signature_t signature = {.coll = WEFT_ALL_REDUCE};
     weft_zero_copy_t where = {.window = window};
-    assert_true(weft_port_can_send(&p->send.port));
+    assert_true(weft_port_can_send(&p->send.port, WEFT_SLOT_INLINE));
     assert_int_equal(weft_port_send(&p->send.port, &signature, bytes, &where), WEFT_OK);
     assert_true(weft_port_can_receive(&p->receive.port));
 }

@@ -164,8 +164,10 @@ static const weft_loaded_t loaded = {.plugin = &plugin};
 static weft_links_t *links_of_two(weft_status_t answer)
 {
     static const uint32_t family[2] = {0, 1};
-    const weft_links_setup_t setup = {
-        .nranks = 2, .first = true, .family = family, .slots = 2, .slot_bytes = 64};
+    const weft_links_setup_t setup = {.nranks = 2,
+                                      .first = true,
+                                      .family = family,
+                                      .fifo = {.slots = 2, .headers = 2, .slot_bytes = 64}};
     device = (struct weft_net_device){.answer = answer};
     transport = (weft_transport_t){.ops = &ops, .loaded = &loaded, .adapter = &device};
     weft_links_t *links = NULL;

@@ -90,7 +90,7 @@ static int teardown(void **state)
 static weft_status_t send_one(fixture_t *f, uint32_t i)
 {
     weft_signature_t signature = {0};
-    assert_true(weft_port_can_send(&f->port[i].port));
+    assert_true(weft_port_can_send(&f->port[i].port, WEFT_SLOT_INLINE));
     return weft_port_send(&f->port[i].port, &signature, 8, NULL);
 }
 

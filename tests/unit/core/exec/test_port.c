@@ -59,7 +59,7 @@ static void send_all(void *arg)
 {
     weft_port_t *port = arg;
     for (uint64_t n = 0; n < MESSAGES; n++) {
-        while (!weft_port_can_send(port)) {
+        while (!weft_port_can_send(port, WEFT_SLOT_INLINE)) {
             weft_mapped_ports_sleep(&port, 1, WEFT_NS_PER_MS);
         }
         send_message(port, n);
@@ -90,13 +90,13 @@ static void a_full_fifo_takes_no_more(void **state)
 {
     fixture_t *f = *state;
     for (uint64_t n = 0; n < SLOTS; n++) {
-        assert_true(weft_port_can_send(&f->send.port));
+        assert_true(weft_port_can_send(&f->send.port, WEFT_SLOT_INLINE));
         send_message(&f->send.port, n);
     }
-    assert_false(weft_port_can_send(&f->send.port));
+    assert_false(weft_port_can_send(&f->send.port, WEFT_SLOT_INLINE));
     assert_true(weft_port_can_receive(&f->receive.port));
     assert_int_equal(weft_port_release(&f->receive.port), WEFT_OK);
-    assert_true(weft_port_can_send(&f->send.port));
+    assert_true(weft_port_can_send(&f->send.port, WEFT_SLOT_INLINE));
 }
 
 static void small_payloads_ride_in_the_flag_line(void **state)
@@ -116,8 +116,9 @@ static void only_large_payloads_may_be_elsewhere(void **state)
     static uint8_t small[SLOTS * SMALL], slots[SLOTS * SLOT_BYTES];
     assert_false(weft_port_may_be_apart(&f->receive.port, WEFT_SLOT_INLINE));
     assert_true(weft_port_may_be_apart(&f->receive.port, WEFT_SLOT_INLINE + 1));
-    weft_mapped_port_set_payloads(&f->send, small, SMALL, slots);
-    weft_mapped_port_set_payloads(&f->receive, small, SMALL, slots);
+    const weft_fifo_shape_t shape = {.slots = SLOTS, .headers = SLOTS, .small_bytes = SMALL};
+    weft_mapped_port_set_payloads(&f->send, &shape, small, slots);
+    weft_mapped_port_set_payloads(&f->receive, &shape, small, slots);
     assert_false(weft_port_may_be_apart(&f->receive.port, SMALL));
     assert_true(weft_port_may_be_apart(&f->receive.port, SMALL + 1));
 }
@@ -137,31 +138,36 @@ static void a_payload_that_is_not_apart_has_no_descriptor(void **state)
     assert_int_equal(words[0], 0);
 }
 
+#define HEADERS (4 * SLOTS)
+
+static const weft_fifo_shape_t deep = {
+    .slots = SLOTS, .headers = HEADERS, .slot_bytes = SLOT_BYTES, .small_bytes = WEFT_SLOT_SMALL};
+
 /* Two links of a host: their FIFOs do not overlap, wherever a payload lies. */
 static void payloads_near_the_header_reach_no_other_header(void **state)
 {
-    weft_pair_layout_t l = weft_pair_layout(SLOTS, SLOT_BYTES, WEFT_SLOT_SMALL);
+    weft_pair_layout_t l = weft_pair_layout(&deep);
     uint8_t *memory = weft_os_pages(l.bytes);
     weft_mapped_port_t ports[2];
     (void)state;
     for (uint32_t way = 0; way < 2; way++) {
         weft_mapped_port_init(&ports[way], 1, true, memory + l.head[way], SLOTS, SLOT_BYTES);
-        weft_mapped_port_set_payloads(&ports[way], memory + l.small[way], WEFT_SLOT_SMALL,
+        weft_mapped_port_set_payloads(&ports[way], &deep, memory + l.small[way],
                                       memory + l.slots[way]);
     }
-    for (uint32_t n = 0; n < SLOTS; n++) {
+    for (uint32_t n = 0; n < HEADERS; n++) {
         uint8_t *header = (uint8_t *)weft_mapped_port_header(&ports[0].port);
         uint8_t *payload = weft_port_payload(&ports[0].port, WEFT_SLOT_NEAR);
         assert_ptr_equal(payload, header + WEFT_FIFO_HEADER_PAYLOAD);
         ports[0].port.next++;
-        bool last = n == SLOTS - 1;
+        bool last = n == HEADERS - 1;
         const uint8_t *end =
             last ? memory + l.head[1] : (uint8_t *)weft_mapped_port_header(&ports[0].port);
         assert_true(payload + WEFT_SLOT_NEAR <= end);
         assert_ptr_equal(weft_port_payload(&ports[0].port, WEFT_SLOT_NEAR + 1),
-                         memory + l.small[0] + (n + 1) % SLOTS * WEFT_SLOT_SMALL);
+                         memory + l.small[0] + (n + 1) % HEADERS * WEFT_SLOT_SMALL);
     }
-    ports[1].port.next = SLOTS - 1;
+    ports[1].port.next = HEADERS - 1;
     uint8_t *payload = weft_port_payload(&ports[1].port, WEFT_SLOT_NEAR);
     assert_true(payload + WEFT_SLOT_NEAR <= memory + l.commit);
     weft_os_pages_free(memory, l.bytes);
@@ -255,13 +261,13 @@ static void messages_that_wait_for_resources_keep_their_slots(void **state)
     (void)state;
     open_port(&m, true, &conn);
     uint64_t sent = 0;
-    for (; weft_port_can_send(m.port) && sent < 3 * SLOTS; sent++) {
+    for (; weft_port_can_send(m.port, WEFT_SLOT_INLINE) && sent < 3 * SLOTS; sent++) {
         send_message(m.port, sent);
     }
     assert_int_equal(sent, SLOTS);
     /* The first is done, the others have found no resources yet: one slot is free. */
     weft_message_port_complete(&(weft_net_completion_t){.context = conn.posted[0].context});
-    for (; weft_port_can_send(m.port) && sent < 3 * SLOTS; sent++) {
+    for (; weft_port_can_send(m.port, WEFT_SLOT_INLINE) && sent < 3 * SLOTS; sent++) {
         send_message(m.port, sent);
     }
     assert_int_equal(sent, SLOTS + 1);
@@ -272,7 +278,7 @@ static void messages_that_wait_for_resources_keep_their_slots(void **state)
     for (uint64_t n = 1; n < conn.count; n++) {
         check_posted(&conn, n);
     }
-    assert_false(weft_port_can_send(m.port));
+    assert_false(weft_port_can_send(m.port, WEFT_SLOT_INLINE));
     weft_port_fini(m.port);
 }
 

@@ -395,7 +395,7 @@ static void a_wrong_length_of_the_peer_is_never_shown(void **state)
 static void host_send(end_t *end)
 {
     uint64_t n = end->port->next;
-    assert_true(weft_port_can_send(end->port));
+    assert_true(weft_port_can_send(end->port, WEFT_SLOT_INLINE));
     memset(weft_port_payload(end->port, length_of(n)), (int)(n & 0xff), length_of(n));
     assert_int_equal(weft_port_send(end->port, &(weft_signature_t){.count = n}, length_of(n), NULL),
                      WEFT_OK);

@@ -72,15 +72,18 @@ typedef struct pair {
     weft_mapped_port_t send, receive;
 } pair_t;
 
+static const weft_fifo_shape_t shape = {
+    .slots = SLOTS, .headers = SLOTS, .slot_bytes = SLOT_BYTES, .small_bytes = WEFT_SLOT_SMALL};
+
 static void pair_open(pair_t *pair, weft_slot_pool_t *pool, uint32_t peer)
 {
-    *pair = (pair_t){.layout = weft_pair_layout(SLOTS, SLOT_BYTES, WEFT_SLOT_SMALL)};
+    *pair = (pair_t){.layout = weft_pair_layout(&shape)};
     pair->memory = weft_os_pages(pair->layout.bytes);
     weft_mapped_port_t *ports[] = {&pair->send, &pair->receive};
     for (uint32_t i = 0; i < 2; i++) {
         weft_mapped_port_init(ports[i], peer, i == 0, pair->memory, SLOTS, SLOT_BYTES);
-        weft_mapped_port_set_payloads(ports[i], pair->memory + pair->layout.small[0],
-                                      WEFT_SLOT_SMALL, pair->memory + pair->layout.slots[0]);
+        weft_mapped_port_set_payloads(ports[i], &shape, pair->memory + pair->layout.small[0],
+                                      pair->memory + pair->layout.slots[0]);
     }
     weft_slot_store_t store = {.map = &map,
                                .conn = &pair->conn,
@@ -99,7 +102,7 @@ static void pair_close(pair_t *pair)
 static void pair_send(pair_t *pair, uint64_t bytes)
 {
     weft_signature_t signature = {.count = bytes};
-    assert_true(weft_port_can_send(&pair->send.port));
+    assert_true(weft_port_can_send(&pair->send.port, bytes));
     assert_int_equal(weft_port_commit(&pair->send.port, bytes), WEFT_OK);
     memset(weft_port_payload(&pair->send.port, bytes), (int)bytes, bytes);
     assert_int_equal(weft_port_send(&pair->send.port, &signature, bytes, NULL), WEFT_OK);
@@ -116,14 +119,16 @@ static void pair_receive(pair_t *pair, uint64_t bytes)
 static void heads_of_both_directions_share_a_page(void **state)
 {
     (void)state;
-    weft_pair_layout_t l = weft_pair_layout(SLOTS, SLOT_BYTES, WEFT_SLOT_SMALL);
+    weft_pair_layout_t l = weft_pair_layout(&shape);
     assert_int_equal(l.commit, PAGE);
     assert_int_equal(l.small[0], PAGE);
     assert_int_equal(l.small[1], 2 * PAGE);
     assert_int_equal(l.slots[0], 3 * PAGE);
     assert_int_equal(l.bytes, l.slots[0] + 2 * SLOTS * SLOT_BYTES);
     assert_true(l.head[1] + weft_fifo_head_bytes(SLOTS, WEFT_SLOT_NEAR_STRIDE) <= l.commit);
-    l = weft_pair_layout(SLOTS, SLOT_BYTES, 0);
+    weft_fifo_shape_t of_device = shape;
+    of_device.small_bytes = 0;
+    l = weft_pair_layout(&of_device);
     assert_int_equal(l.slots[0], l.commit);
 }
 

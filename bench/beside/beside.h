@@ -60,7 +60,8 @@ typedef struct beside_side {
 } beside_side_t;
 
 /* SIDE [-w] [-l] -n RANKS -c COLLECTIVE -s SPAN -b SECONDS SIZE:ITERATIONS… [-- OPTIONS…]
- * Prints "rank size microseconds" for every rank and size: the median of single iterations. */
+ * Prints "rank size microseconds" for every rank and size: the median of single iterations, and
+ * of what has a root the mean. */
 int beside_main(const beside_side_t *side, int argc, char **argv);
 
 #ifdef __cplusplus

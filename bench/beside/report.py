@@ -102,8 +102,8 @@ def table(key, series):
 def write_tables(results):
     machine = results["machine"]
     out = ["# weft beside Open MPI, MPICH and Gloo", "", machine, "",
-           "Made by `bench/compare`. Times are medians of single iterations, averaged over the ranks, then medians over",
-           "rounds in which the libraries took turns. A ratio is the median of the rounds' own ratios; below 1 weft is",
+           "Made by `bench/compare`. Times are medians of single iterations, of what has a root the mean, averaged over",
+           "the ranks, then medians over rounds in which the libraries took turns. A ratio is the median of the rounds' own ratios; below 1 weft is",
            "faster. The limit over shared memory: each input read once and each output written once by as many threads,",
            "at least the way of one cache line. Over TCP: the same bytes over plain sockets, without messages and sums.",
            ""]

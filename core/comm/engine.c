@@ -351,6 +351,7 @@ static void engine_look_around(weft_comm_state_t *state)
 {
     weft_request_t *request = state->queue.first;
     uint64_t now = weft_os_clock_ns();
+    weft_links_listen(state->links, now);
     if (state->streams != NULL) {
         weft_streams_look(state, now);
     }

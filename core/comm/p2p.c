@@ -270,6 +270,7 @@ static void p2p_look_at(weft_comm_state_t *state, weft_p2p_queue_t *queue, uint6
 void weft_p2p_look_around(weft_comm_state_t *state, weft_p2p_t *p2p)
 {
     uint64_t now = weft_os_clock_ns();
+    weft_links_listen(state->links, now);
     if (p2p->held_first != NULL) {
         weft_p2p_any_look(state, now);
     }

@@ -126,6 +126,9 @@ static found_t progress_advance(runner_t *runner, weft_comm_state_t *state, foun
         moved |= weft_engine_step(state);
     }
     if (found == FOUND_WAITING && !moved) {
+        if (runner->patient) {
+            weft_submit_look_soon(state); /* as before each sleep of a blocking call */
+        }
         progress_watch(runner, state);
     }
     weft_comm_disown(state);

@@ -125,8 +125,7 @@ static weft_status_t early_accept_all(weft_early_t *early, uint32_t count, bool 
     for (uint32_t i = 0; i < count; i++) {
         const weft_transport_t *transport = &early->entry[i];
         weft_net_conn_t *conn = NULL;
-        bool serves = transport->map != NULL || transport->attach != NULL || first;
-        if (transport->listener == NULL || !serves) {
+        if (transport->listener == NULL || !weft_transport_serves(transport, first)) {
             continue;
         }
         weft_call_note_t before = weft_call_enter(transport->loaded->plugin->name, "accept");
@@ -143,6 +142,14 @@ static weft_status_t early_accept_all(weft_early_t *early, uint32_t count, bool 
         }
     }
     return WEFT_OK;
+}
+
+weft_status_t weft_early_take_in(weft_early_t *early, uint32_t count, bool first)
+{
+    weft_os_mutex_assert_held(early->lock);
+    weft_status_t status = early_accept_all(early, count, first);
+    early_sweep(early);
+    return status;
 }
 
 /* Returns whether the peer has closed it and nothing that it sent waits. Mapped memory may hold what a peer
@@ -183,8 +190,7 @@ weft_status_t weft_early_accept(weft_early_t *early, uint32_t count,
                                 weft_net_conn_t **conn_p, weft_conn_label_t *label)
 {
     weft_os_mutex_assert_held(early->lock);
-    weft_status_t status = early_accept_all(early, count, user->first);
-    early_sweep(early);
+    weft_status_t status = weft_early_take_in(early, count, user->first);
     early_conn_t *taken = status == WEFT_OK ? early_take(early, user) : NULL;
     if (taken == NULL) {
         return status == WEFT_OK ? WEFT_AGAIN : status;

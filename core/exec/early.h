@@ -49,6 +49,11 @@ void weft_early_add_user(weft_early_t *early, weft_transports_user_t *user);
 /* Closes the user's connections that nobody has taken. */
 void weft_early_remove_user(weft_early_t *early, weft_transports_user_t *user);
 
+/* Accepts what has arrived at the first `count` transports, for any communicator, and keeps it.
+ * `first`: the caller has the family's first communicator. ERR_RESOURCE, or the failure of a
+ * plugin. */
+weft_status_t weft_early_take_in(weft_early_t *early, uint32_t count, bool first);
+
 /* Accepts what has arrived at the first `count` transports, then gives out one connection for
  * `user`, which the caller owns. AGAIN: none. ERR_RESOURCE, or the failure of a plugin. */
 weft_status_t weft_early_accept(weft_early_t *early, uint32_t count,

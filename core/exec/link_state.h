@@ -56,6 +56,8 @@ struct weft_links {
     uint32_t mapped;       /* links of shared memory */
     bool making;           /* somebody has waited for a link in this step */
     bool made_before;      /* … in the last one, and may do so later in this one */
+    bool called;           /* peers may be connecting, of any communicator */
+    uint64_t listen_at;    /* when weft_links_listen() looks for them again, in nanoseconds */
 };
 
 /* Returns how many devices reach the peer of a link. */

@@ -18,6 +18,10 @@
 #include "core/os/os_socket.h"
 #include "core/plugin/plugin_status.h"
 
+/* Between two looks for peers that connect: with nobody there, and with somebody who has more to say. */
+#define LISTEN_NS WEFT_NS_PER_MS
+#define CALLED_NS (UINT64_C(20) * 1000)
+
 bool weft_links_have_messages(const weft_links_t *links)
 {
     return links != NULL && links->messages > 0;
@@ -30,7 +34,8 @@ bool weft_links_ask_transports(const weft_links_t *links)
 
 bool weft_links_are_mixed(const weft_links_t *links)
 {
-    return weft_links_ask_transports(links) && links->mapped > 0;
+    return links != NULL &&
+           (links->called || (weft_links_ask_transports(links) && links->mapped > 0));
 }
 
 /* Makes the device see messages that an adapter wrote: they may still be on their way when the
@@ -173,6 +178,36 @@ uint32_t weft_links_watch(weft_links_t *links, struct pollfd fds[WEFT_LINKS_WATC
     }
     memcpy(fds, watch.fds, watch.count * sizeof fds[0]);
     return watch.count;
+}
+
+/* Returns whether somebody may be connecting: the answer to a connection that another thread makes, or
+ * a message on one that waits for its communicator, looks the same. */
+static bool traffic_is_called(weft_links_t *links, bool *cannot_p)
+{
+    traffic_watch_t watch = {.count = 0};
+    for (uint32_t i = 0; i < weft_transports_count(links->setup.transports); i++) {
+        const weft_transport_t *transport = weft_links_transport(links, i);
+        if (transport->adapter != NULL && weft_transport_serves(transport, links->user.first)) {
+            traffic_watch_add(links, transport, transport->adapter, &watch);
+        }
+    }
+    *cannot_p = watch.cannot;
+    return watch.ready || (watch.count > 0 && weft_os_poll(watch.fds, watch.count, 0) > 0);
+}
+
+void weft_links_listen(weft_links_t *links, uint64_t now)
+{
+    if (links == NULL || now < links->listen_at) {
+        return;
+    }
+    const weft_error_t before = *weft_error_record();
+    bool cannot;
+    links->called = traffic_is_called(links, &cannot);
+    links->listen_at = now + (links->called ? CALLED_NS : LISTEN_NS);
+    if (links->called || cannot) {
+        (void)weft_transports_take_in(links->setup.transports, links->user.first);
+    }
+    *weft_error_record() = before;
 }
 
 /* Returns the link around a port, whose direction says which of the two it is. */

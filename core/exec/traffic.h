@@ -19,8 +19,8 @@ bool weft_links_have_messages(const weft_links_t *links);
 /* Returns whether a step asks a transport, which takes longer than a look at memory: some link
  * carries messages, or somebody has waited for one in this step. `links` may be NULL. */
 bool weft_links_ask_transports(const weft_links_t *links);
-/* Returns whether some links carry messages, or are being made, and others share memory.
- * `links` may be NULL. */
+/* Returns whether a sleep on one kind of links may miss news: some carry messages, or are being
+ * made, and others share memory; or weft_links_listen() has found somebody. `links` may be NULL. */
 bool weft_links_are_mixed(const weft_links_t *links);
 /* Takes completions from all message transports. Returns the transport's failure. */
 weft_status_t weft_links_poll(weft_links_t *links);
@@ -31,6 +31,11 @@ uint64_t weft_links_events(const weft_links_t *links);
 /* Begins a step, in which whoever needs a link that is not made calls weft_links_progress(): a
  * sleep behind it ends when that goes on. Returns weft_links_events(). `links` may be NULL. */
 uint64_t weft_links_begin_step(weft_links_t *links);
+/* Accepts connections for any communicator of the family, so that no peer waits for one until this
+ * rank needs one. After a look that finds nobody there is none for a millisecond. One that finds
+ * somebody makes the sleeps that follow as short as naps: the peer has more to say. What fails is
+ * told when somebody needs a link. `links` may be NULL. */
+void weft_links_listen(weft_links_t *links, uint64_t now);
 /* Posts slots that had to wait for resources, and steps the proxies. It visits ports with such
  * work only. Sets *moved_p if a proxy passed something on. Returns the failure of the first
  * broken port, with the peer; the other ports were served. */

@@ -38,4 +38,11 @@ static inline uint8_t weft_transport_address_bytes(const weft_net_address_t *add
     return address->bytes <= WEFT_NET_ADDRESS_MAX ? (uint8_t)address->bytes : 0;
 }
 
+/* Returns whether a communicator may make calls on the family's adapter; `first`: it is the
+ * family's first. Others must keep off one that the first communicator drives itself. */
+static inline bool weft_transport_serves(const weft_transport_t *transport, bool first)
+{
+    return transport->map != NULL || transport->attach != NULL || first;
+}
+
 #endif

@@ -416,6 +416,14 @@ void weft_transports_remove_user(weft_transports_t *transports, weft_transports_
     weft_os_unlock(&transports->lock);
 }
 
+weft_status_t weft_transports_take_in(weft_transports_t *transports, bool first)
+{
+    weft_os_lock(&transports->lock);
+    weft_status_t status = weft_early_take_in(&transports->early, transports->count, first);
+    weft_os_unlock(&transports->lock);
+    return status;
+}
+
 weft_status_t weft_transports_accept(weft_transports_t *transports,
                                      const weft_transports_user_t *user, uint32_t *index_p,
                                      weft_net_conn_t **conn_p, weft_conn_label_t *label)

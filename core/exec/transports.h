@@ -102,6 +102,10 @@ void weft_transports_add_user(weft_transports_t *transports, weft_transports_use
 /* Closes the user's connections that nobody has taken. */
 void weft_transports_remove_user(weft_transports_t *transports, weft_transports_user_t *user);
 
+/* Accepts what has arrived, for any communicator of the family, and keeps it. `first`: the caller
+ * has the family's first. It touches no communicator: any thread may call it. ERR_RESOURCE, or the
+ * failure of a plugin. */
+weft_status_t weft_transports_take_in(weft_transports_t *transports, bool first);
 /* Accepts what has arrived, then gives out one connection for `user`. AGAIN: none. */
 weft_status_t weft_transports_accept(weft_transports_t *transports,
                                      const weft_transports_user_t *user, uint32_t *index_p,

@@ -62,8 +62,8 @@ static inline bool weft_waiter_gives_way(const weft_waiter_t *waiter)
 bool weft_waiter_stays_awake(weft_waiter_t *waiter, bool asks);
 
 /* Sleeps on the ports, if they are all that this rank waits for, or on the links, for about a
- * millisecond at most. `links` NULL: only on the ports. Where there are links of memory and others,
- * a sleep is as long as a nap: news may come by the other kind. */
+ * millisecond at most. `links` NULL: only on the ports. Where weft_links_are_mixed(), a sleep is as
+ * long as a nap: news may come by the other kind. */
 void weft_waiter_sleep(weft_waiter_t *waiter, weft_links_t *links, const weft_blocked_t *blocked);
 
 /* Takes one idle step of a caller that waits for several things at once: sleeps are naps of 20 µs

@@ -110,11 +110,12 @@ static int wait_for_the_late_one(weft_comm_t *comm, uint32_t rank, uint32_t n, v
 
 /* Who naps looks every millisecond after some time: then one round in four is short, by chance. Most of some so
  * many in a row have to be. */
-enum { LATER_MS = 20, SOON_LATER_US = 300, ROUNDS_LATER = 20, PUTS = 64 };
+enum { LATER_MS = 20, SOON_LATER_US = 300, SOON_ANY_US = 80, ROUNDS_LATER = 20, PUTS = 64 };
 
 /* A call in which rank 0 waits for what rank 1 called late. */
 typedef struct later {
     weft_status_t (*call)(weft_comm_t *comm, struct later *later, uint32_t rank, uint64_t *value);
+    uint32_t soon_us;   /* if not 0, in place of SOON_LATER_US */
     weft_comm_t *other; /* another communicator of the same ranks */
     weft_completion_queue_t *queue;
     weft_window_t *window;
@@ -155,13 +156,14 @@ static weft_status_t receive_from_two(weft_comm_t *comm, later_t *later, uint32_
     return weft_group_end();
 }
 
-/* Rank 2 does not send, which rank 0 cannot know. */
+/* Rank 2 does not send, which rank 0 cannot know. It makes no call in that communicator, and accepts a connection
+ * there all the same. */
 static weft_status_t receive_from_any(weft_comm_t *comm, later_t *later, uint32_t rank,
                                       uint64_t *value)
 {
-    (void)later;
-    return rank == 0   ? weft_recv(value, 1, WEFT_UINT64, WEFT_ANY_RANK, comm, NULL)
-           : rank == 1 ? weft_send(value, 1, WEFT_UINT64, 0, comm, NULL)
+    (void)comm;
+    return rank == 0   ? weft_recv(value, 1, WEFT_UINT64, WEFT_ANY_RANK, later->other, NULL)
+           : rank == 1 ? weft_send(value, 1, WEFT_UINT64, 0, later->other, NULL)
                        : WEFT_OK;
 }
 
@@ -205,8 +207,11 @@ static weft_status_t receive_beside_puts(weft_comm_t *comm, later_t *later, uint
 
 static int wait_later_in(weft_comm_t *comm, uint32_t rank, later_t *later)
 {
+    const uint64_t limit = (later->soon_us != 0 ? later->soon_us : SOON_LATER_US) * UINT64_C(1000);
     uint32_t soon = 0, few = 1;
     int wrong = 0;
+    /* Who waits for a link of its own accepts others. The links of what ends a round are made here. */
+    NEED(weft_broadcast(&few, &few, 1, WEFT_UINT32, 0, comm, NULL) == WEFT_OK);
     for (uint32_t i = 0; i < ROUNDS && few != 0 && wrong == 0; i++) {
         uint64_t called = 0;
         if (rank == 1) {
@@ -216,24 +221,12 @@ static int wait_later_in(weft_comm_t *comm, uint32_t rank, later_t *later)
         NEED(later->call(comm, later, rank, &called) == WEFT_OK);
         NEED(rank != 0 || called != 0);
         uint64_t took = weft_os_clock_ns() - called;
-        soon = (i % ROUNDS_LATER == 0 ? 0 : soon) + (took < SOON_LATER_US * UINT64_C(1000));
+        soon = (i % ROUNDS_LATER == 0 ? 0 : soon) + (took < limit);
         few = soon * 5 < ROUNDS_LATER * 3;
         NEED(weft_broadcast(&few, &few, 1, WEFT_UINT32, 0, comm, NULL) == WEFT_OK);
     }
     NEED(few == 0);
     return wrong;
-}
-
-/* A rank that waits for another kind of call may accept no connection, and who misses one naps. */
-static weft_status_t connect_all(weft_comm_t *comm, uint32_t n)
-{
-    uint64_t mine = 0, theirs[3];
-    weft_group_start();
-    for (uint32_t r = 0; r < n; r++) {
-        weft_send(&mine, 1, WEFT_UINT64, r, comm, NULL);
-        weft_recv(&theirs[r], 1, WEFT_UINT64, r, comm, NULL);
-    }
-    return weft_group_end();
 }
 
 /* Rank 1 is late in each round, until most were short. Ranks are processes: threads would share one that
@@ -243,7 +236,7 @@ static int wait_later(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
     static uint64_t memory;
     later_t later = *(const later_t *)arg;
     int wrong = 0;
-    NEED(connect_all(comm, n) == WEFT_OK);
+    (void)n;
     NEED(weft_comm_dup(comm, &later.other) == WEFT_OK);
     NEED(weft_completion_queue_create(&later.queue) == WEFT_OK);
     NEED(weft_window_register_local(comm, &memory, sizeof memory, &later.window) == WEFT_OK);
@@ -307,13 +300,107 @@ static void one_of_several_messages_in_shared_memory_ends_a_sleep(void **state)
 static void a_message_of_any_rank_in_shared_memory_ends_a_sleep(void **state)
 {
     (void)state;
-    run_later_in_memory(3, &(later_t){.call = receive_from_any});
+    run_later_in_memory(3, &(later_t){.call = receive_from_any, .soon_us = SOON_ANY_US});
 }
 
 static void a_message_in_one_of_several_communicators_ends_a_sleep(void **state)
 {
     (void)state;
     run_later_in_memory(3, &(later_t){.call = receive_over_two});
+}
+
+/* Rank 2 waits for rank 1 until rank 0 has sent its first message to it, which it receives later: were it left to
+ * connect, it would do so STUCK_MS late. */
+enum { STUCK_MS = 200, CONNECTED_MS = 50, FIRST_ROUNDS = 20 };
+
+typedef struct first {
+    bool behind; /* rank 2 leaves the waiting to its progress thread */
+    bool apart;  /* the first message is in a communicator that rank 2 is in no call of */
+} first_t;
+
+static weft_status_t wait_for_rank_1(weft_comm_t *comm, bool behind, uint64_t *value)
+{
+    weft_request_t *request = NULL;
+    weft_call_t call = {.size = sizeof call, .request_p = &request};
+    if (!behind) {
+        return weft_recv(value, 1, WEFT_UINT64, 1, comm, NULL);
+    }
+    weft_status_t status = weft_recv(value, 1, WEFT_UINT64, 1, comm, &call);
+    weft_os_sleep_ns(STUCK_MS * WEFT_NS_PER_MS);
+    return status == WEFT_OK ? weft_request_wait(&request) : status;
+}
+
+static int send_first(weft_comm_t *comm, weft_comm_t *first, uint32_t rank, bool behind,
+                      uint64_t *took_p)
+{
+    uint64_t value = rank;
+    int wrong = 0;
+    /* Rank 1 has its link already. */
+    NEED(rank != 1 || weft_send(&value, 1, WEFT_UINT64, 2, comm, NULL) == WEFT_OK);
+    NEED(rank != 2 || weft_recv(&value, 1, WEFT_UINT64, 1, comm, NULL) == WEFT_OK);
+    if (rank == 0) {
+        weft_os_sleep_ns(LATER_MS * WEFT_NS_PER_MS);
+        uint64_t called = weft_os_clock_ns();
+        NEED(weft_send(&value, 1, WEFT_UINT64, 2, first, NULL) == WEFT_OK);
+        *took_p = weft_os_clock_ns() - called;
+    } else if (rank == 1) {
+        weft_os_sleep_ns(STUCK_MS * WEFT_NS_PER_MS);
+        NEED(weft_send(&value, 1, WEFT_UINT64, 2, comm, NULL) == WEFT_OK);
+    } else {
+        NEED(wait_for_rank_1(comm, behind, &value) == WEFT_OK && value == 1);
+        NEED(weft_recv(&value, 1, WEFT_UINT64, 0, first, NULL) == WEFT_OK && value == 0);
+    }
+    return wrong;
+}
+
+/* Until one round was short. Each has communicators of its own. */
+static int connect_to_one_that_waits(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    const first_t *first = arg;
+    uint32_t slow = 1;
+    int wrong = 0;
+    (void)n;
+    for (uint32_t i = 0; i < FIRST_ROUNDS && slow != 0 && wrong == 0; i++) {
+        weft_comm_t *own, *other;
+        uint64_t took = 0;
+        NEED(weft_comm_dup(comm, &own) == WEFT_OK && weft_comm_dup(comm, &other) == WEFT_OK);
+        NEED(send_first(own, first->apart ? other : own, rank, first->behind, &took) == 0);
+        slow = took >= CONNECTED_MS * WEFT_NS_PER_MS;
+        NEED(weft_broadcast(&slow, &slow, 1, WEFT_UINT32, 0, comm, NULL) == WEFT_OK);
+        NEED(weft_comm_destroy(own) == WEFT_OK && weft_comm_destroy(other) == WEFT_OK);
+    }
+    NEED(slow == 0);
+    return wrong;
+}
+
+static void run_first(const char *net, const char *wait)
+{
+    const char *const settings[] = {net, wait};
+#ifdef __SANITIZE_THREAD__
+    skip(); /* as above */
+#endif
+    for (uint32_t i = 0; i < 4; i++) {
+        first_t first = {.behind = (i & 1) != 0, .apart = (i & 2) != 0};
+        ranks_job_t job = {.nranks = 3,
+                           .settings = settings,
+                           .settings_count = 2,
+                           .work = connect_to_one_that_waits,
+                           .arg = &first};
+        assert_int_equal(ranks_run_processes(&job, 120, -1), 0);
+    }
+}
+
+static void who_waits_for_another_rank_accepts_connections_over_tcp(void **state)
+{
+    (void)state;
+    run_first("core.net=net-socket", "exec.wait=auto");
+}
+
+static void who_waits_for_another_rank_accepts_connections_in_a_host(void **state)
+{
+    (void)state;
+    run_first("core.net=net-shm", "exec.wait=auto");
+    run_first("core.net=net-shm", "exec.wait=yield");
 }
 
 static void run(const char *net, wakes_call_t call, bool connects)
@@ -379,6 +466,8 @@ int main(void)
         cmocka_unit_test(one_of_several_messages_in_shared_memory_ends_a_sleep),
         cmocka_unit_test(a_message_of_any_rank_in_shared_memory_ends_a_sleep),
         cmocka_unit_test(a_message_in_one_of_several_communicators_ends_a_sleep),
+        cmocka_unit_test(who_waits_for_another_rank_accepts_connections_over_tcp),
+        cmocka_unit_test(who_waits_for_another_rank_accepts_connections_in_a_host),
         cmocka_unit_test(a_put_into_shared_memory_ends_a_sleep),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

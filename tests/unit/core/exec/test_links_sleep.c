@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "core/base/error.h"
 #include "core/exec/link_state.h"
 #include "core/exec/traffic.h"
 
@@ -25,7 +26,7 @@ enum { MAPPED, MESSAGES, TRANSPORTS };
 static struct weft_net_device devices[TRANSPORTS];
 static weft_transport_t transports[TRANSPORTS];
 static weft_links_t links;
-static uint32_t locked;
+static uint32_t locked, taken_in;
 
 uint32_t weft_transports_count(const weft_transports_t *all)
 {
@@ -73,6 +74,14 @@ void weft_transports_unlock(weft_transports_t *all)
     locked--;
 }
 
+weft_status_t weft_transports_take_in(weft_transports_t *all, bool first)
+{
+    (void)all;
+    (void)first;
+    taken_in++;
+    return weft_fail(WEFT_ERR_RESOURCE, 0, "nobody has to hear of this");
+}
+
 static weft_status_t fake_wait_fd(weft_net_device_t *device, int *fd_p)
 {
     device->asked++;
@@ -88,6 +97,7 @@ static int open_links(void **state)
 {
     (void)state;
     links = (weft_links_t){.messages = 0};
+    taken_in = 0;
     for (uint32_t i = 0; i < TRANSPORTS; i++) {
         devices[i] = (struct weft_net_device){.answer = WEFT_OK};
         transports[i] = (weft_transport_t){.ops = &waiting, .adapter = &devices[i]};
@@ -188,6 +198,58 @@ static void links_of_one_kind_are_not_mixed(void **state)
     assert_true(weft_links_are_mixed(&links));
 }
 
+/* A rank that needs no link makes one system call a millisecond for those who may need one. */
+static void who_connects_is_looked_for_each_millisecond(void **state)
+{
+    (void)state;
+    links.mapped = 1;
+    weft_links_listen(NULL, 0);
+    for (uint64_t now = 0; now < 2 * WEFT_NS_PER_MS; now += WEFT_NS_PER_MS / 10) {
+        weft_links_listen(&links, now);
+    }
+    assert_int_equal(devices[MAPPED].asked, 2);
+    assert_int_equal(taken_in, 0);
+    assert_false(weft_links_are_mixed(&links));
+}
+
+static void who_connects_is_taken_in_and_its_next_word_looked_for_soon(void **state)
+{
+    char byte;
+    (void)state;
+    links.mapped = 1;
+    weft_error_record()->status = WEFT_ERR_TIMEOUT;
+    make_readable(MAPPED);
+    weft_links_listen(&links, 0);
+    assert_int_equal(taken_in, 1);
+    assert_int_equal(weft_error_record()->status, WEFT_ERR_TIMEOUT);
+    assert_true(weft_links_are_mixed(&links)); /* so that sleeps are naps */
+    assert_int_equal(read(devices[MAPPED].pipe[0], &byte, 1), 1);
+    weft_links_listen(&links, WEFT_NS_PER_MS / 10);
+    assert_int_equal(taken_in, 1);
+    assert_false(weft_links_are_mixed(&links));
+}
+
+static void a_transport_of_the_first_communicator_is_left_to_it(void **state)
+{
+    (void)state;
+    devices[MESSAGES].answer = WEFT_AGAIN;
+    weft_links_listen(&links, 0);
+    assert_int_equal(devices[MESSAGES].asked, 0);
+    assert_int_equal(taken_in, 0);
+    links.user.first = true;
+    weft_links_listen(&links, WEFT_NS_PER_MS);
+    assert_int_equal(taken_in, 1);
+}
+
+static void at_a_transport_that_cannot_tell_is_looked_for_those_who_connect(void **state)
+{
+    (void)state;
+    transports[MAPPED].ops = &mute;
+    weft_links_listen(&links, 0);
+    assert_int_equal(taken_in, 1);
+    assert_false(weft_links_are_mixed(&links));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -201,6 +263,15 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_transport_that_cannot_tell_is_polled, open_links,
                                         close_links),
         cmocka_unit_test_setup_teardown(links_of_one_kind_are_not_mixed, open_links, close_links),
+        cmocka_unit_test_setup_teardown(who_connects_is_looked_for_each_millisecond, open_links,
+                                        close_links),
+        cmocka_unit_test_setup_teardown(who_connects_is_taken_in_and_its_next_word_looked_for_soon,
+                                        open_links, close_links),
+        cmocka_unit_test_setup_teardown(a_transport_of_the_first_communicator_is_left_to_it,
+                                        open_links, close_links),
+        cmocka_unit_test_setup_teardown(
+            at_a_transport_that_cannot_tell_is_looked_for_those_who_connect, open_links,
+            close_links),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

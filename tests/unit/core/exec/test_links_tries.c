@@ -98,6 +98,13 @@ void weft_transports_remove_user(weft_transports_t *all, weft_transports_user_t 
     (void)user;
 }
 
+weft_status_t weft_transports_take_in(weft_transports_t *all, bool first)
+{
+    (void)all;
+    (void)first;
+    return WEFT_OK;
+}
+
 weft_status_t weft_transports_accept(weft_transports_t *all, const weft_transports_user_t *user,
                                      uint32_t *index_p, weft_net_conn_t **conn_p,
                                      weft_conn_label_t *label)

@@ -37,6 +37,8 @@ typedef struct runner {
     bool spare;     /* there are cores for these and for their progress threads */
     uint32_t cpu;   /* without them: the CPU that it keeps to */
     bool patient;   /* it has waited for long: what ends its next sleep is worth asking for */
+    bool called;    /* peers connect … */
+    bool answered;  /* … and did in the last round */
     /* What does, of the one communicator that waits in this round: descriptors behind `wake`, or words of
      * ports behind progress.kicks. */
     uint32_t waiting, watched, words;
@@ -125,10 +127,9 @@ static found_t progress_advance(runner_t *runner, weft_comm_state_t *state, foun
     for (int i = 0; i < most && (i == 0 || weft_engine_is_busy(state)); i++) {
         moved |= weft_engine_step(state);
     }
+    runner->called |= weft_links_are_called(state->links);
     if (found == FOUND_WAITING && !moved) {
-        if (runner->patient) {
-            weft_submit_look_soon(state); /* as before each sleep of a blocking call */
-        }
+        weft_submit_look_soon(state); /* as before each sleep of a blocking call */
         progress_watch(runner, state);
     }
     weft_comm_disown(state);
@@ -191,6 +192,10 @@ static void progress_rest(runner_t *runner, found_t found, uint32_t idle, uint64
     }
     uint64_t now = weft_os_clock_ns();
     *since = *since != 0 ? *since : now;
+    if (runner->called && !runner->answered) {
+        *since = now; /* who begins to connect has more to say soon */
+        runner->watched = runner->words = 0;
+    }
     uint64_t nap = (now - *since) / 8;
     uint64_t most = found == FOUND_IN_STREAMS ? NAP_MOST_IN_STREAMS_NS : NAP_MOST_NS;
     nap = nap > NAP_LEAST_NS ? nap : NAP_LEAST_NS;
@@ -266,6 +271,8 @@ static found_t progress_round(runner_t *runner)
     found_t best = FOUND_NOTHING, found;
     weft_comm_state_t *state;
     runner->waiting = runner->watched = runner->words = 0;
+    runner->answered = runner->called;
+    runner->called = false;
     weft_os_process_lock(&progress.lock);
     uint32_t i = progress.members;
     while ((state = progress_take(&i, &found, &best)) != NULL) {

@@ -57,6 +57,7 @@ struct weft_links {
     bool making;           /* somebody has waited for a link in this step */
     bool made_before;      /* … in the last one, and may do so later in this one */
     bool called;           /* peers may be connecting, of any communicator */
+    uint64_t called_until; /* unless another comes, in nanoseconds */
     uint64_t listen_at;    /* when weft_links_listen() looks for them again, in nanoseconds */
 };
 

@@ -18,7 +18,8 @@
 #include "core/os/os_socket.h"
 #include "core/plugin/plugin_status.h"
 
-/* Between two looks for peers that connect: with nobody there, and with somebody who has more to say. */
+/* Between two looks for peers that connect. After one that finds somebody, who has more to say, they are more
+ * frequent for LISTEN_NS. */
 #define LISTEN_NS WEFT_NS_PER_MS
 #define CALLED_NS (UINT64_C(20) * 1000)
 
@@ -32,10 +33,14 @@ bool weft_links_ask_transports(const weft_links_t *links)
     return links != NULL && (links->messages > 0 || links->making);
 }
 
+bool weft_links_are_called(const weft_links_t *links)
+{
+    return links != NULL && links->called;
+}
+
 bool weft_links_are_mixed(const weft_links_t *links)
 {
-    return links != NULL &&
-           (links->called || (weft_links_ask_transports(links) && links->mapped > 0));
+    return weft_links_are_called(links) || (weft_links_ask_transports(links) && links->mapped > 0);
 }
 
 /* Makes the device see messages that an adapter wrote: they may still be on their way when the
@@ -201,10 +206,11 @@ void weft_links_listen(weft_links_t *links, uint64_t now)
         return;
     }
     const weft_error_t before = *weft_error_record();
-    bool cannot;
-    links->called = traffic_is_called(links, &cannot);
+    bool cannot, here = traffic_is_called(links, &cannot);
+    links->called_until = here ? now + LISTEN_NS : links->called_until;
+    links->called = now < links->called_until;
     links->listen_at = now + (links->called ? CALLED_NS : LISTEN_NS);
-    if (links->called || cannot) {
+    if (here || cannot) {
         (void)weft_transports_take_in(links->setup.transports, links->user.first);
     }
     *weft_error_record() = before;

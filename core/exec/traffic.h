@@ -32,10 +32,12 @@ uint64_t weft_links_events(const weft_links_t *links);
  * sleep behind it ends when that goes on. Returns weft_links_events(). `links` may be NULL. */
 uint64_t weft_links_begin_step(weft_links_t *links);
 /* Accepts connections for any communicator of the family, so that no peer waits for one until this
- * rank needs one. After a look that finds nobody there is none for a millisecond. One that finds
- * somebody makes the sleeps that follow as short as naps: the peer has more to say. What fails is
- * told when somebody needs a link. `links` may be NULL. */
+ * rank needs one. There is a look each millisecond. For as long after one that finds somebody there
+ * are more, and sleeps are as short as naps: the peer has more to say. What fails is told when
+ * somebody needs a link. `links` may be NULL. */
 void weft_links_listen(weft_links_t *links, uint64_t now);
+/* Returns whether weft_links_listen() has found somebody a short time ago. `links` may be NULL. */
+bool weft_links_are_called(const weft_links_t *links);
 /* Posts slots that had to wait for resources, and steps the proxies. It visits ports with such
  * work only. Sets *moved_p if a proxy passed something on. Returns the failure of the first
  * broken port, with the peer; the other ports were served. */

@@ -225,7 +225,10 @@ static void who_connects_is_taken_in_and_its_next_word_looked_for_soon(void **st
     assert_true(weft_links_are_mixed(&links)); /* so that sleeps are naps */
     assert_int_equal(read(devices[MAPPED].pipe[0], &byte, 1), 1);
     weft_links_listen(&links, WEFT_NS_PER_MS / 10);
+    assert_int_equal(devices[MAPPED].asked, 2);
     assert_int_equal(taken_in, 1);
+    assert_true(weft_links_are_mixed(&links)); /* the next word takes some time */
+    weft_links_listen(&links, WEFT_NS_PER_MS);
     assert_false(weft_links_are_mixed(&links));
 }
 

@@ -398,7 +398,8 @@ static absence_t detector_look_at_absent(const weft_health_t *health, uint32_t r
     return absence;
 }
 
-/* How long a rank that is absent has to be heard of; 0: for ever. Behind a cut no word comes that a suspect has left. */
+/* How long a rank that is absent has to be heard of; 0: for ever. No word comes that a suspect has left to
+ * a rank that is cut off, or seeks its parent. */
 static uint64_t detector_absence_limit(const weft_health_t *health, const absence_t *absence)
 {
     bool silent = !absence->suspect || absence->unreachable || weft_tree_is_cut(health);

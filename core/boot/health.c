@@ -164,8 +164,7 @@ static bool health_awaits(const weft_health_t *health, uint64_t now)
  * nobody listens here any more, and take us for dead. */
 static bool health_is_cut(const weft_health_t *health, uint64_t now)
 {
-    bool cut = (health->reconnect.active && !health->detection_ended) || weft_tree_is_cut(health);
-    return cut && now < health->seek_until;
+    return weft_tree_is_cut(health) && now < health->seek_until;
 }
 
 /* The same of one that is connected. */

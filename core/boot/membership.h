@@ -65,7 +65,7 @@ bool weft_membership_is_away(const weft_membership_t *membership, uint32_t rank)
 void weft_membership_update(weft_membership_t *membership, const weft_neighbours_t *neighbours);
 /* Restarts the clocks of all that are awaited or suspect. */
 void weft_membership_restart_clocks(weft_membership_t *membership, uint64_t now);
-/* Restarts those of the suspects that may have left: somebody is here again who may know it. */
+/* Restarts those of the suspects that may have left: somebody is here now who may know it. */
 void weft_membership_hear_again(weft_membership_t *membership, uint64_t now);
 
 #endif

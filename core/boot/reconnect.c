@@ -30,8 +30,8 @@ static void reconnect_attach(weft_health_t *health, int fd, uint32_t rank)
                  "rank %u: the control connection to rank %u is there again", health->boot->rank,
                  rank);
         health->membership.breaks[rank] = WEFT_BREAK_NONE;
-        weft_membership_hear_again(&health->membership, weft_os_clock_ns());
     }
+    weft_membership_hear_again(&health->membership, weft_os_clock_ns());
     if (weft_neighbours_add(&health->neighbours, fd, rank) == WEFT_OK) {
         weft_neighbour_t *neighbour = &health->neighbours.list[health->neighbours.count - 1];
         neighbour->fresh = true;

@@ -75,9 +75,7 @@ static void tree_repair_connect(weft_health_t *health)
 bool weft_tree_is_cut(const weft_health_t *health)
 {
     const weft_membership_t *membership = &health->membership;
-    const weft_reconnect_t *reconnect = &health->reconnect;
-    uint8_t broke = membership->breaks[reconnect->rank];
-    bool cut = reconnect->active && (broke == WEFT_BREAK_NEW || broke == WEFT_BREAK_UNREACHABLE);
+    bool cut = health->reconnect.active;
     for (uint32_t i = 0; i < membership->ndoubts && !cut; i++) {
         cut = weft_membership_is_away(membership, membership->doubts[i]);
     }

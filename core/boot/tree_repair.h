@@ -17,8 +17,8 @@ void weft_tree_repair(weft_health_t *health);
 /* The parent `rank` was last heard at that time, and has to be connected to again. */
 void weft_tree_repair_seek(weft_health_t *health, uint32_t rank, uint64_t since);
 
-/* Whether a connection of ours is broken and is being made again. What others say, also that a rank
- * has left, may be late until then. */
+/* Whether the parent is being connected to, or a rank is looked for whose connection broke. What
+ * others say, also that a rank has left, may be late until then. */
 bool weft_tree_is_cut(const weft_health_t *health);
 /* There will be a new connection: a rank that leaves waits for it as for those that it has. */
 void weft_tree_expect(weft_health_t *health);

@@ -298,6 +298,36 @@ static void who_was_away_and_is_gone_may_have_left(void **unused)
     stage_end(&s);
 }
 
+/* Rank 1 has left. Rank 0 has gone, too, and rank 2, which may know that it left, is connected to. */
+static void who_seeks_its_parent_judges_no_suspect(void **unused)
+{
+    (void)unused;
+    stage_t s;
+    stage_begin(&s, 3);
+    s.health.detector.unresponsive = 10 * WEFT_NS_PER_S;
+    s.health.membership.states[1] = WEFT_MEMBER_LEFT;
+    break_off(&s, 0, ago(3));
+    weft_detector_suspect(&s.health, 0);
+    assert_true(s.health.reconnect.active);
+    assert_int_equal(s.health.reconnect.rank, 2);
+    look_later(&s, 4);
+    assert_int_equal(s.health.membership.states[0], WEFT_MEMBER_SUSPECT);
+    stage_end(&s);
+}
+
+/* Rank 0 is judged when rank 2, which is here now, has had the time to say what it knows. */
+static void who_is_connected_to_is_heard_first(void **unused)
+{
+    (void)unused;
+    stage_t s;
+    away_begin(&s, 1, 0, ago(9));
+    s.health.membership.breaks[0] = WEFT_BREAK_SEEN;
+    be_knocked_at(&s, 2);
+    look_later(&s, 1);
+    assert_int_equal(s.health.membership.states[0], WEFT_MEMBER_SUSPECT);
+    stage_end(&s);
+}
+
 /* Silence ------------------------------------------------------------------------------------------- */
 
 #define LIMIT 2.0 /* boot.unresponsive */
@@ -499,6 +529,8 @@ int main(void)
         cmocka_unit_test(a_child_is_waited_for_since_it_was_asked),
         cmocka_unit_test(a_suspect_is_not_judged_behind_a_cut),
         cmocka_unit_test(who_was_away_and_is_gone_may_have_left),
+        cmocka_unit_test(who_seeks_its_parent_judges_no_suspect),
+        cmocka_unit_test(who_is_connected_to_is_heard_first),
         cmocka_unit_test(who_would_be_the_parent_is_looked_for_further),
         cmocka_unit_test(who_would_not_be_the_parent_is_left_to_others),
         cmocka_unit_test(who_asks_has_not_answered),

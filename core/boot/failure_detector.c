@@ -88,43 +88,19 @@ static void detector_ask(weft_health_t *health, weft_neighbour_t *neighbour)
     weft_neighbour_send(&health->neighbours, neighbour, &frame, payload);
 }
 
-static void detector_ask_all(weft_health_t *health, bool looks)
-{
-    for (uint32_t i = 0; i < health->neighbours.count; i++) {
-        weft_neighbour_t *neighbour = &health->neighbours.list[i];
-        if (health->membership.states[neighbour->rank] != WEFT_MEMBER_LIVE) {
-            continue;
-        }
-        if (neighbour->asked == 0 || looks) {
-            detector_ask(health, neighbour);
-        }
-        neighbour->looked_at |= looks;
-    }
-}
-
-void weft_detector_begin_look(weft_health_t *health)
-{
-    weft_health_assert_owner(health);
-    health->detector.look = atomic_load_explicit(&health->held.looks, memory_order_relaxed);
-    detector_ask_all(health, true);
-}
-
-bool weft_detector_is_looking(const weft_health_t *health)
-{
-    bool looks = false;
-    for (uint32_t i = 0; i < health->neighbours.count && !looks; i++) {
-        looks = health->neighbours.list[i].looked_at;
-    }
-    return looks;
-}
-
 /* Somebody is silent since then. Others are asked for a sign of life: if they are silent as well, it may be this rank
  * that hears nobody. */
 static void detector_ask_others(weft_health_t *health, uint64_t since, uint64_t now)
 {
     uint64_t until = detector_doubt_until(health, since);
     if (health->detector.unresponsive > 0 && now >= until && health->detector.heard < until) {
-        detector_ask_all(health, false);
+        for (uint32_t i = 0; i < health->neighbours.count; i++) {
+            weft_neighbour_t *neighbour = &health->neighbours.list[i];
+            if (neighbour->asked == 0 &&
+                health->membership.states[neighbour->rank] == WEFT_MEMBER_LIVE) {
+                detector_ask(health, neighbour);
+            }
+        }
     }
 }
 

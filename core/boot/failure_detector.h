@@ -23,11 +23,6 @@ void weft_detector_step(weft_health_t *health, uint64_t now);
 /* Returns when to step again at the latest; NEVER while nobody is doubtful. */
 uint64_t weft_detector_next(const weft_health_t *health);
 
-/* Asks all neighbours for a sign of life, for the looks that were called so far. */
-void weft_detector_begin_look(weft_health_t *health);
-/* Whether one has not given it since. */
-bool weft_detector_is_looking(const weft_health_t *health);
-
 /* Something came from a neighbour, so this rank is not cut off: what it has kept to itself is told
  * to all neighbours. */
 void weft_detector_heard(weft_health_t *health);

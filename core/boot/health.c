@@ -75,9 +75,6 @@ static void health_serve_event(weft_health_t *health, const weft_health_event_t 
     case WEFT_HEALTH_LEAVE_COMM:
         weft_disseminate_leave_comm(health, NULL, event->comm_id, me, &event->leave);
         break;
-    case WEFT_HEALTH_LOOK:
-        weft_detector_begin_look(health);
-        break;
     default:
         health_route(health, event);
         break;
@@ -242,9 +239,6 @@ static void health_publish_held(weft_health_t *health)
     atomic_store_explicit(&health->held.control, control, memory_order_relaxed);
     atomic_store_explicit(&health->held.events, weft_event_log_bytes(&health->log),
                           memory_order_relaxed);
-    if (!weft_tree_is_cut(health) && !weft_detector_is_looking(health)) {
-        atomic_store_explicit(&health->held.looked, health->detector.look, memory_order_release);
-    }
 }
 
 static void health_run(weft_health_t *health)
@@ -449,24 +443,6 @@ void weft_health_await(weft_boot_t *boot)
     if (boot->health != NULL) {
         weft_health_queue_await(&boot->health->queue, HEALTH_TOLD_NS);
     }
-}
-
-uint32_t weft_health_look(weft_boot_t *boot)
-{
-    if (boot->health == NULL) {
-        return 0;
-    }
-    uint32_t look =
-        1 + atomic_fetch_add_explicit(&boot->health->held.looks, 1, memory_order_relaxed);
-    health_post(boot, &(weft_health_event_t){.type = WEFT_HEALTH_LOOK});
-    return look;
-}
-
-bool weft_health_has_looked(const weft_boot_t *boot, uint32_t look)
-{
-    return boot->health == NULL ||
-           (int32_t)(atomic_load_explicit(&boot->health->held.looked, memory_order_acquire) -
-                     look) >= 0;
 }
 
 void weft_health_ask(weft_boot_t *boot, uint64_t comm_id, uint32_t peer,

@@ -48,11 +48,6 @@ void weft_health_report(weft_boot_t *boot, uint64_t comm_id, const weft_error_t 
  * even if this process ends at once. Takes 100 ms at most, if the health thread stands still. Not
  * from callbacks. */
 void weft_health_await(weft_boot_t *boot);
-/* Asks all neighbours for a sign of life. Returns the number of the look. */
-uint32_t weft_health_look(weft_boot_t *boot);
-/* Tells whether all of them have answered since, and no connection to one is being made again.
- * Before that what others say, also that a rank has left, may be on the way. */
-bool weft_health_has_looked(const weft_boot_t *boot, uint32_t look);
 /* Asks rank `peer` (through the tree) to compare `mine` with its own operation in comm_id. */
 void weft_health_ask(weft_boot_t *boot, uint64_t comm_id, uint32_t peer,
                      const weft_signature_t *mine);

@@ -13,7 +13,6 @@ typedef enum weft_health_event_type {
     WEFT_HEALTH_ASK,        /* ask `peer` to compare answer.signature */
     WEFT_HEALTH_ANSWER,     /* answer `peer` */
     WEFT_HEALTH_WORD,       /* tell `peer` the word, in consensus comm_id */
-    WEFT_HEALTH_LOOK,       /* whether all neighbours can be heard */
     WEFT_HEALTH_LEAVE_COMM, /* this rank leaves comm_id after the operations of `leave` */
 } weft_health_event_type_t;
 

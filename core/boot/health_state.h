@@ -32,7 +32,6 @@ typedef struct weft_detector {
     uint64_t last_look;    /* when this thread looked at the clock */
     uint64_t heard;        /* when something last came from any neighbour */
     uint64_t ask_again;    /* when to ask again whether absent ranks listen */
-    uint32_t look;         /* the last one that was begun: weft_health_look() */
 } weft_detector_t;
 
 /* What the thread holds, for others to read. It writes them after each step. */
@@ -40,8 +39,6 @@ typedef struct weft_health_held {
     _Atomic uint32_t descriptors; /* of neighbours and their processes */
     _Atomic uint64_t control;     /* bytes of the neighbours */
     _Atomic uint64_t events;      /* bytes of the event log */
-    _Atomic uint32_t looks;       /* that were called */
-    _Atomic uint32_t looked;      /* the last one that has ended */
 } weft_health_held_t;
 
 /* What the thread shall do that was made before it is needed. */

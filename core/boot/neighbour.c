@@ -338,7 +338,6 @@ weft_status_t weft_neighbour_next_frame(const weft_neighbours_t *neighbours,
     neighbour->in_served += WEFT_WIRE_HEADER + frame->bytes;
     /* Who asks may hear nobody. */
     neighbour->asked = frame->type == WEFT_FRAME_ASK ? neighbour->asked : 0;
-    neighbour->looked_at = neighbour->looked_at && frame->type == WEFT_FRAME_ASK;
     neighbour->doubted = neighbour->doubted && neighbour->asked != 0;
     return WEFT_OK;
 }

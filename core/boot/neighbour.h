@@ -20,7 +20,6 @@ typedef struct weft_neighbour {
     int broken_by;  /* what a send failed with; 0: none did */
     bool fresh;     /* connected after ranks left, and it has not sent a byte yet */
     uint64_t asked; /* since when a sign of life is awaited; 0: nobody asked for one */
-    bool looked_at; /* it has been asked for a look (weft_health_look) and has not answered yet */
     bool doubted;   /* `doubter`, a rank above it, has lost it; over with the next sign of life */
     uint32_t doubter;
     uint32_t in_bytes;  /* in `in` */

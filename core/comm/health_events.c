@@ -12,8 +12,8 @@
 #include "core/comm/comm.h"
 #include "core/comm/consensus_records.h"
 #include "core/comm/progress.h"
-#include "core/comm/put_signature.h"
 #include "core/comm/puts.h"
+#include "core/comm/question.h"
 #include "core/comm/side_calls.h"
 #include "core/comm/stripes_compare.h"
 
@@ -185,7 +185,9 @@ static void events_on_asked(void *arg, uint64_t comm_id, uint32_t from,
     weft_os_lock(&family->lock);
     weft_comm_state_t *state = events_find(family, comm_id, from, &rank);
     weft_answer_t answer = {.waits_for = UINT32_MAX}; /* the communicator is not here */
-    if (theirs->coll == WEFT_SEND_RECV && comm_id != 0) {
+    if (weft_question_asks(theirs, WEFT_ASKS_TO_ANSWER)) {
+        answer.signature = *theirs; /* also of a rank that has left the communicator */
+    } else if (theirs->coll == WEFT_SEND_RECV && comm_id != 0) {
         if (state != NULL && theirs->op == WEFT_ASKS_TO_LISTEN) {
             weft_puts_note_asked(state, rank);
             weft_progress_kick(WEFT_PROGRESS_NOW);
@@ -211,7 +213,10 @@ static void events_on_answered(void *arg, uint64_t comm_id, uint32_t from,
     uint32_t rank;
     weft_os_lock(&family->lock);
     weft_comm_state_t *state = events_find(family, comm_id, from, &rank);
-    if (state != NULL && answer->comm_id == comm_id) {
+    if (state != NULL && weft_question_asks(&answer->signature, WEFT_ASKS_TO_ANSWER)) {
+        atomic_store_explicit(&state->peers[rank].answered, answer->signature.sequence,
+                              memory_order_release);
+    } else if (state != NULL && answer->comm_id == comm_id) {
         weft_roll_call_note_begun(&state->roll_call, &state->peers[rank],
                                   answer->signature.sequence);
     } else if (state != NULL) {

@@ -9,6 +9,7 @@
 #include "core/base/dtype.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/comm/question.h"
 #include "core/comm/stripes_compare.h"
 #include "core/comm/watchdog.h"
 

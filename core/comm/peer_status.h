@@ -48,10 +48,11 @@ typedef struct weft_peer_status {
     _Atomic uint64_t left_when; /* when that was heard; written before left_at */
     weft_signature_run_t *left_run; /* the last of them; NULL: unknown. Written before left_at */
     _Atomic uint32_t roll;          /* its answer at the last roll call: roll_call.c */
-    _Atomic uint32_t met_at; /* number in the signature of the operation in which it asked for us,
+    _Atomic uint32_t met_at;   /* number in the signature of the operation in which it asked for us,
                                 being in the same */
-    _Atomic bool puts;       /* it has asked this rank to receive puts */
-    weft_peer_cut_t cut[2];  /* received from it, sent to it; the owner writes it */
+    _Atomic uint32_t answered; /* the last of our questions whether it lives that it has answered */
+    _Atomic bool puts;         /* it has asked this rank to receive puts */
+    weft_peer_cut_t cut[2];    /* received from it, sent to it; the owner writes it */
 } weft_peer_status_t;
 
 static inline bool weft_peer_has_left(const weft_peer_status_t *peer)

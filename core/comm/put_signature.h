@@ -8,9 +8,6 @@
 #include "core/base/signature.h"
 #include "core/comm/args.h"
 
-/* Of questions over the health channel (signature.op): will you receive puts? */
-#define WEFT_ASKS_TO_LISTEN 1u
-
 /* Beyond any address, and as much as the signature has room for. */
 #define WEFT_PUT_OFFSET_MOST ((UINT64_C(1) << 48) - 1)
 

@@ -15,7 +15,8 @@ typedef struct weft_stall {
     uint64_t connecting_since; /* both ends are in the call and still not connected; 0: no */
     uint64_t grace_until;      /* a link broke: the health channel may name the cause until then */
     uint64_t grace_most;       /* it is not waited for any longer than that */
-    uint32_t look;             /* of the neighbours, who may know it */
+    uint32_t question;         /* the last one to a rank behind a broken link, whether it lives */
+    uint64_t questioned;       /* when it was last asked */
     weft_error_t link_error;   /* what the link said */
 } weft_stall_t;
 

@@ -9,6 +9,7 @@
 
 #include "core/base/dtype.h"
 #include "core/base/error.h"
+#include "core/comm/question.h"
 
 #define ASK_NS (100 * WEFT_NS_PER_MS)
 
@@ -34,6 +35,7 @@ void weft_stripes_ask(const weft_comm_state_t *state, const weft_request_t *requ
     const uint32_t count = weft_comm_stripes(state, stripes_bytes(request)).count;
     if (count > 1 && peer != state->self.rank && peer < state->self.nranks) {
         const weft_signature_t mine = {.coll = WEFT_SEND_RECV,
+                                       .op = WEFT_ASKS_STRIPES,
                                        .dtype = (uint8_t)request->args.dtype,
                                        .root = request->sends,
                                        .count = request->args.count,

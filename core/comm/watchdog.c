@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/comm/question.h"
 #include "core/exec/message_port.h"
 #include "core/exec/traffic.h"
 
@@ -57,7 +58,28 @@ static void watchdog_begin_grace(weft_comm_state_t *state)
     state->stall.grace_until = now + GRACE_NS;
     state->stall.grace_most =
         unresponsive > 0 ? weft_os_deadline(unresponsive) : now + WEFT_HEALTH_AWAY_NS;
-    state->stall.look = weft_health_look(state->self.family->boot);
+    state->stall.question++;
+    state->stall.questioned = 0;
+}
+
+/* Whoever has left or died does not answer, but the word of it comes on the way on which an answer would: behind a
+ * cut anywhere on this way both are late. */
+static bool watchdog_awaits_answer(weft_comm_state_t *state, uint64_t now)
+{
+    const int32_t peer = state->stall.link_error.peer;
+    if (peer < 0 || now >= state->stall.grace_most ||
+        atomic_load_explicit(&state->peers[peer].answered, memory_order_acquire) ==
+            state->stall.question) {
+        return false;
+    }
+    if (now - state->stall.questioned > ASK_NS) {
+        const weft_signature_t mine = {
+            .coll = WEFT_SEND_RECV, .op = WEFT_ASKS_TO_ANSWER, .sequence = state->stall.question};
+        weft_health_ask(state->self.family->boot, state->self.id, state->self.family_rank[peer],
+                        &mine);
+        state->stall.questioned = now;
+    }
+    return true;
 }
 
 void weft_watchdog_link_broke(weft_comm_state_t *state, weft_status_t status, int32_t peer)
@@ -78,10 +100,11 @@ void weft_watchdog_link_broke(weft_comm_state_t *state, weft_status_t status, in
             state->stall.link_error.peer = peer;
         }
         watchdog_begin_grace(state);
-    } else if (!weft_health_has_looked(state->self.family->boot, state->stall.look) &&
-               weft_os_clock_ns() < state->stall.grace_most) {
-        state->stall.grace_until = weft_os_clock_ns() + GRACE_NS; /* the cause may be on the way */
-    } else if (weft_os_clock_ns() > state->stall.grace_until) {
+    }
+    const uint64_t now = weft_os_clock_ns();
+    if (watchdog_awaits_answer(state, now)) {
+        state->stall.grace_until = now + GRACE_NS; /* the cause may be on the way */
+    } else if (now > state->stall.grace_until) {
         watchdog_fail_link(state);
     }
 }

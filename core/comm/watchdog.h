@@ -26,8 +26,9 @@ const char *weft_watchdog_link_text(const weft_port_t *port, char *text, size_t 
 void weft_watchdog_look(weft_comm_state_t *state, const weft_pending_t *pending, uint64_t now);
 
 /* Reports that the link to `peer` (−1: unknown), which an operation waits for, broke with
- * `status`. Fails the communicator if the health channel does not name the cause in time; until
- * then it is to be called again. */
+ * `status`. Asks the peer whether it lives. Fails the communicator soon after the answer, or when
+ * boot.unresponsive is over, unless the health channel has named the cause; until then it is to be
+ * called again. */
 void weft_watchdog_link_broke(weft_comm_state_t *state, weft_status_t status, int32_t peer);
 
 #endif

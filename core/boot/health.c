@@ -31,6 +31,7 @@ static void health_begin_leaving(weft_health_t *health)
     if (!health->leaving) {
         uint64_t now = weft_os_clock_ns(), limit = health->detector.unresponsive;
         health->leaving = true;
+        health->leave_since = now;
         health->leave_until = now + WEFT_HEALTH_LEAVE_NS;
         health->seek_until = now + (limit > 0 ? limit : WEFT_HEALTH_AWAY_NS);
         weft_disseminate_leave_family(health, NULL, health->boot->rank);
@@ -164,7 +165,7 @@ static bool health_is_cut(const weft_health_t *health, uint64_t now)
     return weft_tree_is_cut(health) && now < health->seek_until;
 }
 
-/* The same of one that is connected. */
+/* The same of one that is connected: it has our word when its kernel has acknowledged it. */
 static bool health_is_unheard(const weft_health_t *health)
 {
     bool unheard = false;
@@ -172,6 +173,18 @@ static bool health_is_unheard(const weft_health_t *health)
         unheard = weft_os_unacknowledged(health->neighbours.list[i].fd) > 0;
     }
     return unheard;
+}
+
+/* Whoever gets our word late may leave, too, and say so behind the same cut, so that its word is late as well, by as much
+ * as TCP waits longer from one attempt to the next. It may have ended its connections when it got ours, and pass
+ * it on to nobody: then we have to. */
+static void health_expect_replies(weft_health_t *health, uint64_t now)
+{
+    uint64_t until = now + WEFT_HEALTH_LEAVE_NS + (now - health->leave_since);
+    until = until < health->seek_until ? until : health->seek_until;
+    if (!health->detection_ended && until > health->leave_until && health_is_unheard(health)) {
+        health->leave_until = until;
+    }
 }
 
 /* Neighbours close when they have heard that we leave; then nothing is left to do. */
@@ -187,10 +200,7 @@ static bool health_may_end(weft_health_t *health, uint64_t now)
     bool told =
         health->neighbours.count == 0 &&
         (health->detection_ended || (!health->reconnect.active && !health_awaits(health, now)));
-    if (!told && !health->detection_ended && now >= health->leave_until &&
-        health_is_unheard(health)) {
-        weft_tree_expect(health);
-    }
+    health_expect_replies(health, now);
     return (told || now >= health->leave_until) && !health_is_cut(health, now);
 }
 
@@ -206,7 +216,8 @@ static void health_cannot_wait(void)
 static uint64_t health_leaves_at(const weft_health_t *health, uint64_t next)
 {
     uint64_t now = weft_os_clock_ns(), until = health->leave_until;
-    if (health->membership.awaited > 0 || now >= until) {
+    if (health->membership.awaited > 0 || now >= until ||
+        (health->leaving && health_is_unheard(health))) {
         until = now + HEALTH_LOOK_NS;
     }
     return health->leaving && until < next ? until : next;

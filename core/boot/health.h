@@ -24,7 +24,8 @@ weft_status_t weft_health_start(weft_boot_t *boot);
 #define WEFT_HEALTH_AWAY_NS (10 * WEFT_NS_PER_S)
 
 /* Leaves the family: tells all ranks and ends the thread. Blocks until the neighbours have heard
- * it, for a second at most where they do not answer. Where a connection is broken, or the network
+ * it, for a second at most where they do not answer, and as long again as their kernels were late
+ * to acknowledge it. Where a connection is broken, or the network
  * brings no word through, until the rank behind it is found or declared dead, boot.unresponsive at
  * most (WEFT_HEALTH_AWAY_NS, if that is 0): a rank that does not hear it would take us for dead.
  * Does nothing a second time, or without a thread that was started. Not from callbacks. */

@@ -91,6 +91,7 @@ static weft_status_t connector_give_up(weft_connector_t *connector, weft_status_
     char text[3 * WEFT_OS_ADDR_TEXT + 8];
     weft_os_addrs_text(connector->addrs, connector->count, text, sizeof text);
     if (connector->stage == STAGE_HANDSHAKE) {
+        connector->heard = weft_os_unacknowledged(connector->fd) == 0;
         connector_tell_alive(connector); /* whoever asked may try anew */
     }
     weft_connector_end(connector);

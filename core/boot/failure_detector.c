@@ -140,11 +140,11 @@ void weft_detector_suspect(weft_health_t *health, uint32_t rank)
     }
 }
 
-void weft_detector_unreachable(weft_health_t *health, uint32_t rank, uint64_t since)
+void weft_detector_unreachable(weft_health_t *health, uint32_t rank, uint64_t since, uint8_t broke)
 {
     weft_health_assert_owner(health);
     if (health->membership.states[rank] == WEFT_MEMBER_LIVE) {
-        health->membership.breaks[rank] = WEFT_BREAK_UNREACHABLE;
+        health->membership.breaks[rank] = broke;
         weft_membership_suspect(&health->membership, rank, since);
         weft_tree_repair(health);
     }
@@ -215,6 +215,8 @@ void weft_detector_stream_ended(weft_health_t *health, weft_neighbour_t *neighbo
     bool fresh = neighbour->fresh;
     uint64_t since = neighbour->asked != 0 ? neighbour->asked : weft_os_clock_ns();
     weft_neighbour_close(neighbour);
+    health->taken |= health->leaving && state == WEFT_MEMBER_LIVE && cause == 0 && !fresh &&
+                     !detector_has_ended(health, rank);
     if (orderly) {
         return;
     }
@@ -269,7 +271,7 @@ static void detector_pass_over(weft_health_t *health, uint32_t rank)
     const weft_membership_t *membership = &health->membership;
     uint32_t me = membership->rank, parent = weft_membership_parent(membership, me);
     while (membership->states[rank] == WEFT_MEMBER_LIVE && parent != rank && parent != me) {
-        weft_detector_unreachable(health, parent, weft_os_clock_ns());
+        weft_detector_unreachable(health, parent, weft_os_clock_ns(), WEFT_BREAK_UNREACHABLE);
         parent = weft_membership_parent(membership, me);
     }
 }

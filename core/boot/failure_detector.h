@@ -40,9 +40,10 @@ void weft_detector_stream_ended(weft_health_t *health, weft_neighbour_t *neighbo
 void weft_detector_refused(weft_health_t *health, uint32_t rank);
 /* `rank` does not answer where it should be. It has left, or it is declared dead after a while. */
 void weft_detector_suspect(weft_health_t *health, uint32_t rank);
-/* Nothing comes back from the address of `rank`, of which nothing was heard since then: a suspect
- * that is looked for until boot.unresponsive is over. */
-void weft_detector_unreachable(weft_health_t *health, uint32_t rank, uint64_t since);
+/* Nothing comes back from the address of `rank`, of which nothing was heard since then
+ * (WEFT_BREAK_UNREACHABLE), or its kernel alone answers (WEFT_BREAK_STILL): a suspect that is
+ * looked for until boot.unresponsive is over. */
+void weft_detector_unreachable(weft_health_t *health, uint32_t rank, uint64_t since, uint8_t broke);
 /* `rank`, which is above our parent, has knocked: it has lost all between, of which nobody could
  * tell us. Our parent may stand still, and its kernel keep the connection, so it is asked. If it
  * does not answer in half of boot.unresponsive, all between are unreachable here, too. If it does,

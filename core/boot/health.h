@@ -25,9 +25,10 @@ weft_status_t weft_health_start(weft_boot_t *boot);
 
 /* Leaves the family: tells all ranks and ends the thread. Blocks until the neighbours have heard
  * it, for a second at most where they do not answer, and as long again as their kernels were late
- * to acknowledge it. Where a connection is broken, or the network
- * brings no word through, until the rank behind it is found or declared dead, boot.unresponsive at
- * most (WEFT_HEALTH_AWAY_NS, if that is 0): a rank that does not hear it would take us for dead.
+ * to acknowledge it. Where a connection is broken, or the network brings no word through, until the
+ * rank behind it is found or declared dead, or stands still and another that stays has our word;
+ * boot.unresponsive at most (WEFT_HEALTH_AWAY_NS, if that is 0): a rank that does not hear it would
+ * take us for dead.
  * Does nothing a second time, or without a thread that was started. Not from callbacks. */
 void weft_health_leave_family(weft_boot_t *boot);
 /* Leaves the family, and frees the thread and what it needs. Does nothing if there is none. Not

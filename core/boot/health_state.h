@@ -67,6 +67,7 @@ struct weft_health {
     /* We were declared dead: nobody is declared dead here any more. */
     bool detection_ended;
     bool leaving;
+    bool taken; /* a rank that stays has our word that we leave */
     uint64_t leave_since;
     uint64_t leave_until; /* for those that have a connection, or make one; then anew */
     uint64_t seek_until;  /* for those that have lost it */

@@ -96,7 +96,8 @@ void weft_membership_suspect(weft_membership_t *membership, uint32_t rank, uint6
 bool weft_membership_is_unreachable(const weft_membership_t *membership, uint32_t rank)
 {
     return membership->states[rank] == WEFT_MEMBER_SUSPECT &&
-           membership->breaks[rank] == WEFT_BREAK_UNREACHABLE;
+           (membership->breaks[rank] == WEFT_BREAK_UNREACHABLE ||
+            membership->breaks[rank] == WEFT_BREAK_STILL);
 }
 
 bool weft_membership_is_away(const weft_membership_t *membership, uint32_t rank)

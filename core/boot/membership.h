@@ -28,6 +28,7 @@ typedef enum weft_member_break {
     WEFT_BREAK_NEW,         /* nobody has looked yet whether it listens */
     WEFT_BREAK_SEEN,        /* somebody has looked */
     WEFT_BREAK_UNREACHABLE, /* nothing comes back from its address; it is looked for */
+    WEFT_BREAK_STILL,       /* its kernel answers, it does not, and it never was connected to */
 } weft_member_break_t;
 
 typedef struct weft_membership {
@@ -56,7 +57,7 @@ uint32_t weft_membership_next_hop(const weft_membership_t *membership, uint32_t 
 
 /* A live rank becomes a suspect, which it has been since then; weft_membership_update() is due. */
 void weft_membership_suspect(weft_membership_t *membership, uint32_t rank, uint64_t since);
-/* Whether it is a suspect from whose address nothing comes back. */
+/* Whether it is a suspect from whose address nothing comes back, or which stands still. */
 bool weft_membership_is_unreachable(const weft_membership_t *membership, uint32_t rank);
 /* Whether its connection to us broke, and it is being looked for: it has not been found since. */
 bool weft_membership_is_away(const weft_membership_t *membership, uint32_t rank);

@@ -82,6 +82,14 @@ void weft_reconnect_accept(weft_health_t *health, int fd, const uint8_t label[WE
     weft_tree_repair(health);
 }
 
+/* A rank that would be our parent for the first time was not found. Its kernel may answer: it is stopped, and the
+ * network is well. It does not look for us, as it would behind a connection that broke. */
+static uint8_t reconnect_missed(const weft_connector_t *connector, uint8_t broke)
+{
+    bool first = broke == WEFT_BREAK_NONE || broke == WEFT_BREAK_STILL;
+    return first && connector->heard ? WEFT_BREAK_STILL : WEFT_BREAK_UNREACHABLE;
+}
+
 /* Each turn either waits, or suspects one more rank, or ends. */
 static void reconnect_step_parent(weft_health_t *health)
 {
@@ -98,7 +106,9 @@ static void reconnect_step_parent(weft_health_t *health)
         } else if (status == WEFT_ERR_LINK) {
             weft_detector_refused(health, reconnect->rank);
         } else if (status == WEFT_ERR_TIMEOUT) {
-            weft_detector_unreachable(health, reconnect->rank, reconnect->since);
+            weft_detector_unreachable(health, reconnect->rank, reconnect->since,
+                                      reconnect_missed(&reconnect->connector,
+                                                       health->membership.breaks[reconnect->rank]));
         } else {
             weft_detector_suspect(health, reconnect->rank);
         }
@@ -130,6 +140,9 @@ static void reconnect_knocked_unreachable(weft_health_t *health, weft_status_t s
         reconnect_attach(health, knock->connector.fd, knock->rank);
     } else if (status == WEFT_ERR_LINK || status == WEFT_ERR_AUTH) {
         health->membership.breaks[knock->rank] = WEFT_BREAK_SEEN;
+    } else if (status == WEFT_ERR_TIMEOUT) {
+        uint8_t *broke = &health->membership.breaks[knock->rank];
+        *broke = reconnect_missed(&knock->connector, *broke);
     }
     if (status == WEFT_OK || status == WEFT_ERR_TIMEOUT) {
         weft_tree_repair(health);

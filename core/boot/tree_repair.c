@@ -77,7 +77,9 @@ bool weft_tree_is_cut(const weft_health_t *health)
     const weft_membership_t *membership = &health->membership;
     bool cut = health->reconnect.active;
     for (uint32_t i = 0; i < membership->ndoubts && !cut; i++) {
-        cut = weft_membership_is_away(membership, membership->doubts[i]);
+        uint32_t rank = membership->doubts[i];
+        bool still = membership->breaks[rank] == WEFT_BREAK_STILL;
+        cut = weft_membership_is_away(membership, rank) && !(still && health->taken);
     }
     return cut && !health->detection_ended;
 }
@@ -94,9 +96,11 @@ static void tree_repair_drop_unreachable(weft_health_t *health)
         uint32_t rank = membership->doubts[i];
         if (weft_membership_is_unreachable(membership, rank)) {
             membership->states[rank] = WEFT_MEMBER_LIVE;
-            bool nearer = weft_membership_parent(membership, me) == rank;
-            membership->states[rank] = nearer ? WEFT_MEMBER_SUSPECT : WEFT_MEMBER_LIVE;
-            membership->breaks[rank] = nearer ? WEFT_BREAK_UNREACHABLE : WEFT_BREAK_NONE;
+            if (weft_membership_parent(membership, me) == rank) {
+                membership->states[rank] = WEFT_MEMBER_SUSPECT;
+            } else {
+                membership->breaks[rank] = WEFT_BREAK_NONE;
+            }
         }
     }
 }

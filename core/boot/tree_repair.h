@@ -18,7 +18,8 @@ void weft_tree_repair(weft_health_t *health);
 void weft_tree_repair_seek(weft_health_t *health, uint32_t rank, uint64_t since);
 
 /* Whether the parent is being connected to, or a rank is looked for whose connection broke. What
- * others say, also that a rank has left, may be late until then. */
+ * others say, also that a rank has left, may be late until then. A rank that stands still does not
+ * count once others have our word that we leave: it gets that from them. */
 bool weft_tree_is_cut(const weft_health_t *health);
 /* There will be a new connection: a rank that leaves waits for it as for those that it has. */
 void weft_tree_expect(weft_health_t *health);

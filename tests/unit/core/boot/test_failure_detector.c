@@ -198,7 +198,8 @@ static void away_begin(stage_t *s, uint32_t rank, uint32_t parent, uint64_t aske
     assert_int_equal(s->health.reconnect.rank, parent);
     weft_reconnect_end(&s->health);
     s->health.reconnect.active = false;
-    weft_detector_unreachable(&s->health, parent, s->health.reconnect.since);
+    weft_detector_unreachable(&s->health, parent, s->health.reconnect.since,
+                              WEFT_BREAK_UNREACHABLE);
 }
 
 static void a_parent_that_is_away_is_looked_for_until_the_limit(void **unused)
@@ -251,7 +252,7 @@ static void who_would_not_be_the_parent_is_left_to_others(void **unused)
     away_begin(&s, 3, 1, 0);
     weft_reconnect_end(&s.health);
     s.health.reconnect.active = false;
-    weft_detector_unreachable(&s.health, 0, s.health.reconnect.since);
+    weft_detector_unreachable(&s.health, 0, s.health.reconnect.since, WEFT_BREAK_UNREACHABLE);
     assert_int_equal(s.health.membership.states[0], WEFT_MEMBER_SUSPECT);
     weft_detector_trust(&s.health, 1);
     meet(&s, 1);
@@ -325,6 +326,39 @@ static void who_is_connected_to_is_heard_first(void **unused)
     be_knocked_at(&s, 2);
     look_later(&s, 1);
     assert_int_equal(s.health.membership.states[0], WEFT_MEMBER_SUSPECT);
+    stage_end(&s);
+}
+
+/* Rank 0 is connected to and says nothing, until it is given up. */
+static void miss_parent(stage_t *s, uint8_t broke)
+{
+    stage_begin(s, 1);
+    s->health.detector.unresponsive = 10 * WEFT_NS_PER_S;
+    s->health.membership.breaks[0] = broke;
+    weft_tree_repair(&s->health);
+    for (uint32_t i = 0; i < 20; i++) {
+        weft_os_sleep_ns(WEFT_NS_PER_MS);
+        weft_reconnect_step(&s->health);
+    }
+    s->health.reconnect.connector.until = 1;
+    weft_reconnect_step(&s->health);
+    assert_int_equal(s->health.membership.states[0], WEFT_MEMBER_SUSPECT);
+    assert_true(weft_tree_is_cut(&s->health));
+}
+
+/* Who leaves, and has told another, does not wait for a rank that stands still: but for one that had a connection to it, which will
+ * look for it. */
+static void who_stands_still_hears_from_others(void **unused)
+{
+    (void)unused;
+    stage_t s;
+    miss_parent(&s, WEFT_BREAK_NONE);
+    s.health.taken = true;
+    assert_false(weft_tree_is_cut(&s.health));
+    stage_end(&s);
+    miss_parent(&s, WEFT_BREAK_NEW);
+    s.health.taken = true;
+    assert_true(weft_tree_is_cut(&s.health));
     stage_end(&s);
 }
 
@@ -531,6 +565,7 @@ int main(void)
         cmocka_unit_test(who_was_away_and_is_gone_may_have_left),
         cmocka_unit_test(who_seeks_its_parent_judges_no_suspect),
         cmocka_unit_test(who_is_connected_to_is_heard_first),
+        cmocka_unit_test(who_stands_still_hears_from_others),
         cmocka_unit_test(who_would_be_the_parent_is_looked_for_further),
         cmocka_unit_test(who_would_not_be_the_parent_is_left_to_others),
         cmocka_unit_test(who_asks_has_not_answered),

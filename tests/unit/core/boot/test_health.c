@@ -492,6 +492,27 @@ static void all_leave_together_without_a_failure(void **unused)
 
 /* Its last words have gone, and nobody answers to them: it waited a second for what would not come. A busy
  * machine may make one of them wait as long. */
+/* Rank 0 would be the next parent of rank 3. Rank 2, which is that after it, brings it the word. */
+static void who_leaves_below_a_stopped_rank_tells_the_next(void **unused)
+{
+    (void)unused;
+    family_t f;
+    family_start(&f, 4, 0.1, 30);
+    wait_joined(&f);
+    stop(&f, 0);
+    family_order(&f, 1, FAMILY_STOP);
+    assert_true(family_wait(&f.shared->records[3].gone[1], 10));
+    family_order(&f, 3, FAMILY_STOP);
+    assert_true(family_wait(&f.shared->records[3].leave_us, 40));
+    assert_in_range(f.shared->records[3].leave_us, 0, 15000000);
+    kill(f.pids[0], SIGCONT);
+    assert_true(family_wait(&f.shared->records[0].gone[3], 10));
+    for (uint32_t i = 0; i < 4; i++) {
+        assert_int_equal(f.shared->records[i].failed, 0);
+    }
+    assert_int_equal(family_end(&f), 0);
+}
+
 static void who_leaves_alone_waits_for_nobody(void **unused)
 {
     (void)unused;
@@ -533,6 +554,7 @@ int main(void)
         cmocka_unit_test(a_rank_that_gives_up_and_has_nobody_to_tell_is_gone),
         cmocka_unit_test(the_past_of_a_communicator_is_told_to_who_comes_late),
         cmocka_unit_test(all_leave_together_without_a_failure),
+        cmocka_unit_test(who_leaves_below_a_stopped_rank_tells_the_next),
         cmocka_unit_test(who_leaves_alone_waits_for_nobody),
     };
     /* Whatever happens, the test ends. */

@@ -14,7 +14,7 @@
 #include "core/comm/watchdog.h"
 
 #define CHECK_NS (100 * WEFT_NS_PER_MS)
-#define CAUSE_BYTES 120
+#define CAUSE_BYTES 160
 
 weft_status_t weft_p2p_mismatch(const weft_comm_state_t *state, uint32_t peer,
                                 const weft_signature_t *here, const weft_signature_t *there)
@@ -66,7 +66,9 @@ static const char *p2p_look_cause(const weft_comm_state_t *state, const weft_p2p
         return text;
     }
     return !p2p_look_connects(state, wait)         ? ""
-           : p2p_look_is(wait, WEFT_ONE_SIDED_PUT) ? "; it cannot be reached"
+           : p2p_look_is(wait, WEFT_ONE_SIDED_PUT) ? "; it is in no call of this communicator, and "
+                                                     "has made no window or one-sided call in it "
+                                                     "before, or cannot be reached"
            : wait->request->sends ? "; it has not called the receive, or cannot be reached"
                                   : "; it has not called the send, or cannot be reached";
 }
@@ -76,6 +78,11 @@ static void p2p_look_text(const weft_request_t *request, char *text, size_t byte
     if (request->args.one_sided == WEFT_ONE_SIDED_WAIT) {
         snprintf(text, bytes, "wait for %" PRIu64 " signal%s of rank %u (wait %" PRIu64 ")",
                  request->args.count, request->args.count == 1 ? "" : "s", request->args.root,
+                 request->sequence);
+        return;
+    }
+    if (request->args.one_sided == WEFT_ONE_SIDED_PUT && request->args.window == NULL) {
+        snprintf(text, bytes, "signal to rank %u (put %" PRIu64 ")", request->args.root,
                  request->sequence);
         return;
     }

@@ -353,6 +353,26 @@ static int wait_in_vain(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
     return wrong;
 }
 
+/* Rank 1 is outside of all calls and has made none that makes its progress thread look for puts. */
+static int signal_in_vain(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    const weft_call_t call = {.size = sizeof call, .timeout = 0.3 * RANKS_SLOWER};
+    int wrong = 0;
+    (void)n;
+    (void)arg;
+    if (rank == 0) {
+        NEED(weft_signal(1, comm, &call) == WEFT_ERR_TIMEOUT);
+        NEED(ranks_error_says(WEFT_ERR_TIMEOUT, "signal to rank 1 (put 1) not done"));
+        NEED(ranks_error_says(
+            WEFT_ERR_TIMEOUT,
+            "rank 0 waits for rank 1 to connect; it is in no call of this communicator, "
+            "and has made no window or one-sided call in it before, or cannot be reached"));
+    } else {
+        usleep(500000 * RANKS_SLOWER); /* a rank that has left is no late one */
+    }
+    return wrong;
+}
+
 /* The put is there, and what it waits for is this rank's own window. */
 static int wait_without_a_window(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
@@ -382,6 +402,7 @@ static void who_waits_in_vain_is_told(void **state)
     run_threads(2, wait_in_vain, NULL);
     run_threads(2, wait_in_vain, &run);
     run_threads(2, wait_without_a_window, NULL);
+    run_threads(2, signal_in_vain, NULL);
 }
 
 int main(void)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/os/os.h"
+#include "tools/tool.h"
 
 #define LISTED 16u /* ranks of a list */
 
@@ -271,7 +272,8 @@ static void story_put_open(const flight_job_t *job, uint64_t now, FILE *out)
         }
     }
     if (lines > 2 * LISTED) {
-        fprintf(out, "    … and %u more open operations\n", lines - 2 * LISTED);
+        fprintf(out, "    … and %u more open operation%s\n", lines - 2 * LISTED,
+                tool_plural(lines - 2 * LISTED));
     }
 }
 
@@ -357,10 +359,12 @@ static void story_put_late(const flight_job_t *job, FILE *out)
     story_take_times(job, &times);
     uint32_t mine = times.count > 0 ? story_sort_worst(&times, &worst) : 0;
     if (mine > 0) {
-        fprintf(out,
-                "  of %u collectives whose times are known, rank %u came last in %u, by %.3g ms in "
-                "the median\n",
-                times.count, worst->comm->rank, mine, times.late[mine / 2] * 1e3);
+        fprintf(
+            out,
+            "  of %u collective%s whose times are known, rank %u came last in %u, by %.3g ms in "
+            "the median\n",
+            times.count, tool_plural(times.count), worst->comm->rank, mine,
+            times.late[mine / 2] * 1e3);
     }
 }
 
@@ -381,8 +385,9 @@ void flight_story(const flight_job_t *job, uint64_t now, FILE *out)
     for (uint32_t i = 0; i < job->found; i++) {
         closed += job->rank[i].comm->life == WEFT_FLIGHT_CLOSED ? 1 : 0;
     }
-    fprintf(out, "communicator %s (%016" PRIx64 ") of %u ranks%s\n", job->rank[0].comm->name,
-            job->id, job->nranks, closed == job->found ? ", destroyed" : "");
+    fprintf(out, "communicator %s (%016" PRIx64 ") of %u rank%s%s\n", job->rank[0].comm->name,
+            job->id, job->nranks, tool_plural(job->nranks),
+            closed == job->found ? ", destroyed" : "");
     story_put_missing(job, out);
     story_put_gone(job, out);
     story_put_stopped(job, out);

@@ -54,8 +54,8 @@ static void info_memory_print(const info_job_t *job, const holdings_summary_t lo
         }
         json_close(&json, '}');
     } else {
-        printf("weft %s: what a rank holds, %u processes of this machine\n", weft_version(),
-               job->processes);
+        printf("weft %s: what a rank holds, %u process%s of this machine\n", weft_version(),
+               job->processes, job->processes == 1 ? "" : "es");
         for (uint32_t i = 0; i < LOOKS; i++) {
             printf("\n%s\n", look_titles[i]);
             holdings_summary_print(&looks[i], "  ");

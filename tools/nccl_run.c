@@ -324,8 +324,8 @@ static void nccl_run_report(FILE *in)
         }
     }
     for (size_t i = 0; i < report.known; i++) {
-        fprintf(stderr, "weft: refused: %s (%u times)\n", report.calls[i].name,
-                report.calls[i].times);
+        fprintf(stderr, "weft: refused: %s (%u time%s)\n", report.calls[i].name,
+                report.calls[i].times, tool_plural(report.calls[i].times));
     }
     if (!report.answered) {
         fputs("weft: no call reached weft's libnccl.so.2: the command used no NCCL, or has one "

@@ -252,8 +252,8 @@ static void run_master_close(run_master_t *master, run_far_t *far)
                        far->host->name, far->host->here ? "it" : master->job->rsh,
                        WIFEXITED(status) ? WEXITSTATUS(status) : RUN_SIGNALLED + WTERMSIG(status));
     } else if (!master->quiet) {
-        run_master_say(master, "the connection to %s ended, with %u ranks there", far->host->name,
-                       left);
+        run_master_say(master, "the connection to %s ended, with %u rank%s there", far->host->name,
+                       left, tool_plural(left));
     }
     run_master_fail(master, TOOL_LIBRARY);
 }

@@ -76,8 +76,8 @@ static bool run_task_share(run_job_t *job, uint32_t nranks)
     }
     job->nranks = nranks > 0 ? nranks : slots;
     if (job->nranks > slots) {
-        tool_usage("-n %u, but the hosts of -H have %u slots; HOST:N gives a host N of them",
-                   nranks, slots);
+        tool_usage("-n %u, but the hosts of -H have %u slot%s; HOST:N gives a host N of them",
+                   nranks, slots, tool_plural(slots));
         return false;
     }
     uint32_t used = 0;

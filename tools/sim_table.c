@@ -9,6 +9,7 @@
 #include "tools/plan_price.h"
 #include "tools/price_head.h"
 #include "tools/sim_point.h"
+#include "tools/tool.h"
 
 typedef struct row {
     const sim_request_t *request;
@@ -44,9 +45,11 @@ static void sim_table_put_head(const sim_request_t *request, const sim_point_t *
             printf("# %-20s %s: %s%s\n", p->algo, weft_verdict_name(s->verdict), s->text,
                    s->verdict == WEFT_VERDICT_TOO_BIG ? "; priced by its busiest rank" : "");
         } else {
-            printf("# %-20s ok: %u steps, %u of %lld slots used, %u ports, %u class%s of ranks\n",
-                   p->algo, s->cost.chain, s->peak_slots, (long long)request->slots, s->ports_max,
-                   s->classes, s->classes == 1 ? "" : "es");
+            printf(
+                "# %-20s ok: %u step%s, %u of %lld slot%s used, %u port%s, %u class%s of ranks\n",
+                p->algo, s->cost.chain, tool_plural(s->cost.chain), s->peak_slots,
+                (long long)request->slots, tool_plural((uint64_t)request->slots), s->ports_max,
+                tool_plural(s->ports_max), s->classes, s->classes == 1 ? "" : "es");
         }
     }
     printf("# %10s  %-20s %12s %10s %10s%s\n", "size", "algorithm", "time", "algbw", "busbw",

@@ -266,7 +266,7 @@ static void status_put_table(const flight_jobs_t *jobs)
         if (job->uid != getuid()) {
             printf(" of user %u", job->uid);
         }
-        printf(", %u of %u ranks are here\n", here, job->nranks);
+        printf(", %u of %u rank%s here\n", here, job->nranks, job->nranks == 1 ? " is" : "s are");
         printf("# %4s %9s  %-8s %10s  %-36s %9s  %s\n", "rank", "process", "state", "operation",
                "what", "for", "waits for");
         for (uint32_t k = 0; k < job->found; k++) {

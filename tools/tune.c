@@ -151,8 +151,8 @@ static bool tune_finish(tune_rank_t *rank, tune_desk_t *desk, tune_figures_t *fi
         return false;
     }
     tune_errors_print(stdout, &errors[0], &errors[1]);
-    printf("# %zu results; rules and figures in %s, results in %s\n", desk->results.count,
-           rank->request->out, desk->path);
+    printf("# %zu result%s; rules and figures in %s, results in %s\n", desk->results.count,
+           tool_plural(desk->results.count), rank->request->out, desk->path);
     return true;
 }
 

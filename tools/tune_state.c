@@ -96,7 +96,8 @@ bool tune_state_open(const char *path, const char *job, bool fresh, tune_results
         return false;
     }
     if (known) {
-        fprintf(stderr, "weft: note: %s has %zu results already\n", path, results->count);
+        fprintf(stderr, "weft: note: %s has %zu result%s already\n", path, results->count,
+                tool_plural(results->count));
         fputc('\n', *file_p); /* ends a line that was cut */
     } else {
         fprintf(*file_p, "%s\n", job);

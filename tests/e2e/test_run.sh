@@ -206,7 +206,7 @@ END
 chmod +x cut
 expect 3 "${run[@]}" --rsh ./cut -H 127.0.0.1:1,127.0.0.2:1 \
     sh -c 'echo $$ >pids.$WEFT_RANK; if [ $WEFT_RANK = 1 ]; then kill -KILL $(cat cut.pid); fi; exec sleep 1000'
-says err 'the connection to 127.0.0.2 ended, with 1 ranks there'
+says err 'the connection to 127.0.0.2 ended, with 1 rank there'
 gone
 
 # Bad words.
@@ -214,7 +214,7 @@ expect 6 "${run[@]}" -n 2
 says err 'which program'
 expect 6 "${run[@]}" -n 0 true
 expect 6 "${run[@]}" -H a:1 -n 2 true
-says err '-n 2, but the hosts of -H have 1 slots'
+says err '-n 2, but the hosts of -H have 1 slot;'
 expect 6 "${run[@]}" -H a:x true
 expect 6 "${run[@]}" --bind-to cor true
 says err 'did you mean core'

@@ -200,6 +200,20 @@ static void ranks_that_died_failed_or_left_no_record(void **state)
     says("failed on 1 of them, first on rank 2: ERR_PEER_DEAD: rank 1 died");
 }
 
+static void one_is_no_plural(void **state)
+{
+    (void)state;
+    for (uint32_t r = 0; r < RANKS; r++) {
+        for (uint32_t i = 0; i < WEFT_FLIGHT_PLACES; i++) {
+            if (comm_of(r)->entry[i].sequence > 1) {
+                comm_of(r)->entry[i] = (weft_flight_entry_t){.peer = -1};
+            }
+        }
+    }
+    tell(use_story);
+    says("of 1 collective whose times are known, rank ");
+}
+
 /* The clock of the other host is 5 s ahead: its ranks seem to call when all is over. */
 static void clocks_of_two_hosts_are_brought_together(void **state)
 {
@@ -376,6 +390,7 @@ int main(void)
         cmocka_unit_test_setup(a_rank_that_has_not_called, set_up),
         cmocka_unit_test_setup(a_rank_that_called_something_else, set_up),
         cmocka_unit_test_setup(ranks_that_died_failed_or_left_no_record, set_up),
+        cmocka_unit_test_setup(one_is_no_plural, set_up),
         cmocka_unit_test_setup(clocks_of_one_host_may_differ, set_up),
         cmocka_unit_test_setup(now_is_told_by_who_has_the_clock_or_by_the_time_of_day, set_up),
         cmocka_unit_test_setup(clocks_of_two_hosts_are_brought_together, set_up),

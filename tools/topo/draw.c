@@ -12,6 +12,7 @@
 #include "tools/topo/sheet.h"
 #include "tools/topo/topo.h"
 #include "tools/topo/words.h"
+#include "tools/tool.h"
 
 #define TOP 76.0        /* where packages begin */
 #define FRAME_HEAD 30.0 /* of a package, above its columns */
@@ -232,8 +233,9 @@ static void draw_put_place_head(sheet_t *sheet, uint32_t index, svg_point_t at)
     topo_name_t size;
     svg_text(&sheet->svg, (svg_point_t){at.x, at.y + 20}, &font, "NUMA node %u, %s", place->index,
              topo_bytes(place->memory, size));
-    svg_text(&sheet->svg, (svg_point_t){at.x, at.y + 37}, &small, "%u cores, %u PUs, %u usable",
-             place->cores, place->pus, place->usable);
+    svg_text(&sheet->svg, (svg_point_t){at.x, at.y + 37}, &small, "%u core%s, %u PU%s, %u usable",
+             place->cores, tool_plural(place->cores), place->pus, tool_plural(place->pus),
+             place->usable);
     svg_text(&sheet->svg, (svg_point_t){at.x, at.y + 53}, &small, "%s",
              draw_caches_text(sheet->topo, index, caches));
 }

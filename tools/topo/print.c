@@ -8,6 +8,7 @@
 #include "tools/topo/topo.h"
 #include "core/topo/paths.h"
 #include "tools/topo/words.h"
+#include "tools/tool.h"
 
 typedef struct print {
     const topo_t *topo;
@@ -109,8 +110,9 @@ static void print_put_place(const print_t *print, uint32_t index, int indent)
     const weft_machine_node_t *place = &print->topo->machine.nodes[index];
     topo_name_t size;
     FILE *out = print->out;
-    fprintf(out, "%*sNUMA node %u: %s, %u cores, %u PUs", indent, "", place->index,
-            topo_bytes(place->memory, size), place->cores, place->pus);
+    fprintf(out, "%*sNUMA node %u: %s, %u core%s, %u PU%s", indent, "", place->index,
+            topo_bytes(place->memory, size), place->cores, tool_plural(place->cores), place->pus,
+            tool_plural(place->pus));
     if (place->pus > 0) {
         fprintf(out, " (%s)", place->list);
     }

@@ -285,7 +285,9 @@ void weft_p2p_handle_failure(weft_comm_state_t *state, const weft_p2p_queue_t *q
     if (status == WEFT_ERR_PEER_DEAD || status == WEFT_ERR_LINK) {
         weft_watchdog_link_broke(state, status, (int32_t)queue->peer);
     } else {
-        weft_comm_fail(state, (int32_t)queue->peer);
+        /* Whoever makes links makes those of all queues, and names the peer of the one that fails. */
+        const int32_t named = weft_error_record()->peer;
+        weft_comm_fail(state, named >= 0 ? named : (int32_t)queue->peer);
     }
 }
 
@@ -341,7 +343,7 @@ void weft_p2p_transport_failed(weft_comm_state_t *state, const weft_p2p_t *p2p,
     if (queue != NULL) {
         weft_p2p_handle_failure(state, queue, status);
     } else if (status != WEFT_ERR_PEER_DEAD && status != WEFT_ERR_LINK) {
-        weft_p2p_handle_failure(state, &p2p->queues[p2p->active[0]], status);
+        weft_comm_fail(state, weft_error_record()->peer); /* of no queue in particular */
     }
 }
 

@@ -16,6 +16,8 @@
 #define ACCEPTOR_BURST 16u
 #define ACCEPTOR_ENTRIES (WEFT_ACCEPTOR_SOCKETS + WEFT_ACCEPTOR_PENDING)
 #define ACCEPTOR_NOBODY UINT32_MAX
+/* How often sockets are looked at that the system does not watch. */
+#define ACCEPTOR_BLIND_NS UINT64_C(10000000)
 /* A transport listens at each of its addresses. */
 _Static_assert(WEFT_ACCEPTOR_SOCKETS >= WEFT_ENDPOINTS_MAX, "a socket for each address");
 /* Bits of the filter per hello; with 32 bits of room for each hello 0.003 % at most are taken for others. */
@@ -31,11 +33,32 @@ void weft_acceptor_init(weft_acceptor_t *acceptor, const weft_host_t *host, int 
     acceptor->lot = host->clock_ns(host) | 1;
 }
 
+/* There may be too many watches of this user (fs.epoll.max_user_watches), or no memory. */
 static void acceptor_watch(weft_acceptor_t *acceptor, int fd)
 {
-    if (acceptor->watch >= 0) {
-        struct epoll_event event = {.events = EPOLLIN, .data = {.ptr = NULL}};
-        epoll_ctl(acceptor->watch, EPOLL_CTL_ADD, fd, &event);
+    const weft_host_t *host = acceptor->host;
+    struct epoll_event event = {.events = EPOLLIN, .data = {.ptr = NULL}};
+    if (acceptor->watch < 0 || epoll_ctl(acceptor->watch, EPOLL_CTL_ADD, fd, &event) == 0 ||
+        errno == EEXIST) {
+        return;
+    }
+    if (!acceptor->blind_told) {
+        host->log(host, WEFT_LOG_WARN,
+                  "cannot watch a socket, so it is looked at every 10 ms%s: %s",
+                  errno == ENOSPC ? " (see fs.epoll.max_user_watches)" : "", strerror(errno));
+    }
+    acceptor->blind_told = true;
+    acceptor->blind_ns = host->clock_ns(host) + ACCEPTOR_BLIND_NS;
+}
+
+static void acceptor_watch_all(weft_acceptor_t *acceptor)
+{
+    acceptor->blind_ns = 0;
+    for (uint32_t i = 0; i < acceptor->sockets && !acceptor->full; i++) {
+        acceptor_watch(acceptor, acceptor->listening[i]);
+    }
+    for (uint32_t i = 0; i < acceptor->pending; i++) {
+        acceptor_watch(acceptor, acceptor->peers[i].fd);
     }
 }
 
@@ -349,6 +372,9 @@ weft_status_t weft_acceptor_poll(weft_acceptor_t *acceptor, int *fd_p,
         }
     }
     acceptor_report(acceptor, now);
+    if (acceptor->blind_ns != 0 && now >= acceptor->blind_ns) {
+        acceptor_watch_all(acceptor);
+    }
     if (passed != ACCEPTOR_NOBODY) {
         *fd_p = acceptor->peers[passed].fd;
         acceptor_release(acceptor, passed);
@@ -359,7 +385,7 @@ weft_status_t weft_acceptor_poll(weft_acceptor_t *acceptor, int *fd_p,
 
 uint64_t weft_acceptor_deadline_ns(const weft_acceptor_t *acceptor)
 {
-    uint64_t next = UINT64_MAX;
+    uint64_t next = acceptor->blind_ns != 0 ? acceptor->blind_ns : UINT64_MAX;
     for (uint32_t i = 0; i < acceptor->pending; i++) {
         next = acceptor->peers[i].deadline_ns < next ? acceptor->peers[i].deadline_ns : next;
     }
@@ -375,12 +401,7 @@ weft_status_t weft_acceptor_wait_fd(weft_acceptor_t *acceptor, int *fd_p)
                                              "cannot watch the listening sockets");
         }
         acceptor->owns_watch = true;
-        for (uint32_t i = 0; i < acceptor->sockets && !acceptor->full; i++) {
-            acceptor_watch(acceptor, acceptor->listening[i]);
-        }
-        for (uint32_t i = 0; i < acceptor->pending; i++) {
-            acceptor_watch(acceptor, acceptor->peers[i].fd);
-        }
+        acceptor_watch_all(acceptor);
     }
     *fd_p = acceptor->watch;
     return WEFT_OK;

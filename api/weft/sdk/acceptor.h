@@ -72,7 +72,9 @@ typedef struct weft_acceptor {
     weft_acceptor_has_fn_t has; /* NULL: the owner does not ask; set before the first socket */
     int watch;                  /* epoll descriptor that watches all sockets, or −1 */
     bool owns_watch;
-    bool full; /* nobody can make room: the listening sockets are not watched */
+    bool full;         /* nobody can make room: the listening sockets are not watched */
+    bool blind_told;   /* a warning was logged */
+    uint64_t blind_ns; /* a socket could not be watched: when to look and try again; 0: all are */
     uint32_t sockets;
     int listening[WEFT_ACCEPTOR_SOCKETS];
     uint32_t places;  /* pending peers at most; the owner may lower it from WEFT_ACCEPTOR_PENDING */
@@ -98,12 +100,12 @@ void weft_acceptor_add(weft_acceptor_t *acceptor, int fd);
 void weft_acceptor_fini(weft_acceptor_t *acceptor);
 
 /* Gives out a descriptor that is readable while weft_acceptor_poll() has something to do, deadlines
- * apart. It belongs to the acceptor, or is the caller's `watch`. ERR_RESOURCE: no descriptor is
- * left. */
+ * apart. Where the system gives no more watches, there is a deadline every 10 ms instead. The
+ * descriptor belongs to the acceptor, or is the caller's `watch`. ERR_RESOURCE: none is left. */
 weft_status_t weft_acceptor_wait_fd(weft_acceptor_t *acceptor, int *fd_p);
 
-/* The time of the host's clock at which weft_acceptor_poll() has a peer to drop; UINT64_MAX:
- * none. */
+/* The time of the host's clock at which weft_acceptor_poll() has a peer to drop, or looks at
+ * sockets that cannot be watched; UINT64_MAX: neither. */
 uint64_t weft_acceptor_deadline_ns(const weft_acceptor_t *acceptor);
 
 /* Accepts new connections, advances the handshakes, drops who is late, and gives out one peer that

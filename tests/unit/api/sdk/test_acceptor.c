@@ -2,13 +2,16 @@
  *
  * The acceptor of the SDK and both sides of the handshake, one peer at a time: who holds the secret
  * passes, and nobody else. */
+#include <errno.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -163,6 +166,40 @@ static void a_wrong_acknowledgement_is_refused(void **state)
     close(fd);
 }
 
+static bool no_watches;
+
+/* In place of the one of libc: what fs.epoll.max_user_watches does to all programs of a user. */
+int epoll_ctl(int watch, int verb, int fd, struct epoll_event *event)
+{
+    if (no_watches && verb == EPOLL_CTL_ADD) {
+        errno = ENOSPC;
+        return -1;
+    }
+    return (int)syscall(SYS_epoll_ctl, watch, verb, fd, event);
+}
+
+static void sockets_that_cannot_be_watched_are_looked_at(void **state)
+{
+    acceptor_fixture_t *f = *state;
+    int wait;
+    no_watches = true;
+    assert_int_equal(weft_acceptor_wait_fd(&f->acceptor, &wait), WEFT_OK);
+    assert_non_null(strstr(f->fake.log, "fs.epoll.max_user_watches"));
+    const uint64_t due = weft_acceptor_deadline_ns(&f->acceptor);
+    assert_int_equal(due, now_ns + 10000000);
+    int fd = dial(f);
+    nobody_passes(f);
+    assert_int_equal(f->acceptor.pending, 1);
+    no_watches = false;
+    now_ns = due;
+    nobody_passes(f);
+    struct pollfd entry = {.fd = wait, .events = POLLIN};
+    assert_int_equal(send(fd, "W", 1, 0), 1);
+    assert_int_equal(poll(&entry, 1, 1000), 1);
+    assert_true(weft_acceptor_deadline_ns(&f->acceptor) > due + UINT64_C(1000000000));
+    close(fd);
+}
+
 static void the_wait_descriptor_is_readable_when_there_is_work(void **state)
 {
     acceptor_fixture_t *f = *state;
@@ -227,6 +264,7 @@ int main(void)
         CASE(a_hello_that_is_taken_for_another_does_not_drop_a_peer_that_has_passed),
         CASE(a_connector_without_acknowledgement_is_not_in),
         CASE(a_wrong_acknowledgement_is_refused),
+        CASE(sockets_that_cannot_be_watched_are_looked_at),
         CASE(the_wait_descriptor_is_readable_when_there_is_work),
         CASE(no_descriptors_left_is_an_error_that_names_the_limit),
         CASE(a_host_without_authentication_is_an_error),

@@ -23,9 +23,9 @@
 
 #define JOINERS_FIRST 16
 #define LINGER_NS (10 * WEFT_NS_PER_S)
-#define LOST_NS (WEFT_NS_PER_S / 2)    /* a joiner that was cut off comes again by then */
-#define RESET_NS (2 * WEFT_NS_PER_S)   /* keepalive tells it of a reset within a second */
-#define KNOCK_NS (10 * WEFT_NS_PER_MS) /* rhythm of looking at those that are lost */
+#define LOST_NS (WEFT_NS_PER_S / 2)   /* a joiner that was cut off comes again by then */
+#define RESET_NS (2 * WEFT_NS_PER_S)  /* keepalive tells it of a reset within a second */
+#define LOOK_NS (10 * WEFT_NS_PER_MS) /* rhythm of looking at those that are lost, or not watched */
 #define EVENTS 64
 /* Ranks that are missed before anybody has said how many there are. */
 #define EARLY_MOST 64
@@ -45,7 +45,8 @@ typedef struct root {
     uint32_t joiners_room;
     weft_root_table_t table;
     bool welcomed, ended;
-    uint32_t lost;              /* seats with `lost` set */
+    bool blind;    /* no watch was left for the listener or a joiner: they are looked at instead */
+    uint32_t lost; /* seats with `lost` set */
     uint32_t early[EARLY_MOST]; /* ranks that were lost when there were no seats yet */
     uint32_t early_count;
     uint64_t until;
@@ -334,12 +335,9 @@ static void root_accept(root_t *root, int fd, const uint8_t label[WEFT_AUTH_LABE
         return;
     }
     *joiner = (joiner_t){.fd = fd, .rank = rank};
-    uint32_t index = (uint32_t)(joiner - root->joiners);
-    if (weft_os_watch_add(root->watch, fd, weft_root_tag(WEFT_ROOT_JOINER, index)) != WEFT_OK) {
-        weft_os_close(fd);
-        joiner->fd = -1;
-        return;
-    }
+    const uint64_t tag = weft_root_tag(WEFT_ROOT_JOINER, (uint32_t)(joiner - root->joiners));
+    /* It has not said yet which rank it is, and could not be told of a failure. */
+    root->blind |= weft_os_watch_add(root->watch, fd, tag) != WEFT_OK;
     join_root_joiner_step(root, joiner);
 }
 
@@ -480,6 +478,7 @@ static uint64_t root_prepare(root_t *root)
     if (listens && !root->listens) {
         listens = weft_os_watch_add(root->watch, entry.fd, weft_root_tag(WEFT_ROOT_LISTENER, 0)) ==
                   WEFT_OK;
+        root->blind |= !listens;
     } else if (!listens && root->listens) {
         weft_os_watch_remove(root->watch, root->listener.wait_fd);
     }
@@ -487,8 +486,8 @@ static uint64_t root_prepare(root_t *root)
     if (table->failure.status != WEFT_OK && !table->own_told && table->own_until < until) {
         until = table->own_until;
     }
-    if (root->lost > 0) {
-        uint64_t judge = weft_os_clock_ns() + KNOCK_NS;
+    if (root->lost > 0 || root->blind) {
+        uint64_t judge = weft_os_clock_ns() + LOOK_NS;
         until = judge < until ? judge : until;
     }
     uint64_t say = weft_join_notice_log(&root->notice, table, root->welcomed);
@@ -549,7 +548,10 @@ static void root_run(void *arg)
             root_serve_event(root, tags[i]);
             readable = readable || tags[i] >> 32 == WEFT_ROOT_LISTENER;
         }
-        root_serve_listener(root, readable);
+        for (uint32_t i = 0; root->blind && i < root->joiners_room; i++) {
+            root_serve_event(root, weft_root_tag(WEFT_ROOT_JOINER, i));
+        }
+        root_serve_listener(root, readable || (root->blind && !root->listens));
         uint64_t now = weft_os_clock_ns();
         root_judge_lost(root, now);
         if (root->table.failure.status != WEFT_OK) {

@@ -357,7 +357,8 @@ weft_status_t weft_os_watch_add(int watch, int fd, uint64_t tag)
     struct epoll_event event = {.events = EPOLLIN, .data = {.u64 = tag}};
     if (epoll_ctl(watch, EPOLL_CTL_ADD, fd, &event) != 0) {
         return weft_fail(errno == ENOSPC || errno == ENOMEM ? WEFT_ERR_RESOURCE : WEFT_ERR_SYSTEM,
-                         errno, "cannot watch a descriptor");
+                         errno, "cannot watch a descriptor%s",
+                         errno == ENOSPC ? " (see fs.epoll.max_user_watches)" : "");
     }
     return WEFT_OK;
 }

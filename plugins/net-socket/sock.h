@@ -154,6 +154,7 @@ struct weft_net_device {
     weft_op_done_t done;
     uint32_t busy;       /* streams of connections with something open */
     bool many;           /* so many are busy that poll() asks epoll which to try */
+    bool blind;          /* … which the system did not let watch one of them: all are tried */
     uint32_t timed;      /* connections that poll() visits without an event: conn->timed */
     uint32_t unanswered; /* connections with rails->unanswered */
     uint64_t watched_ns; /* when rails were looked at */

@@ -21,6 +21,7 @@
 
 static void sock_device_arm(weft_net_device_t *device)
 {
+    device->blind = false;
     for (weft_net_conn_t *conn = device->conns; conn != NULL; conn = conn->next) {
         sock_conn_arm(conn);
     }
@@ -142,7 +143,7 @@ weft_status_t sock_poll(weft_net_device_t *device, weft_net_completion_t *comple
         sock_device_arm(device);
     }
     device->many = many;
-    if (many) {
+    if (many && !device->blind) {
         sock_device_events(device);
     } else if (device->busy > 0) {
         sock_device_sweep(device);

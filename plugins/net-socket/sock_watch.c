@@ -34,6 +34,8 @@ void sock_stream_watch(sock_stream_t *stream, uint32_t events)
     int verb = events == 0 ? EPOLL_CTL_DEL : stream->armed == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
     if (epoll_ctl(stream->conn->device->epoll, verb, stream->fd, &event) == 0 || events == 0) {
         stream->armed = events;
+    } else {
+        stream->conn->device->blind = true; /* fs.epoll.max_user_watches, or no memory */
     }
 }
 

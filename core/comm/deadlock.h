@@ -16,8 +16,9 @@ typedef struct weft_deadlock {
     _Atomic uint64_t stuck_at; /* when this rank last asked it; 0: never */
     weft_os_mutex_t lock;      /* guards the rest */
     weft_answer_t answer;
-    uint32_t answered_by; /* rank of the communicator */
-    uint64_t answered_at; /* 0: never */
+    char here[WEFT_COMM_NAME_BYTES], there[WEFT_COMM_NAME_BYTES]; /* names; "": not known here */
+    uint32_t answered_by;                                         /* rank of the communicator */
+    uint64_t answered_at;                                         /* 0: never */
 } weft_deadlock_t;
 
 /* Asks rank `peer`, which the current operation waits for, what it does. Thread: the owner. */
@@ -31,9 +32,10 @@ bool weft_deadlock_is_stuck(const weft_deadlock_t *deadlock);
 void weft_deadlock_tell(const weft_deadlock_t *deadlock, weft_history_t *history, uint64_t comm_id,
                         weft_answer_t *answer);
 
-/* Keeps the answer of rank `from`. Thread: any. */
+/* Keeps the answer of rank `from`, and how this rank calls its communicator and that of the answer
+ * ("": it is in no such one). Thread: any. */
 void weft_deadlock_note_answer(weft_deadlock_t *deadlock, uint32_t from,
-                               const weft_answer_t *answer);
+                               const weft_answer_t *answer, const char *here, const char *there);
 
 /* Writes the peer's recent answer as the end of a sentence that named the peer; "" if there is
  * none. Returns `text`. */

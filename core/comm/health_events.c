@@ -206,6 +206,19 @@ static void events_on_asked(void *arg, uint64_t comm_id, uint32_t from,
     weft_os_unlock(&family->lock);
 }
 
+/* It is in another communicator, perhaps one of this rank's, too. The caller holds the family's lock. */
+static void events_note_where(const weft_family_t *family, weft_comm_state_t *state, uint32_t rank,
+                              const weft_answer_t *answer)
+{
+    char here[WEFT_COMM_NAME_BYTES], there[WEFT_COMM_NAME_BYTES] = "";
+    weft_comm_state_t *other = weft_family_find(family, answer->comm_id);
+    weft_failure_name(&state->failure, here, sizeof here);
+    if (other != NULL) {
+        weft_failure_name(&other->failure, there, sizeof there);
+    }
+    weft_deadlock_note_answer(&state->deadlock, rank, answer, here, there);
+}
+
 static void events_on_answered(void *arg, uint64_t comm_id, uint32_t from,
                                const weft_answer_t *answer)
 {
@@ -221,7 +234,7 @@ static void events_on_answered(void *arg, uint64_t comm_id, uint32_t from,
                                   answer->signature.sequence);
     } else if (state != NULL) {
         weft_roll_call_note_absent(&state->roll_call, &state->peers[rank]);
-        weft_deadlock_note_answer(&state->deadlock, rank, answer);
+        events_note_where(family, state, rank, answer);
     }
     weft_os_unlock(&family->lock);
 }

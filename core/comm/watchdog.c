@@ -111,7 +111,7 @@ void weft_watchdog_link_broke(weft_comm_state_t *state, weft_status_t status, in
 
 static void watchdog_fail_timeout(weft_comm_state_t *state, const weft_pending_t *p, uint64_t now)
 {
-    char text[96], order[320], missing[160];
+    char text[96], order[480], missing[160];
     weft_missing_t list;
     weft_signature_text(&p->signature, text, sizeof text);
     if (p->peer < 0) {
@@ -280,7 +280,7 @@ static void watchdog_ask(weft_comm_state_t *state, const weft_pending_t *p, uint
 static void watchdog_tell_late(weft_comm_state_t *state, const weft_pending_t *p, uint64_t now)
 {
     uint64_t late_ns = (uint64_t)(state->self.family->settings.boot.late * 1e9);
-    char text[96], order[320], place[WEFT_FAILURE_PLACE];
+    char text[96], order[480], place[WEFT_FAILURE_PLACE];
     if (state->stall.late_told || late_ns == 0 || now - state->stall.idle_since <= late_ns) {
         return;
     }

@@ -271,11 +271,11 @@ static uint64_t id_of(weft_comm_t *comm, char *text)
     return error.comm_id;
 }
 
-static int names(const char *text, uint64_t id)
+static int names(const char *text, const char *name, uint64_t id)
 {
-    char number[32];
-    snprintf(number, sizeof number, "communicator %016" PRIx64, id);
-    return strstr(text, number) != NULL;
+    char place[64];
+    snprintf(place, sizeof place, "communicator %s (%016" PRIx64 ")", name, id);
+    return strstr(text, place) != NULL;
 }
 
 static int crossed(weft_comm_t *all, uint32_t rank, uint32_t n, void *arg)
@@ -284,13 +284,16 @@ static int crossed(weft_comm_t *all, uint32_t rank, uint32_t n, void *arg)
     char text_x[512] = "", text_y[512] = "";
     (void)n;
     (void)arg;
-    int good = weft_comm_dup(all, &x) == WEFT_OK && weft_comm_dup(all, &y) == WEFT_OK;
+    int good = weft_comm_dup(all, &x) == WEFT_OK && weft_comm_dup(all, &y) == WEFT_OK &&
+               weft_comm_set_name(x, "data") == WEFT_OK &&
+               weft_comm_set_name(y, "tensor") == WEFT_OK;
     double start = now();
     weft_status_t status = weft_barrier(rank == 0 ? x : y, NULL);
     good = good && status == WEFT_ERR_TIMEOUT && now() - start < 4;
     uint64_t id_x = id_of(x, text_x), id_y = id_of(y, text_y);
-    good = good && names(text_x, id_x) && names(text_x, id_y) && names(text_y, id_x) &&
-           names(text_y, id_y) && strstr(text_x, "one order on all ranks") != NULL;
+    good = good && names(text_x, "data", id_x) && names(text_x, "tensor", id_y) &&
+           names(text_y, "data", id_x) && names(text_y, "tensor", id_y) &&
+           strstr(text_x, "one order on all ranks") != NULL;
     if (!good) {
         fprintf(stderr, "%s: %s; %s\n", weft_status_name(status), text_x, text_y);
     }

@@ -4,10 +4,11 @@
 #include "tools/values.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
+#include "core/base/ascii.h"
 #include "core/config/nearest.h"
 #include "tools/tool.h"
 
@@ -133,7 +134,7 @@ enum { VALUES_DTYPES = sizeof values_dtypes / sizeof values_dtypes[0] };
 int tool_parse_dtype(const char *text, const char *all)
 {
     static const char prefix[] = "WEFT_";
-    const bool prefixed = strncasecmp(text, prefix, sizeof prefix - 1) == 0;
+    const bool prefixed = weft_ascii_same(text, prefix, sizeof prefix - 1);
     const char *bare = prefixed ? text + sizeof prefix - 1 : text;
     const char *names[WEFT_DTYPE_COUNT + 2] = {NULL};
     weft_nearest_t nearest;
@@ -142,7 +143,7 @@ int tool_parse_dtype(const char *text, const char *all)
         return WEFT_DTYPE_COUNT;
     }
     for (size_t i = 0; i < VALUES_DTYPES; i++) {
-        if (strcasecmp(bare, values_dtypes[i].name) == 0) {
+        if (weft_ascii_same(bare, values_dtypes[i].name, SIZE_MAX)) {
             return (int)values_dtypes[i].dtype;
         }
         weft_nearest_offer(&nearest, values_dtypes[i].name, strlen(values_dtypes[i].name));

@@ -4,7 +4,16 @@
 #include "bindings/nccl/environment.h"
 
 #include <stdlib.h>
-#include <strings.h>
+
+/* Compares without case. Not strcasecmp(): in a Turkish locale of the program i and I are two letters. */
+static bool env_is_word(const char *text, const char *capitals)
+{
+    size_t i = 0;
+    while (capitals[i] != '\0' && (text[i] & ~('a' - 'A')) == capitals[i]) {
+        i++;
+    }
+    return capitals[i] == '\0' && text[i] == '\0';
+}
 
 nccl_debug_t nccl_env_debug(void)
 {
@@ -18,7 +27,7 @@ nccl_debug_t nccl_env_debug(void)
                  {"TRACE", NCCL_DEBUG_INFO}};
     const char *text = secure_getenv("NCCL_DEBUG");
     for (size_t i = 0; text != NULL && i < sizeof words / sizeof words[0]; i++) {
-        if (strcasecmp(text, words[i].word) == 0) {
+        if (env_is_word(text, words[i].word)) {
             return words[i].level;
         }
     }

@@ -7,7 +7,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
+
+#include "core/base/ascii.h"
 
 #define NAME_MAX_BYTES 96
 /* Of so few letters one may be wrong; with two, most short names would do. */
@@ -20,7 +21,7 @@ static size_t nearest_least(size_t a, size_t b)
 
 static bool nearest_same(char a, char b)
 {
-    return strncasecmp(&a, &b, 1) == 0;
+    return weft_ascii_lower(a) == weft_ascii_lower(b);
 }
 
 static size_t nearest_distance(const char *a, size_t na, const char *b, size_t nb)
@@ -61,7 +62,7 @@ static bool nearest_lacks_word(const weft_nearest_t *nearest, const char *name, 
     }
     size_t word = bytes - have, at = 0;
     for (;; at++) {
-        bool ends = strncasecmp(wanted + at, name + at + word, have - at) == 0;
+        bool ends = weft_ascii_same(wanted + at, name + at + word, have - at);
         bool begins = at == 0 || nearest_is_joint(name[at - 1]);
         if (ends && ((begins && nearest_is_joint(name[at + word - 1])) ||
                      (at == have && nearest_is_joint(name[at])))) {

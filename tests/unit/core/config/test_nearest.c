@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Suggestions for mistyped names. */
+#include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,6 +63,18 @@ static void capitals_make_no_difference(void **state)
     assert_string_equal(HINT("Init_Timeuot"), ", did you mean <init_timeout>?");
 }
 
+/* There strcasecmp() takes i and I for two letters. */
+static void a_turkish_locale_makes_no_difference(void **state)
+{
+    (void)state;
+    if (setlocale(LC_ALL, "tr_TR.utf8") == NULL) {
+        skip();
+    }
+    assert_string_equal(HINT("INIT_TIMEOUT"), ", did you mean <init_timeout>?");
+    assert_string_equal(HINT("INIT"), ", did you mean <init_timeout>?");
+    setlocale(LC_ALL, "C");
+}
+
 static void a_word_left_out_is_found(void **state)
 {
     static const char *const with_words[] = {"algo-ring", "net-shm", "algo-flat", "CORE_LOG",
@@ -97,6 +110,7 @@ int main(void)
         cmocka_unit_test(far_names_are_not_suggested),
         cmocka_unit_test(of_three_letters_one_may_be_wrong),
         cmocka_unit_test(capitals_make_no_difference),
+        cmocka_unit_test(a_turkish_locale_makes_no_difference),
         cmocka_unit_test(a_word_left_out_is_found),
         cmocka_unit_test(long_names_do_no_harm),
     };

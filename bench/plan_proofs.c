@@ -59,7 +59,7 @@ static void prove(const plan_source_t *source, const request_t *request, weft_co
     uint32_t n = request->nranks;
     plan_hosts_t hosts = {.count = spec->hosts ? (n + RANKS_PER_HOST - 1) / RANKS_PER_HOST : 1};
     weft_algo_call_t call = plan_source_call(source, coll, n, 0);
-    if (plan_source_ops(source)->supports(source->algo, &call) != WEFT_OK) {
+    if (plan_source_supports(source, &call) != WEFT_OK) {
         return;
     }
     double before = peak_mib(), start = cpu_seconds();

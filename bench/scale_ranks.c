@@ -16,6 +16,7 @@
 #include "core/base/coll.h"
 #include "core/base/error.h"
 #include "core/boot/agreement.h"
+#include "core/boot/id_create.h"
 #include "core/boot/join.h"
 #include "core/boot/join_root.h"
 #include "core/comm/handle.h"

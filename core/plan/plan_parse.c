@@ -325,7 +325,7 @@ static uint32_t parse_suffix(parser_t *parser, uint32_t *given)
     while (suffix < SUFFIXES && !plan_parse_accept(parser, suffixes[suffix])) {
         suffix++;
     }
-    if ((*given >> suffix & 1) != 0) {
+    if (suffix < SUFFIXES && (*given >> suffix & 1) != 0) {
         plan_parse_complain(parser, "a second `%s`", suffixes[suffix]);
     }
     *given |= 1u << suffix;

@@ -41,7 +41,8 @@ weft_slots_t weft_slots_choose(const weft_exec_settings_t *exec, weft_slots_t as
 weft_fifo_shape_t weft_slots_shape(weft_slots_t slots, uint64_t small_bytes, uint32_t nranks)
 {
     uint32_t headers = slots.count;
-    while (small_bytes > 0 && headers < HEADERS_MOST && UINT64_C(2) * headers * nranks <= HEADERS_OF_RANK) {
+    while (small_bytes > 0 && headers < HEADERS_MOST &&
+           UINT64_C(2) * headers * nranks <= HEADERS_OF_RANK) {
         headers *= 2;
     }
     return (weft_fifo_shape_t){.slots = slots.count,

@@ -14,9 +14,6 @@
 #include "core/exec/port_export.h"
 #include "core/exec/zero_copy.h"
 
-/* Below this a copy costs less than waiting for the receiver. */
-#define ZERO_COPY_BYTES (UINT64_C(16) << 10)
-
 static weft_signature_t p2p_signature_of(const weft_p2p_queue_t *queue)
 {
     return weft_p2p_signature(queue->first);
@@ -42,7 +39,7 @@ static weft_zero_copy_t p2p_describe(const weft_comm_state_t *state, const weft_
                                      const void *from, uint64_t bytes, size_t elem)
 {
     uint64_t all = queue->first->args.count * elem;
-    return all >= ZERO_COPY_BYTES && state->self.family->kernel.memory == NULL
+    return all >= WEFT_ZERO_COPY_LEAST && state->self.family->kernel.memory == NULL
                ? weft_zero_copy_describe(queue->port, from, bytes)
                : (weft_zero_copy_t){.window = 0};
 }

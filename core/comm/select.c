@@ -14,6 +14,7 @@
 #include "core/base/log.h"
 #include "core/comm/select_candidates.h"
 #include "core/exec/traffic.h"
+#include "core/exec/zero_copy.h"
 #include "core/plugin/plugin_status.h"
 
 static weft_status_t select_check_choice(const weft_comm_state_t *state,
@@ -202,6 +203,15 @@ static uint32_t select_fold(uint64_t hash)
     return (uint32_t)(hash ^ hash >> 32);
 }
 
+static bool select_receives(const weft_plan_t *plan)
+{
+    bool receives = false;
+    for (uint32_t i = 0; i < plan->nports && !receives; i++) {
+        receives = plan->ports[i].sends == 0;
+    }
+    return receives;
+}
+
 static void select_fill_program(const weft_comm_state_t *state, const weft_args_t *args,
                                 const weft_select_choice_t *chosen, const weft_plan_entry_t *entry,
                                 weft_program_t *program)
@@ -243,6 +253,9 @@ static void select_fill_program(const weft_comm_state_t *state, const weft_args_
                              select_meets(state, chosen->protocol);
     program->offload.limits = select_limits(state, chosen->protocol);
     program->memory.bytes = args->count * program->elem;
+    program->memory.copies_short = program->memory.on_host && !weft_coll_has_vectors(args->coll) &&
+                                   program->memory.bytes < WEFT_ZERO_COPY_LEAST &&
+                                   !select_receives(entry->plan);
     program->signature = (weft_signature_t){
         .coll = (uint8_t)args->coll,
         .dtype = (uint8_t)args->dtype,

@@ -240,7 +240,7 @@ static weft_zero_copy_t member_choose(const weft_interpreter_t *run, weft_member
     bool leaves = member_leaves_copy(m);
     weft_zero_copy_t where =
         leaves ? (weft_zero_copy_t){.window = 0} : member_land(run, m, port, bytes);
-    if (where.window == 0 && m->holder != NO_HOLDER) {
+    if (where.window == 0 && m->holder != NO_HOLDER && !run->program->memory.copies_short) {
         where = weft_zero_copy_describe(port, m->at[m->holder].base + offset, bytes);
     }
     if (where.window == 0 && leaves) {

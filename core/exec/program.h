@@ -37,6 +37,8 @@ typedef struct weft_program_memory {
     uint64_t bytes;      /* of a block */
     uint64_t tmp_bytes;  /* of scratch that a run of all channels needs */
     uint64_t near_bytes; /* payloads up to this size are in headers of slots: slot.h */
+    bool copies_short;   /* no payload is left where receivers could read it: it is short, and this
+                           rank would be done when it has sent it */
     bool on_host;        /* buffers and slots are host memory, which anybody can copy */
 } weft_program_memory_t;
 

@@ -15,6 +15,10 @@
 #include "core/exec/port.h"
 #include "core/os/os.h"
 
+/* A rank that would be done when it has sent copies what is shorter: a copy costs less than waiting
+ * for the receiver. */
+#define WEFT_ZERO_COPY_LEAST (UINT64_C(16) << 10)
+
 /* Describes `bytes` bytes at `payload` to the peer of a mapped port, and counts the message; or
  * to weft_port_send(), if the transport takes them from there. Window 0: they have to be copied,
  * because they are few, the peer has no window open that holds them, or the transport needs them in

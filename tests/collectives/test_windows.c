@@ -4,11 +4,13 @@
  * ends, and memory that is gone as soon as its window is, also after a failure. Ranks are threads. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -195,6 +197,38 @@ static void ranks_that_disagree_are_told(void **state)
     run(2, disagree);
 }
 
+/* Rank 0 sends what is short, and is done although nobody has called to receive it. */
+static int send_ahead(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    static _Atomic uint32_t sent;
+    enum { ROUNDS = 5, LARGE = 1 << 16, SHORT = 8192 };
+    void *memory = NULL;
+    int wrong = 0;
+    (void)n;
+    (void)arg;
+    NEED(weft_mem_alloc(comm, LARGE, &memory) == WEFT_OK);
+    for (int i = 0; i < ROUNDS; i++) { /* the large ones show it to the other */
+        NEED(weft_broadcast(memory, memory, LARGE / 4, WEFT_FP32, 0, comm, NULL) == WEFT_OK);
+    }
+    NEED(weft_barrier(comm, NULL) == WEFT_OK);
+    const time_t until = time(NULL) + 30;
+    while (rank != 0 && atomic_load(&sent) == 0 && time(NULL) < until) {
+        usleep(1000);
+    }
+    NEED(rank == 0 || atomic_load(&sent) == 1);
+    NEED(weft_broadcast(memory, memory, SHORT / 4, WEFT_FP32, 0, comm, NULL) == WEFT_OK);
+    atomic_store(&sent, rank == 0 ? 1 : 2);
+    NEED(weft_barrier(comm, NULL) == WEFT_OK);
+    NEED(weft_mem_free(comm, memory) == WEFT_OK);
+    return wrong;
+}
+
+static void a_short_broadcast_from_shared_memory_waits_for_nobody(void **state)
+{
+    (void)state;
+    run(2, send_ahead);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -203,6 +237,7 @@ int main(void)
         cmocka_unit_test(a_window_ends_behind_the_calls_before),
         cmocka_unit_test(memory_goes_with_its_window_after_a_failure_too),
         cmocka_unit_test(ranks_that_disagree_are_told),
+        cmocka_unit_test(a_short_broadcast_from_shared_memory_waits_for_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

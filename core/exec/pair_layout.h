@@ -2,7 +2,7 @@
  *
  * The layout of memory that two ranks share: a FIFO in each direction, the connector's sends
  * first. What every message needs comes first and close together, so that a pair of ranks that
- * talks little costs a page or three:
+ * talks little costs a few pages:
  *
  *   control words and headers of both FIFOs     committed from the beginning
  *   the areas for small payloads                committed with the first of them

@@ -3,9 +3,10 @@
  * The layout of FIFOs and messages. A FIFO lies in memory that two ranks share, or a rank and its
  * device. It has one producer and one consumer.
  *
- * Every word has one writer. `sequence` of slot i is n + 1 once message n (n mod slots = i) is
- * complete: it is stored with release, loaded with acquire, and never reset. `released` counts the
- * messages that the consumer has released. Nothing here is read-modify-written.
+ * Message n has header n mod headers, and slot n mod slots if it needs one. Every word has one
+ * writer. `sequence` of a header is n + 1 once message n is complete: it is stored with release,
+ * loaded with acquire, and never reset. `released` counts the messages that the consumer has
+ * released. Nothing here is read-modify-written.
  *
  * A payload of up to 32 bytes travels in the flag's own cache line: one line transfer per message.
  * Between two hosts a payload of up to 288 bytes begins there and goes on in the lines behind it,
@@ -35,7 +36,7 @@ typedef struct weft_slot_header {
 _Static_assert(sizeof(weft_slot_header_t) == WEFT_LINE, "one cache line");
 
 /* Where no device uses the slots, lines for the rest of a payload lie behind each header. Two FIFOs
- * of four slots fill a page. */
+ * of four headers fill a page. */
 #define WEFT_SLOT_NEAR_STRIDE (5 * WEFT_LINE)
 #define WEFT_SLOT_NEAR (WEFT_SLOT_NEAR_STRIDE - WEFT_LINE + WEFT_SLOT_INLINE)
 

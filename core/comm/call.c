@@ -10,6 +10,7 @@
 #include "core/base/coll.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/base/prefetch.h"
 #include "core/comm/args_check.h"
 #include "core/comm/engine.h"
 #include "core/comm/group.h"
@@ -18,6 +19,12 @@
 #include "core/comm/put_signature.h"
 #include "core/comm/stream_prepare.h"
 #include "core/comm/streams.h"
+
+/* Extents of the buffers that are fetched ahead (decision 144). Copies of less than this have their
+ * few misses at once; more than that, and the processor's own prefetcher has seen the stream. An
+ * output of CALL_FETCH_MOST and more may be written by its peers (core/exec/landing.h). */
+#define CALL_FETCH_LEAST 512u
+#define CALL_FETCH_MOST (8u << 10)
 
 weft_status_t weft_api_error(const char *object, weft_status_t status)
 {
@@ -106,6 +113,23 @@ static weft_status_t call_start_in_stream(weft_comm_state_t *state, const weft_a
         weft_request_free(request);
     }
     return status;
+}
+
+/* Fetches the buffers of a short call while it is prepared and waits for its peers. */
+static void call_fetch_buffers(const weft_comm_state_t *state, const weft_args_t *args)
+{
+    if (args->send_bytes < CALL_FETCH_LEAST && args->recv_bytes < CALL_FETCH_LEAST) {
+        return;
+    }
+    if (state->self.family->kernel.memory != NULL) {
+        return; /* the buffers may be in a device */
+    }
+    if (args->send_bytes <= CALL_FETCH_MOST) {
+        weft_prefetch_to_read(args->send, args->send_bytes);
+    }
+    if (args->recv_bytes < CALL_FETCH_MOST) {
+        weft_prefetch_to_write(args->recv, args->recv_bytes);
+    }
 }
 
 /* Notes the operation in the thread's group, or runs it. */
@@ -208,6 +232,7 @@ weft_status_t weft_comm_call(weft_comm_t *comm, weft_args_t *args, const weft_ca
         weft_comm_leave(state);
         return weft_group_fail(weft_api_error("comm", status));
     }
+    call_fetch_buffers(state, args);
     status = call_dispatch(state, args, call, grouped);
     bool logged = weft_comm_has_failed(state);
     weft_comm_leave(state);

@@ -116,8 +116,9 @@ const weft_option_t weft_exec_options[] = {
      "how a waiting rank spends its time; auto looks at cores and ranks", "auto|spin|yield|sleep",
      0, 0, WEFT_OPTION_LOCAL, 0},
     {"spin", WEFT_OPT_DURATION, EXEC(spin), "1us",
-     "busy waiting before giving up the core where ranks outnumber cores", NULL, 0, 1,
-     WEFT_OPTION_LOCAL, 0},
+     "busy waiting before giving up the core where ranks outnumber cores; none while others want "
+     "it",
+     NULL, 0, 1, WEFT_OPTION_LOCAL, 0},
     {"slot_bytes", WEFT_OPT_SIZE, EXEC(slot_bytes), "0",
      "bytes of one slot of a port; 0: what the transports ask for", NULL, 0, 1 << 30, 0, 0},
     {"slots", WEFT_OPT_INT, EXEC(slots), "0",

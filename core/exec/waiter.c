@@ -15,8 +15,10 @@
  * many of each length make a waiting rank nap for a millisecond once it has waited for about 10. */
 #define NAPS_OF_A_KIND 8u
 
-/* A yield that takes so long has let another thread compute or spin. For how long the core counts as
- * crowded then. */
+/* A yield that takes so long has let another thread run: two switches take longer than this, and a
+ * yield to nobody is a system call. */
+#define SHARED_NS UINT64_C(1000)
+/* … and this long, compute or spin. For how long the core counts as crowded then. */
 #define CROWDED_NS (UINT64_C(20) * 1000)
 #define CROWDED_FOR_NS (5 * WEFT_NS_PER_MS)
 /* A sleep may not help, as where others compute. */
@@ -90,13 +92,16 @@ static void waiter_spin(weft_waiter_t *waiter, bool asks)
     }
 }
 
-/* Gives the core to others, and learns whether there were any. */
+/* Gives the core to others, and learns whether there were any. Where ranks outnumber cores the next
+ * yield tells whether there still are. */
 static void waiter_yield(weft_waiter_t *waiter)
 {
     const uint64_t before = weft_os_clock_ns();
     weft_os_yield();
     const uint64_t now = weft_os_clock_ns();
-    if (now - before > CROWDED_NS && !waiter->oversubscribed) {
+    if (waiter->oversubscribed) {
+        waiter->crowded = now - before > SHARED_NS ? UINT64_MAX : 0;
+    } else if (now - before > CROWDED_NS) {
         waiter->crowded = now + CROWDED_FOR_NS;
         waiter->moves = now >= waiter->move_at;
         waiter->move_at = waiter->moves ? now + MOVE_NS : waiter->move_at;

@@ -2,7 +2,8 @@
  *
  * How a rank waits when nothing moves: first it spins, then it yields its core, then it sleeps.
  * With fewer cores than ranks it yields after about a microsecond, or every hop would cost a
- * scheduler tick. A core passes to threads of the same scheduling group (session, container). */
+ * scheduler tick; and at once if its last yield let somebody else run. A core passes to threads of
+ * the same scheduling group (session, container). */
 #ifndef WEFT_EXEC_WAITER_H
 #define WEFT_EXEC_WAITER_H
 
@@ -25,7 +26,8 @@ typedef struct weft_waiter {
     uint32_t naps;       /* of them, naps, and sleeps that are as short */
     uint64_t spin_ns;    /* the time that they may take where they ask a transport */
     uint64_t began;      /* the spinning, at this time */
-    uint64_t crowded;    /* no step spins until then: others had the core in a yield; 0: not so */
+    uint64_t crowded;    /* no step spins until then: others had the core in a yield; 0: not so.
+                           Oversubscribed: since the last yield, UINT64_MAX or 0 */
     uint64_t move_at;    /* not before, a step sleeps because of that */
     bool moves;          /* the next idle step does */
     bool oversubscribed; /* more ranks than cores that they may use */

@@ -162,8 +162,7 @@ static weft_status_t group_append_all(const weft_group_t *group, weft_group_memb
         } else if (!note->in_stream) {
             note->started = true;
             note->request->error_p = note->async || note->part ? NULL : &note->error;
-            note->request->started = now;
-            note->request->deadline = weft_os_deadline(note->request->timeout);
+            weft_request_begin(note->request, now);
             weft_submit(state, note->request);
         }
     }

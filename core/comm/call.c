@@ -66,8 +66,7 @@ static weft_status_t call_start_async(weft_comm_state_t *state, const weft_args_
         status = weft_request_create(&state->self, args, call, &request);
     }
     if (status == WEFT_OK) {
-        request->started = weft_os_clock_ns();
-        request->deadline = weft_os_deadline(request->timeout);
+        weft_request_begin(request, weft_os_clock_ns());
         if (call->request_p != NULL) {
             *call->request_p = request;
         }

@@ -359,8 +359,7 @@ static void engine_look_around(weft_comm_state_t *state)
         return;
     }
     if (request->started == 0) {
-        request->started = now;
-        request->deadline = weft_os_deadline(request->timeout);
+        weft_request_begin(request, now);
     }
     if (state->queue.current == NULL) {
         engine_check_turn(state, now);

@@ -65,8 +65,7 @@ static void host_wait_begin(weft_comm_state_t *state, weft_host_waits_t *waits, 
         weft_request_t *request = batch->request[i];
         request->state = WEFT_OP_QUEUED;
         request->status = WEFT_IN_PROGRESS;
-        request->started = now;
-        request->deadline = weft_os_deadline(request->timeout);
+        weft_request_begin(request, now);
         weft_submit_insert(state, request);
     }
     waits->reached = batch;

@@ -247,8 +247,7 @@ static void p2p_look_at(weft_comm_state_t *state, weft_p2p_queue_t *queue, uint6
 {
     weft_request_t *request = queue->first;
     if (request->started == 0) {
-        request->started = now;
-        request->deadline = weft_os_deadline(request->timeout);
+        weft_request_begin(request, now);
     }
     if (queue->idle_since == 0) {
         queue->idle_since = queue->watch.checked = now;

@@ -204,8 +204,7 @@ void weft_p2p_any_look(weft_comm_state_t *state, uint64_t now)
 {
     weft_request_t *request = state->p2p.held_first;
     if (request->started == 0) {
-        request->started = now;
-        request->deadline = weft_os_deadline(request->timeout);
+        weft_request_begin(request, now);
         state->p2p.any.checked = now;
         state->p2p.any.waited = 0;
     }

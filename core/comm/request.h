@@ -56,6 +56,13 @@ weft_status_t weft_request_create_group(const weft_call_t *call, uint32_t parts,
                                         weft_request_t **request_p);
 void weft_request_free(weft_request_t *request);
 
+/* Begins the time of a request: when it is called, or when it is first looked at. */
+static inline void weft_request_begin(weft_request_t *request, uint64_t now)
+{
+    request->started = now;
+    request->deadline = weft_os_deadline_after(now, request->timeout);
+}
+
 /* Gives back an asynchronous request that is done and returns its status; its error becomes the
  * thread's. */
 weft_status_t weft_request_end(weft_request_t **request_p);

@@ -338,7 +338,7 @@ static void launch_begin(weft_comm_state_t *state, weft_launched_t *run)
 {
     if (run->started == 0) {
         run->started = weft_os_clock_ns();
-        run->deadline = weft_os_deadline(run->timeout);
+        run->deadline = weft_os_deadline_after(run->started, run->timeout);
         for (weft_request_t *r = launch_operations(run); r != NULL; r = r->next) {
             r->started = run->started;
             r->deadline = run->deadline;

@@ -26,6 +26,8 @@ uint64_t weft_os_wall_s(void);
 uint64_t weft_os_wall_ms(void);
 /* Returns the time `seconds` from now, or WEFT_NEVER if they are 0 or negative. */
 uint64_t weft_os_deadline(double seconds);
+/* The same for a caller that has looked at the clock: `seconds` from `now`. */
+uint64_t weft_os_deadline_after(uint64_t now, double seconds);
 void weft_os_sleep_ns(uint64_t ns);
 
 /* Randomness and memory ------------------------------------------------------------------------ */

@@ -29,12 +29,17 @@ uint64_t weft_os_wall_ms(void)
     return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / WEFT_NS_PER_MS;
 }
 
-uint64_t weft_os_deadline(double seconds)
+uint64_t weft_os_deadline_after(uint64_t now, double seconds)
 {
     if (!(seconds > 0) || seconds > 1e9) {
         return WEFT_NEVER;
     }
-    return weft_os_clock_ns() + (uint64_t)(seconds * (double)WEFT_NS_PER_S);
+    return now + (uint64_t)(seconds * (double)WEFT_NS_PER_S);
+}
+
+uint64_t weft_os_deadline(double seconds)
+{
+    return weft_os_deadline_after(weft_os_clock_ns(), seconds);
 }
 
 void weft_os_sleep_ns(uint64_t ns)

@@ -4,6 +4,8 @@
  * is stored past the caches. */
 #include "core/exec/near_move.h"
 
+#include <string.h>
+
 #include "core/exec/combination.h"
 #include "core/exec/move_ports.h"
 
@@ -20,6 +22,17 @@ bool weft_near_move_is_one(const weft_interpreter_t *run, const weft_plan_move_t
 static void *near_payload(const weft_place_t *place, bool is_port, uint64_t bytes)
 {
     return is_port ? weft_port_payload(place->port, bytes) : place->base;
+}
+
+/* A MOVE from one place to another, in host memory. No copy goes onto itself. */
+static void near_copy(const weft_shape_t *shape, const weft_place_t *at, uint64_t bytes)
+{
+    uint32_t ports = shape->sends | shape->receives;
+    void *to = near_payload(&at[0], ports & 1, bytes);
+    const void *from = near_payload(&at[1], ports >> 1 & 1, bytes);
+    if (to != from) {
+        memcpy(to, from, bytes);
+    }
 }
 
 static weft_status_t near_combine(const weft_interpreter_t *run, const weft_plan_move_t *move,
@@ -62,9 +75,13 @@ weft_status_t weft_near_move(weft_interpreter_t *run, const weft_plan_move_t *mo
     if (!weft_move_signatures_match(run, &aim->shape, at, &run->signature)) {
         return WEFT_ERR_MISMATCH;
     }
-    weft_status_t status = near_combine(run, move, &aim->shape, at);
-    if (status != WEFT_OK) {
-        return status;
+    if (aim->shape.copies && move->ndst == 1 && run->program->memory.on_host) {
+        near_copy(&aim->shape, at, bytes);
+    } else {
+        weft_status_t status = near_combine(run, move, &aim->shape, at);
+        if (status != WEFT_OK) {
+            return status;
+        }
     }
     const weft_move_message_t message = {.signature = &run->signature, .bytes = bytes};
     *done_p = true;

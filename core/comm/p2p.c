@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 
+#include "core/base/copy.h"
 #include "core/base/error.h"
 #include "core/comm/p2p_any.h"
 #include "core/comm/p2p_look.h"
@@ -44,6 +45,17 @@ static weft_zero_copy_t p2p_describe(const weft_comm_state_t *state, const weft_
                : (weft_zero_copy_t){.window = 0};
 }
 
+/* Copies between a buffer and a slot. */
+static weft_status_t p2p_copy(const weft_comm_state_t *state, void *to, const void *from,
+                              uint64_t bytes)
+{
+    if (state->self.family->kernel.memory != NULL || bytes == 0) {
+        return weft_memory_copy(state->self.family, to, from, bytes);
+    }
+    weft_copy(to, from, bytes);
+    return WEFT_OK;
+}
+
 static weft_status_t p2p_send_slice(const weft_comm_state_t *state, weft_p2p_queue_t *queue)
 {
     weft_request_t *request = queue->first;
@@ -61,8 +73,7 @@ static weft_status_t p2p_send_slice(const weft_comm_state_t *state, weft_p2p_que
     weft_zero_copy_t where = p2p_describe(state, queue, from, bytes, elem);
     weft_status_t status = where.window == 0 ? weft_port_commit(queue->port, bytes) : WEFT_OK;
     if (where.window == 0 && status == WEFT_OK) {
-        status = weft_memory_copy(state->self.family, weft_port_payload(queue->port, bytes), from,
-                                  bytes);
+        status = p2p_copy(state, weft_port_payload(queue->port, bytes), from, bytes);
     }
     if (status != WEFT_OK) {
         return status;
@@ -86,7 +97,7 @@ static weft_status_t p2p_take(const weft_comm_state_t *state, weft_p2p_queue_t *
         return status;
     }
     const uint8_t *payload = from != NULL ? from : weft_port_payload(port, bytes);
-    status = payload != to ? weft_memory_copy(state->self.family, to, payload, bytes) : WEFT_OK;
+    status = payload != to ? p2p_copy(state, to, payload, bytes) : WEFT_OK;
     if (status == WEFT_OK && from != NULL && weft_zero_copy_is_withdrawn(port)) {
         status = WEFT_AGAIN;
     }

@@ -4,12 +4,9 @@
 #ifndef WEFT_EXEC_COMBINATION_H
 #define WEFT_EXEC_COMBINATION_H
 
-#include <string.h>
-
+#include "core/base/copy.h"
 #include "core/exec/interpreter_state.h"
-
-/* Up to here a copy costs less than the way to the kernel. */
-#define WEFT_SMALL_COPY 512u
+#include "core/exec/nt_tuner.h"
 
 /* Combines c->count elements, from sources to destinations. The caller has set these, with pre_mask
  * and nt_mask. `copies`: one source, no arithmetic. Errors: those of weft_combiner_run(). */
@@ -19,8 +16,9 @@ static inline weft_status_t weft_combination_run(const weft_interpreter_t *run,
 {
     const weft_program_t *program = run->program;
     size_t bytes = c->count * program->elem;
-    if (copies && c->ndst == 1 && program->memory.on_host && bytes <= WEFT_SMALL_COPY) {
-        memcpy(c->dst[0], c->src[0], bytes);
+    /* The kernel copies what goes past the caches, and to several places. */
+    if (copies && c->ndst == 1 && program->memory.on_host && bytes < WEFT_NT_STORE_BYTES) {
+        weft_copy(c->dst[0], c->src[0], bytes);
         return WEFT_OK;
     }
     c->flags = (move->flags & WEFT_MOVE_FINAL) != 0 ? program->flags : 0;

@@ -4,21 +4,11 @@
 import pathlib
 
 from . import __version__
-from ._library import lib
-
-
-def library_file() -> pathlib.Path:
-    """The file that the loader found for the library."""
-    with open("/proc/self/maps", encoding="utf-8") as maps:
-        for line in maps:
-            name = line.rstrip().rpartition(" ")[2]
-            if "/libweft.so" in name:
-                return pathlib.Path(name)
-    return pathlib.Path(lib._name)
+from ._library import lib, loaded_file
 
 
 def main() -> None:
-    found = library_file()
+    found = loaded_file() or pathlib.Path(lib._name)
     plugins = sorted(path.stem for path in found.with_name("weft").glob("*.so"))
     print(f"weft {__version__}")
     print(f"library: {found}")

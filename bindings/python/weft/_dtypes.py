@@ -43,14 +43,13 @@ CTYPES: dict[Dtype, Any] = {dtype: kind for dtype, _, _, kind in _TABLE if kind 
 
 _BY_ANY_NAME = {name: dtype for dtype, _, name, _ in _TABLE}
 _BY_ANY_NAME.update(BY_CODE)
+_BY_NUMBER: dict[int, Dtype] = {int(dtype): dtype for dtype in Dtype}
 
 
 def named(value: Any) -> Dtype:
     """A Dtype, or what numpy or torch call it: "float32", "f4", numpy.float32, torch.float32."""
-    if isinstance(value, int):
-        return Dtype(value)
     name = str(getattr(value, "__name__", value)).rpartition(".")[2]
-    found = _BY_ANY_NAME.get(name)
+    found = _BY_NUMBER.get(value) if isinstance(value, int) else _BY_ANY_NAME.get(name)
     if found is None:
         raise ValueError(f"dtype: {value!r} is none of {', '.join(_BY_ANY_NAME)}")
     return found

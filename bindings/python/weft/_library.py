@@ -334,17 +334,46 @@ def library_path() -> str:
     return str(beside) if beside.exists() else SONAME
 
 
+def loaded_file() -> pathlib.Path | None:
+    """The file that the loader found for the library."""
+    with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
+        for line in maps:
+            name = line.rstrip("\n").partition("/")[2]
+            if "/libweft.so" in f"/{name}":
+                return pathlib.Path(f"/{name}")
+    return None
+
+
+def _lacks(library: ctypes.CDLL, path: str, name: str) -> ImportError:
+    found = loaded_file() or path
+    version = getattr(library, "weft_version", None)
+    if version is None:
+        return ImportError(f"{found} is no library of weft: it has no weft_version")
+    version.restype = c_char_p
+    return ImportError(
+        f"{found} (weft {version().decode()}) has no {name}: it is older than the package in "
+        f"{pathlib.Path(__file__).parent}; {_REMEDY}"
+    )
+
+
+_REMEDY = (
+    f"name the folder of the {SONAME} that belongs to it in LD_LIBRARY_PATH, such as "
+    "build/release/lib, or install the wheel, which has its own (docs/python.md)"
+)
+
+
 def load(path: str | None = None) -> ctypes.CDLL:
-    """Opens the library and declares its functions. An OSError says what could not be loaded."""
+    """Opens the library and declares its functions. An ImportError says what is wrong with it."""
     path = path or library_path()
-    library = ctypes.CDLL(path)
+    try:
+        library = ctypes.CDLL(path)
+    except OSError as error:
+        raise ImportError(f"weft cannot load its library: {error}; {_REMEDY}") from None
     for name, (result, parameters) in FUNCTIONS.items():
         try:
             function = getattr(library, name)
         except AttributeError:
-            version = library.weft_version
-            version.restype = c_char_p
-            raise ImportError(f"{path} (weft {version().decode()}) has no {name}") from None
+            raise _lacks(library, path, name) from None
         function.restype = result
         function.argtypes = parameters
     return library

@@ -13,6 +13,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, Callable, Generator
 
 from . import arrays
+from ._bound import Bound
 from ._dtypes import CTYPES, SIZES
 from ._library import Call, Dtype, Status, lib
 from ._waiting import PIECE
@@ -92,6 +93,8 @@ def _duration(value: Any) -> float:
         nothing = math.isnan(value)  # which takes no text, as float() does
     except TypeError:
         raise TypeError(f"timeout: {value!r} is no number of seconds") from None
+    except OverflowError:
+        raise ValueError("timeout: too many seconds; math.inf means no deadline") from None
     if nothing:
         raise ValueError(f"timeout: {value} is no number of seconds")
     return float(value)
@@ -147,7 +150,7 @@ def _stream(value: Any) -> ctypes.c_void_p:
     return ctypes.c_void_p(value)
 
 
-class Request:
+class Request(Bound):
     """An operation that was started. Wait for it, test it, or await it, until it is complete.
 
     Its arrays belong to the operation until then, and are kept. Of requests that nobody waits for
@@ -243,7 +246,7 @@ class _Local(threading.local):
 local = _Local()
 
 
-class Group:
+class Group(Bound):
     """Collectives, sends and receives inside `with weft.group():` start together at its end.
 
     No order of sends, receives and communicators in a group can deadlock. Calls inside return at

@@ -8,10 +8,10 @@ Communicator.start returns a request.
 from __future__ import annotations
 
 import ctypes
-import operator
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, Sequence, TypeVar
 
 from ._library import ANY_RANK, Blocks, Dtype, Op, lib
+from ._numbers import INT32, UINT64, fitting, number
 from .arrays import Memory
 
 if TYPE_CHECKING:
@@ -38,11 +38,17 @@ Counts = Sequence[int]
 _OPERATORS = f"one of weft.{', '.join(op.name for op in Op)}, or of comm.create_op()"
 
 
-def _number(value: Any, name: str, what: str) -> int:
+def operator_number(value: Any) -> int:
+    """The operator as C's number."""
+    return fitting(value, "op", INT32, _OPERATORS)
+
+
+def _live(window: Any) -> int | None:
     try:
-        return operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name}: {value!r} is not {what}") from None
+        handle = window.live_handle
+    except AttributeError:
+        raise TypeError(f"window: {window!r} is none of comm.window()") from None
+    return handle()
 
 
 def _blocks_differ(send: Memory, recv: Memory, nranks: int) -> NoReturn:
@@ -87,15 +93,15 @@ def _numbers(values: Counts, nranks: int, name: str) -> list[int]:
     """The numbers as Python's, whose sums do not wrap around."""
     if len(values) != nranks:
         raise ValueError(f"{name}: {len(values)} numbers for {nranks} ranks")
-    numbers = [_number(value, name, "a number of elements") for value in values]
-    for number in numbers:
-        if number < 0:
-            raise ValueError(f"{name}: {number} is negative")
+    numbers = [number(value, name, "a number of elements") for value in values]
+    for each in numbers:
+        if each < 0:
+            raise ValueError(f"{name}: {each} is negative")
     return numbers
 
 
 def _vector(numbers: list[int], scale: int) -> Any:
-    return (ctypes.c_uint64 * len(numbers))(*(number * scale for number in numbers))
+    return (ctypes.c_uint64 * len(numbers))(*(each * scale for each in numbers))
 
 
 class _Vectors:
@@ -151,7 +157,7 @@ class Collectives(Generic[R]):
             r = self._describe(recv, "recv", True)
             _same(s, r)
         dtype = _reducible(s, "send")
-        args = (s.address, r.address, s.count, dtype, _number(op, "op", _OPERATORS))
+        args = (s.address, r.address, s.count, dtype, operator_number(op))
         return self._call(lib.weft_all_reduce, args, (s, r), dtype, options)
 
     def reduce(
@@ -171,7 +177,7 @@ class Collectives(Generic[R]):
             _same(s, r)
         dtype = _reducible(s, "send")
         target = r.address if self.rank == root else None
-        args = (s.address, target, s.count, dtype, _number(op, "op", _OPERATORS), self._root(root))
+        args = (s.address, target, s.count, dtype, operator_number(op), self._root(root))
         return self._call(lib.weft_reduce, args, (s, r), dtype, options)
 
     def reduce_scatter(
@@ -185,7 +191,7 @@ class Collectives(Generic[R]):
         if s.count != r.count * self.size:
             _blocks_differ(s, r, self.size)
         dtype = _reducible(s, "send")
-        args = (s.address, r.address, r.count, dtype, _number(op, "op", _OPERATORS))
+        args = (s.address, r.address, r.count, dtype, operator_number(op))
         return self._call(lib.weft_reduce_scatter, args, (s, r), dtype, options)
 
     def broadcast(
@@ -287,7 +293,7 @@ class Collectives(Generic[R]):
         v = _Vectors(counts, send_displs, self.size, "send", s)
         self._check_block(r, counts, "recv", "counts")
         dtype = _reducible(s, "send")
-        kind, place = _number(op, "op", _OPERATORS), ctypes.addressof(v.counts)
+        kind, place = operator_number(op), ctypes.addressof(v.counts)
         args = (s.address, r.address, place, v.displs_address, dtype, kind)
         return self._call(lib.weft_reduce_scatter_v, args, (s, r, v), dtype, options)
 
@@ -387,10 +393,8 @@ class Collectives(Generic[R]):
         the rank."""
         s = self._describe(array, "array", False)
         count, dtype = _moved(s)
-        place = _number(offset, "offset", "a number of bytes")
-        if not 0 <= place < 1 << 64:
-            raise ValueError(f"offset: {place} is not from 0 to {(1 << 64) - 1}")
-        args = (s.address, count, dtype, self._root(peer, "peer"), window.live_handle(), place)
+        place = fitting(offset, "offset", UINT64, "a number of bytes")
+        args = (s.address, count, dtype, self._root(peer, "peer"), _live(window), place)
         return self._call(lib.weft_put_signal, args, s, None, options)
 
     def signal(self, peer: int, **options: Unpack[CallOptions]) -> R:
@@ -400,19 +404,17 @@ class Collectives(Generic[R]):
     def wait_signal(self, peer: int, count: int = 1, **options: Unpack[CallOptions]) -> R:
         """Waits for `count` signals of a rank, and takes them. The arrays of the puts that raised
         them are in the window then. In a group, waits for several ranks at once."""
-        signals = _number(count, "count", "a number of signals")
-        if not 0 <= signals < 1 << 64:
-            raise ValueError(f"count: {signals} is not from 0 to {(1 << 64) - 1}")
+        signals = fitting(count, "count", UINT64, "a number of signals")
         args = (self._root(peer, "peer"), signals)
         return self._call(lib.weft_wait_signal, args, None, None, options)
 
     # Checks ---------------------------------------------------------------------------------------
 
     def _root(self, rank: int, name: str = "root") -> int:
-        number = _number(rank, name, "the number of a rank")
-        if not 0 <= number < self.size:
+        found = number(rank, name, "the number of a rank")
+        if not 0 <= found < self.size:
             raise ValueError(f"{name}: {rank} is no rank of {self.size}")
-        return number
+        return found
 
     def _needed(self, array: Any, name: str, writable: bool) -> Memory:
         if array is None:

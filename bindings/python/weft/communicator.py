@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import atexit
+import collections.abc
 import ctypes
 import os
 import warnings
 import weakref
-from operator import index
 from types import TracebackType
 from typing import Any, Callable, Iterable, Mapping
 
@@ -16,9 +16,12 @@ from . import _waiting, arrays
 from ._library import ANY_RANK, COLOR_NONE, Coll, CommOptions, Dtype, Op, Status, Ticket, UniqueId
 from ._library import Launcher as _Launcher
 from ._library import lib
+from ._bound import Bound
+from ._dtypes import named
+from ._numbers import BITS64, INT32, UINT32, UINT64, fitting
 from ._operations import Request, Slot, local
-from .collectives import Collectives
-from .errors import WeftError, check, destroyed, failure
+from .collectives import Collectives, operator_number
+from .errors import WeftError, check, destroyed, failure, inherited
 from .memory import Operator, Registration, Window
 
 Settings = Mapping[str, object]
@@ -35,19 +38,38 @@ def _nobody() -> None:
     """Of an operation that a signal's handler has left: nobody waits for it."""
 
 
+def _text(value: Any, name: str) -> bytes:
+    """A text as C has it, which ends at the first NUL."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name}: {value!r} is no text")
+    if "\0" in value:
+        raise ValueError(f"{name}: {value!r} has a NUL, where it would end")
+    return os.fsencode(value)
+
+
+def _path(value: Any, name: str) -> bytes:
+    try:
+        return _text(os.fsdecode(value), name)
+    except TypeError:
+        raise TypeError(f"{name}: {value!r} is no path") from None
+
+
 class Options:
     """weft_comm_options_t, and the texts that it points to."""
 
     def __init__(
         self, config: str | None, settings: Settings | None, name: str | None = None
     ) -> None:
-        texts = [f"{key}={value}".encode() for key, value in (settings or {}).items()]
+        if settings is not None and not isinstance(settings, collections.abc.Mapping):
+            raise TypeError(f'settings: {settings!r} is no dict such as {{"core.log": "debug"}}')
+        given = (settings or {}).items()
+        texts = [_text(f"{key}={value}", f"settings[{key!r}]") for key, value in given]
         self._texts = (ctypes.c_char_p * len(texts))(*texts)
         self.struct = CommOptions(
-            config=None if config is None else os.fspath(config).encode(),
+            config=None if config is None else _path(config, "config"),
             settings=self._texts,
             settings_count=len(texts),
-            name=None if name is None else name.encode(),
+            name=None if name is None else _text(name, "name"),
         )
 
     @property
@@ -86,22 +108,12 @@ def unique_id(config: str | None = None, settings: Settings | None = None) -> by
     return bytes(made.bytes)
 
 
-# Numbers of C: their least and their largest value.
-_UINT32, _INT32 = (0, 2**32 - 1), (-(2**31), 2**31 - 1)
-_UINT64 = (0, 2**64 - 1)
-_BITS64 = (-(2**63), 2**64 - 1)
-
-
-def _fitting(value: Any, name: str, limits: tuple[int, int]) -> int:
-    """The number, which C would otherwise wrap around."""
-    number = index(value)
-    if not limits[0] <= number <= limits[1]:
-        raise ValueError(f"{name}: {number} is not from {limits[0]} to {limits[1]}")
-    return number
-
-
 def _rank_vector(ranks: Iterable[int], name: str) -> Any:
-    numbers = [_fitting(rank, name, _UINT32) for rank in ranks]
+    try:
+        given = list(ranks)
+    except TypeError:
+        raise TypeError(f"{name}: {ranks!r} is no list of ranks") from None
+    numbers = [fitting(rank, name, UINT32, "the number of a rank") for rank in given]
     return (ctypes.c_uint32 * len(numbers))(*numbers)
 
 
@@ -112,7 +124,7 @@ def _ticket(ticket: bytes) -> Ticket:
         return Ticket.from_buffer_copy(view)
 
 
-class Communicator(Collectives[None]):
+class Communicator(Bound, Collectives[None]):
     """One rank's end of a communicator.
 
     Communicator()                      joins the job of the launcher (mpirun, srun, torchrun,
@@ -122,6 +134,9 @@ class Communicator(Collectives[None]):
     One thread at a time may call it; a second one gets a StateError. Use it in a `with` statement,
     or call destroy() at the end.
     """
+
+    _INSTEAD = ": each makes one of its own, and dup() makes another of the same ranks"
+    _is_parents = False  # of a forked child
 
     def __init__(
         self,
@@ -148,8 +163,8 @@ class Communicator(Collectives[None]):
                 if view.nbytes != ctypes.sizeof(UniqueId):
                     raise ValueError(f"id: {view.nbytes} bytes are no unique id of weft")
                 key = UniqueId.from_buffer_copy(view)
-            size = _fitting(int(nranks), "nranks", _UINT32)
-            mine = _fitting(int(rank), "rank", _UINT32)
+            size = fitting(nranks, "nranks", UINT32)
+            mine = fitting(rank, "rank", UINT32)
 
             def join(made: Any) -> int:
                 return int(
@@ -214,7 +229,7 @@ class Communicator(Collectives[None]):
 
     def __repr__(self) -> str:
         if self._handle is None:
-            return "<weft.Communicator, destroyed>"
+            return f"<weft.Communicator, {'inherited' if self._is_parents else 'destroyed'}>"
         return f"<weft.Communicator {self.name}: rank {self.rank} of {self.size}>"
 
     @property
@@ -226,18 +241,22 @@ class Communicator(Collectives[None]):
 
     @name.setter
     def name(self, name: str) -> None:
-        check(lib.weft_comm_set_name(self._live(), name.encode()))
+        check(lib.weft_comm_set_name(self._live(), _text(name, "name")))
 
     def _live(self) -> int:
         """The handle; a StateError if it has been given back."""
         if self._handle is None:
-            raise destroyed()
+            raise self._gone()
         return self._handle
+
+    def _gone(self) -> WeftError:
+        """The exception for a call without a handle."""
+        return inherited() if self._is_parents else destroyed()
 
     def set_channels(self, most: int) -> None:
         """Lets at most that many channels share a message, so that other kernels find room on a
         device; 0: as many as the job has. The same on all ranks, before the first operation."""
-        check(lib.weft_comm_set_channels(self._live(), _fitting(most, "most", _UINT32)))
+        check(lib.weft_comm_set_channels(self._live(), fitting(most, "most", UINT32)))
 
     # Calls ----------------------------------------------------------------------------------------
 
@@ -297,7 +316,7 @@ class Communicator(Collectives[None]):
 
     def _failure(self, status: int) -> WeftError:
         """The exception for a status that a call just returned."""
-        return destroyed() if self._handle is None else failure(status, self._handle)
+        return self._gone() if self._handle is None else failure(status, self._handle)
 
     def _wait(self, slot: Slot) -> int:
         """Waits in pieces, between which handlers of signals run."""
@@ -349,8 +368,8 @@ class Communicator(Collectives[None]):
     def split(self, color: int | None, key: int = 0) -> Communicator | None:
         """One new communicator for each color; ranks are ordered by key, then by their rank here.
         Every rank calls it. A rank with color None joins none and gets None."""
-        number = COLOR_NONE if color is None else _fitting(color, "color", _INT32)
-        place = _fitting(key, "key", _INT32)
+        number = COLOR_NONE if color is None else fitting(color, "color", INT32)
+        place = fitting(key, "key", INT32)
         made = self._make(
             lambda child: int(lib.weft_comm_split(self._handle, number, place, child))
         )
@@ -365,7 +384,7 @@ class Communicator(Collectives[None]):
     def create_group(self, ranks: Iterable[int], tag: int = 0) -> Communicator:
         """A communicator of these ranks, in this order. Only they call it, with equal arguments.
         `tag` tells creations apart that are under way at the same time between the same ranks."""
-        members, number = _rank_vector(ranks, "ranks"), _fitting(tag, "tag", _UINT32)
+        members, number = _rank_vector(ranks, "ranks"), fitting(tag, "tag", UINT32)
         made = self._make(
             lambda child: int(
                 lib.weft_comm_create_group(self._handle, members, len(members), number, child)
@@ -384,7 +403,7 @@ class Communicator(Collectives[None]):
     def agree(self, bits: int) -> int:
         """The bit-and of `bits` (64 bits) over the ranks that live, the same on all of them. Each
         of these calls it; the communicator may have failed."""
-        handle, value = self._live(), ctypes.c_uint64(_fitting(bits, "bits", _BITS64))
+        handle, value = self._live(), ctypes.c_uint64(fitting(bits, "bits", BITS64))
         _waiting.call(
             lambda: int(lib.weft_comm_agree(handle, ctypes.byref(value))), self.abort, self._left
         )
@@ -408,7 +427,7 @@ class Communicator(Collectives[None]):
         One rank calls it, gives all tickets to grow(), and lives until all have joined."""
         handle = self._live()
         numbers = None if ranks is None else _rank_vector(ranks, "ranks")
-        count = _fitting(count, "count", _INT32) if numbers is None else len(numbers)
+        count = fitting(count, "count", INT32) if numbers is None else len(numbers)
         if count < 1:
             raise ValueError(f"{count} tickets; at least one newcomer comes")
         made = (Ticket * count)()
@@ -525,7 +544,7 @@ class Communicator(Collectives[None]):
         self,
         coll: Coll,
         count: int,
-        dtype: Dtype = Dtype.FP32,
+        dtype: Any = Dtype.FP32,
         op: int = Op.SUM,
         root: int = 0,
     ) -> str:
@@ -539,7 +558,7 @@ class Communicator(Collectives[None]):
         self,
         coll: Coll,
         count: int,
-        dtype: Dtype = Dtype.FP32,
+        dtype: Any = Dtype.FP32,
         op: int = Op.SUM,
         root: int = 0,
     ) -> float:
@@ -549,11 +568,11 @@ class Communicator(Collectives[None]):
         check(lib.weft_comm_predict(self._live(), *call, ctypes.byref(seconds)))
         return seconds.value
 
-    def _asked(self, coll: Coll, count: int, dtype: Dtype, op: int, root: int) -> tuple[int, ...]:
+    def _asked(self, coll: Coll, count: int, dtype: Any, op: int, root: int) -> tuple[int, ...]:
         """A call that is only asked about."""
-        elements = _fitting(count, "count", _UINT64)
-        kinds = [_fitting(*each, _INT32) for each in ((coll, "coll"), (dtype, "dtype"), (op, "op"))]
-        return kinds[0], elements, *kinds[1:], self._root(root)
+        elements = fitting(count, "count", UINT64)
+        kind = fitting(coll, "coll", INT32, "one of weft.Coll")
+        return kind, elements, named(dtype), operator_number(op), self._root(root)
 
     # Memory and operators -------------------------------------------------------------------------
 
@@ -579,7 +598,7 @@ class Communicator(Collectives[None]):
             operator.raise_error()
 
 
-class Starter(Collectives[Request]):
+class Starter(Bound, Collectives[Request]):
     """Communicator.start: the same calls, each of which returns a request at once."""
 
     def __init__(self, comm: Communicator) -> None:
@@ -652,9 +671,8 @@ def _leave_all() -> None:
 def _forget_all() -> None:
     """In a forked child: communicators belong to the parent."""
     for comm in list(_living):
-        comm._handle = None
-        comm._pending = set()
-    _living.clear()
+        comm._forget()
+        comm._is_parents = True
 
 
 atexit.register(_leave_all)

@@ -177,6 +177,13 @@ def destroyed() -> StateError:
     return _state(b"the communicator has been destroyed")
 
 
+def inherited() -> StateError:
+    """The exception for a call of a communicator that a forked child has from its parent."""
+    return _state(
+        b"the communicator belongs to the parent of this forked child, which makes one of its own"
+    )
+
+
 def cancelled() -> StateError:
     """The exception at the end of a group in which a group was left by an exception."""
     return _state(b"the group was cancelled by an exception inside it: nothing of it was started")

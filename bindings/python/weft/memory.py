@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, Callable
 
 from . import _waiting
 from ._library import OP_FN, Dtype, lib
+from ._bound import Bound
 from ._dtypes import CTYPES, NAMES, SIZES, TYPESTR, named
+from ._numbers import fitting
 from .arrays import Memory
 from .errors import WeftError, check
 
@@ -19,18 +21,19 @@ if TYPE_CHECKING:
     from .communicator import Communicator
 
 
-class Allocation:
+class Allocation(Bound):
     """Zeroed host memory that the ranks of a host read in place, without a copy into slots.
 
     numpy.asarray(allocation) is an array in it; allocation.view() is a memoryview. The memory lives
     as long as they do.
     """
 
+    _INSTEAD = ": copy or send an array in it, such as numpy.asarray(allocation)"
+
     def __init__(self, count: int, dtype: Any = Dtype.UINT8) -> None:
-        if count < 0:
-            raise ValueError(f"count: {count} is negative")
-        self.count = count
         self.dtype = named(dtype)
+        most = sys.maxsize // SIZES[self.dtype]
+        self.count = count = fitting(count, "count", (0, most), "a number of elements")
         self.nbytes = count * SIZES[self.dtype]
         memory = ctypes.c_void_p()
         check(lib.weft_mem_alloc(None, self.nbytes, ctypes.byref(memory)))
@@ -61,7 +64,7 @@ def alloc(count: int, dtype: Any = Dtype.UINT8) -> Allocation:
     return Allocation(count, dtype)
 
 
-class _Held:
+class _Held(Bound):
     """Something of a communicator that ends with a call, or at the end of a with statement."""
 
     def __init__(self, comm: Communicator, memory: Memory) -> None:
@@ -162,10 +165,12 @@ def _operand(address: int, count: int, dtype: Dtype) -> Any:
     return view.cast(CTYPES[dtype]._type_) if dtype in CTYPES else view
 
 
-class Operator:
+class Operator(Bound):
     """A user-defined operator: give it as `op`. It ends with destroy() or with the communicator."""
 
     def __init__(self, comm: Communicator, function: Callable[[Any, Any], None]) -> None:
+        if not callable(function):
+            raise TypeError(f"function: {function!r} cannot be called")
         self._comm = comm
         self._error: BaseException | None = None
         self._function = function

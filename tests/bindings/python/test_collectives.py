@@ -648,6 +648,7 @@ class Arguments(unittest.TestCase):
             (TypeError, "timeout: '1' is no", lambda: comm.barrier(timeout="1")),
             (TypeError, "timeout: '1' is no", lambda: comm.start.barrier().wait(timeout="1")),
             (ValueError, "timeout: nan is no", lambda: comm.barrier(timeout=math.nan)),
+            (ValueError, "timeout: too many", lambda: comm.barrier(timeout=10**400)),
             (ValueError, "timeout: nan is no", lambda: comm.start.barrier().wait(math.nan)),
             (TypeError, "unknown option 'tiemout'", lambda: comm.barrier(tiemout=1)),
             (TypeError, "stream: str is no handle", lambda: comm.all_reduce(one, stream="x")),

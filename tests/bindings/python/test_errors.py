@@ -2,7 +2,12 @@
 """Failures are exceptions with fields that say who and why."""
 
 import array
+import copy
+import os
 import pickle
+import subprocess
+import sys
+import tempfile
 import time
 import unittest
 
@@ -136,10 +141,21 @@ class Failures(unittest.TestCase):
                 (TypeError, lambda: comm.wait_signal(0, "a"), "count: 'a' is not a number of sig"),
                 (ValueError, lambda: comm.wait_signal(0, -1), "count: -1 is not from 0"),
                 (ValueError, lambda: comm.signal(1), "peer: 1 is no rank of 1"),
-                (TypeError, lambda: comm.split("a"), "'str' object"),
-                (TypeError, lambda: comm.create_group(["a"]), "'str' object"),
+                (TypeError, lambda: comm.split("a"), "color: 'a' is not a whole"),
+                (TypeError, lambda: comm.create_group(["a"]), "ranks: 'a' is not the number of a"),
+                (TypeError, lambda: comm.create_group(1), "ranks: 1 is no list of ranks"),
+                (TypeError, lambda: weft.Communicator(2, 0.5, bytes(128)), "rank: 0.5 is not a w"),
+                (TypeError, lambda: comm.explain("x", 1), "coll: 'x' is not one of weft.Coll"),
+                (TypeError, lambda: comm.create_op(None), "function: None cannot be called"),
+                (TypeError, lambda: comm.put_signal(ints(1), 0, None), "window: None is none of"),
                 (ValueError, lambda: weft.alloc(1, "q9"), "dtype: 'q9' is none of int8, uint8"),
-                (ValueError, lambda: weft.alloc(-1), "count: -1"),
+                (ValueError, lambda: weft.alloc(1, 99), "dtype: 99 is none of int8, uint8"),
+                (TypeError, lambda: weft.alloc(1.5), "count: 1.5 is not a number of elements"),
+                (TypeError, lambda: setattr(comm, "name", None), "name: None is no text"),
+                (ValueError, lambda: setattr(comm, "name", "a\0b"), "name: .* has a NUL"),
+                (TypeError, lambda: weft.Communicator(settings=["a.b=1"]), "settings: .* no d"),
+                (TypeError, lambda: weft.Communicator(config=3), "config: 3 is no path"),
+                (weft.ConfigError, lambda: weft.Communicator(config=b"/none"), "file /none: No su"),
             ):
                 with self.assertRaisesRegex(kind, text):
                     call()
@@ -156,6 +172,10 @@ class Failures(unittest.TestCase):
                 ("ranks: 4294967296", lambda: comm.create_group([2**32])),
                 ("tag: -1", lambda: comm.create_group([0], -1)),
                 ("excluded: -1", lambda: comm.shrink([-1])),
+                ("op: 4294967296", lambda: comm.all_reduce(ints(1), op=2**32)),
+                ("count: -1", lambda: weft.alloc(-1)),
+                (f"count: {2**64 + 1}", lambda: weft.alloc(2**64 + 1)),
+                (f"count: {2**61}", lambda: weft.alloc(2**61, "f8")),
                 ("bits: 18446744073709551616", lambda: comm.agree(2**64)),
                 ("most: 4294967296", lambda: comm.set_channels(2**32)),
                 ("count: -1", lambda: comm.explain(weft.Coll.ALL_REDUCE, -1)),
@@ -164,6 +184,39 @@ class Failures(unittest.TestCase):
                 with self.subTest(name), self.assertRaisesRegex(ValueError, f"^{name} is not from"):
                     call()
             self.assertEqual([comm.agree(-1), comm.agree(2**64 - 1)], [2**64 - 1] * 2)
+
+    def test_what_belongs_to_a_process_is_not_copied(self):
+        """A copy had the same handle or address, and ended it with itself."""
+        memory, data = weft.alloc(4), ints(1)
+        with weft.Communicator() as comm:
+            with comm.register(data) as region, comm.window(data) as window:
+                each = (comm, comm.start, comm.create_op(print), region, window, weft.group())
+                for one in (*each, comm.start.barrier(), memory):
+                    for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+                        with self.assertRaisesRegex(TypeError, "neither copied nor sent"):
+                            copied(one)
+            comm.all_reduce(data)
+
+    @unittest.skipIf(_library.library_path() != weft.SONAME, "the package carries its library")
+    def test_a_library_that_does_not_fit_is_named(self):
+        older = 'const char *weft_version(void) { return "0.0.9"; }'
+        for source, text in (
+            (None, r"libweft\.so\.0: .*No such file.*; name the folder of the libweft\.so\.0 that"),
+            (older, r"/libweft\.so\.0 \(weft 0\.0\.9\) has no weft_\w+: it is older than the"),
+            ("int x;", r"/libweft\.so\.0 is no library of weft"),
+        ):
+            with self.subTest(text), tempfile.TemporaryDirectory() as folder:
+                if source is not None:
+                    library = os.path.join(folder, weft.SONAME)
+                    build = [os.environ.get("CC", "cc"), "-shared", "-fPIC", "-x", "c", "-"]
+                    subprocess.run([*build, "-o", library], input=source, text=True, check=True)
+                done = subprocess.run(
+                    [sys.executable, "-c", "import weft"],
+                    env={**os.environ, "LD_LIBRARY_PATH": folder},
+                    capture_output=True,
+                    text=True,
+                )
+                self.assertRegex(done.stderr, f"ImportError: .*{text}")
 
     def test_what_a_thread_of_a_call_raises_is_raised(self):
         def wrong():

@@ -343,7 +343,7 @@ if child == 0:
     try:
         comm.barrier()
     except weft.WeftError as error:
-        os._exit(7 if "ERR_" in str(error) else 8)
+        os._exit(7 if "belongs to the parent" in str(error) else 8)
     os._exit(9)
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 child = os.fork()

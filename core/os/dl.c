@@ -6,7 +6,9 @@
 #include <link.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "core/os/os.h"
@@ -18,18 +20,26 @@ static void dl_keep_error(char *why, size_t bytes)
     snprintf(why, bytes, "%s", text != NULL ? text : "unknown reason");
 }
 
-/* Whether a segment that is loaded ends beyond the file. What is no shared object of this system dlopen() refuses. */
-static bool dl_is_cut(int fd)
+/* What is wrong with a file for which the loader has other words, or none. */
+typedef struct dl_flaws {
+    bool cut;         /* a segment that is loaded ends beyond the file */
+    bool no_exec;     /* its file system is mounted so */
+    uint16_t machine; /* of another kind than this one, or EM_NONE */
+} dl_flaws_t;
+
+/* Whether the file begins as one of ELF. */
+static bool dl_head(int fd, ElfW(Ehdr) * head)
 {
-    ElfW(Ehdr) header;
+    return pread(fd, head, sizeof *head, 0) == (ssize_t)sizeof *head &&
+           memcmp(head->e_ident, ELFMAG, SELFMAG) == 0;
+}
+
+static bool dl_is_cut(int fd, const ElfW(Ehdr) * head)
+{
     struct stat info;
-    if (fstat(fd, &info) != 0 || pread(fd, &header, sizeof header, 0) != (ssize_t)sizeof header ||
-        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
-        return false;
-    }
-    for (uint32_t i = 0; i < header.e_phnum; i++) {
+    for (uint32_t i = 0; fstat(fd, &info) == 0 && i < head->e_phnum; i++) {
         ElfW(Phdr) segment;
-        const off_t at = (off_t)(header.e_phoff + (uint64_t)i * sizeof segment);
+        const off_t at = (off_t)(head->e_phoff + (uint64_t)i * sizeof segment);
         if (pread(fd, &segment, sizeof segment, at) != (ssize_t)sizeof segment ||
             (segment.p_type == PT_LOAD &&
              segment.p_offset + segment.p_filesz > (uint64_t)info.st_size)) {
@@ -39,14 +49,77 @@ static bool dl_is_cut(int fd)
     return false;
 }
 
-void *weft_os_dl_open(const char *path, char *why, size_t bytes)
+/* Of a file whose class and byte order are those of this program: others the loader names. */
+static uint16_t dl_other_machine(const ElfW(Ehdr) * head)
 {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    const bool cut = fd >= 0 && dl_is_cut(fd);
+    ElfW(Ehdr) own;
+    const int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    const bool known = fd >= 0 && dl_head(fd, &own);
     if (fd >= 0) {
         close(fd);
     }
-    if (cut) {
+    return known && memcmp(own.e_ident, head->e_ident, EI_VERSION) == 0 &&
+                   own.e_machine != head->e_machine
+               ? head->e_machine
+               : EM_NONE;
+}
+
+static dl_flaws_t dl_look(const char *path)
+{
+    ElfW(Ehdr) head;
+    struct statvfs mount;
+    dl_flaws_t flaws = {.machine = EM_NONE};
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) {
+        return flaws;
+    }
+    if (dl_head(fd, &head)) {
+        flaws.machine = dl_other_machine(&head);
+        flaws.cut = flaws.machine == EM_NONE && dl_is_cut(fd, &head);
+        flaws.no_exec = fstatvfs(fd, &mount) == 0 && (mount.f_flag & ST_NOEXEC) != 0;
+    }
+    close(fd);
+    return flaws;
+}
+
+/* A word for the machines that weft is known to run on. */
+static void dl_tell_machine(uint16_t machine, char *why, size_t bytes)
+{
+    const char *name = machine == EM_X86_64    ? "x86-64"
+                       : machine == EM_AARCH64 ? "AArch64"
+                       : machine == EM_RISCV   ? "RISC-V"
+                       : machine == EM_PPC64   ? "POWER"
+                                               : NULL;
+    if (name != NULL) {
+        snprintf(why, bytes, "one for %s machines, which this is not", name);
+    } else {
+        snprintf(why, bytes, "one for machines of type %u of ELF, which this is not", machine);
+    }
+}
+
+/* Behind what the loader says if it cannot map a file: it tells no cause. */
+static void dl_add_cause(const dl_flaws_t *flaws, char *why, size_t bytes)
+{
+    struct rlimit space = {.rlim_cur = RLIM_INFINITY};
+    const size_t used = strlen(why);
+    if (strstr(why, "failed to map segment") == NULL) {
+        return;
+    }
+    if (flaws->no_exec) {
+        snprintf(why + used, bytes - used, ": its file system is mounted noexec");
+    } else if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY) {
+        snprintf(why + used, bytes - used, " (see ulimit -v)");
+    }
+}
+
+void *weft_os_dl_open(const char *path, char *why, size_t bytes)
+{
+    const dl_flaws_t flaws = dl_look(path);
+    if (flaws.machine != EM_NONE) {
+        dl_tell_machine(flaws.machine, why, bytes);
+        return NULL;
+    }
+    if (flaws.cut) {
         snprintf(why, bytes, "a file that is cut off: it is shorter than what is loaded of it");
         return NULL;
     }
@@ -55,6 +128,7 @@ void *weft_os_dl_open(const char *path, char *why, size_t bytes)
     void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (object == NULL) {
         dl_keep_error(why, bytes);
+        dl_add_cause(&flaws, why, bytes);
     }
     weft_os_release_forks();
     return object;

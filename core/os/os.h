@@ -198,7 +198,8 @@ void weft_os_open_standard(void);
 
 /* Loads a shared object, RTLD_NOW | RTLD_LOCAL. Returns NULL and the reason in `why` on failure. A
  * file that is shorter than its segments is refused: the system would map it, and end the process
- * when it is touched. */
+ * when it is touched. So is one for another machine, of which the loader says that it is not there.
+ * Where the loader cannot map a file, the reason has the cause: noexec, or ulimit -v. */
 void *weft_os_dl_open(const char *path, char *why, size_t bytes);
 void *weft_os_dl_symbol(void *object, const char *name, char *why, size_t bytes);
 /* Returns a symbol of the program and what it is linked with, or, if `library` is not NULL, of that

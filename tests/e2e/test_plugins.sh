@@ -38,3 +38,12 @@ says err "in one of $work/weft, $work/mine, did you mean net-socket"
 expect 0 "$weft" perf all_reduce -t 2 -b 64 -e 64 -n 2 \
     --set core.plugin_dir="$work/weft" --set core.net=net-shm
 all_right 1
+
+# A folder whose file system runs no programs.
+mkdir "$work/noexec"
+if unshare -rm mount -t tmpfs -o noexec none "$work/noexec" 2>"$work/err"; then
+    expect 3 unshare -rm bash -c 'mount -t tmpfs -o noexec none "$1" && cp -r "$2"/. "$1" && exec "$3" info --set core.plugin_dir="$1"' \
+        - "$work/noexec" "$build/lib/weft" "$weft"
+    says err 'failed to map segment from shared object: its file system is mounted noexec'
+    [ "$(wc -l <"$work/err")" -eq 1 ] || die "more than one error line"
+fi

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Shared objects that are cut off, descriptors that a program has closed, and the name of the host. */
+ * Shared objects that cannot be loaded, descriptors that a program has closed, and the name of the host. */
+#include <elf.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,8 +20,8 @@
 
 #define WHOLE ((size_t)64 << 20)
 
-/* Loads the first `most` bytes of a plugin. */
-static void *load_part(size_t most, char *why, size_t bytes)
+/* Loads the first `most` bytes of a plugin, as one for another machine unless that is EM_NONE. */
+static void *load_part(size_t most, uint16_t machine, char *why, size_t bytes)
 {
     char path[] = "/tmp/weft-part-XXXXXX", *whole = NULL;
     size_t length = 0;
@@ -28,6 +30,9 @@ static void *load_part(size_t most, char *why, size_t bytes)
         weft_os_read_file(WEFT_PLUGIN_DIR "/algo-ring.so", WHOLE, &whole, &length, &cause),
         WEFT_OK);
     length = most < length ? most : length;
+    if (machine != EM_NONE) {
+        memcpy(whole + offsetof(Elf64_Ehdr, e_machine), &machine, sizeof machine);
+    }
     assert_int_equal(write(fd, whole, length), length);
     close(fd);
     weft_os_free(whole);
@@ -42,17 +47,61 @@ static void a_shared_object_that_is_cut_off_is_refused(void **state)
     static const size_t parts[] = {5000, 9000, 70};
     char why[300] = "";
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        assert_null(load_part(parts[i], why, sizeof why));
+        assert_null(load_part(parts[i], EM_NONE, why, sizeof why));
         if (strstr(why, "cut off") == NULL) {
             fail_msg("%zu bytes: %s", parts[i], why);
         }
     }
-    assert_null(load_part(10, why, sizeof why)); /* the words of the system */
+    assert_null(load_part(10, EM_NONE, why, sizeof why)); /* the words of the system */
     assert_null(strstr(why, "cut off"));
-    void *object = load_part(WHOLE, why, sizeof why);
+    void *object = load_part(WHOLE, EM_NONE, why, sizeof why);
     assert_non_null(object);
     weft_os_dl_close(object);
 }
+
+static void a_shared_object_of_another_machine_is_named(void **state)
+{
+    (void)state;
+    char why[300] = "";
+    assert_null(load_part(WHOLE, EM_PPC64, why, sizeof why));
+    assert_string_equal(why, "one for POWER machines, which this is not");
+    assert_null(load_part(WHOLE, EM_SPARC, why, sizeof why));
+    assert_string_equal(why, "one for machines of type 2 of ELF, which this is not");
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+/* In a process of its own: loads a plugin where the address space has room for a part of it. */
+static int load_without_room(void)
+{
+    char why[300] = "";
+    unsigned long pages = 0;
+    FILE *statm = fopen("/proc/self/statm", "r");
+    if (statm == NULL || fscanf(statm, "%lu", &pages) != 1) {
+        return 2;
+    }
+    fclose(statm);
+    const rlim_t space = pages * (rlim_t)sysconf(_SC_PAGESIZE) + (64 << 10);
+    const struct rlimit limit = {.rlim_cur = space, .rlim_max = space};
+    if (setrlimit(RLIMIT_AS, &limit) != 0 ||
+        weft_os_dl_open(WEFT_PLUGIN_DIR "/kernel-cpu.so", why, sizeof why) != NULL) {
+        return 3;
+    }
+    fprintf(stderr, "%s\n", why);
+    return strstr(why, "failed to map segment from shared object (see ulimit -v)") != NULL ? 0 : 4;
+}
+
+static void a_limit_of_the_address_space_is_named(void **state)
+{
+    int code = -1;
+    (void)state;
+    const pid_t child = fork();
+    if (child == 0) {
+        _exit(load_without_room());
+    }
+    assert_int_equal(waitpid(child, &code, 0), child);
+    assert_int_equal(code, 0);
+}
+#endif
 
 /* In a process of its own. Returns what is wrong, as an exit code. */
 static int close_and_open(void)
@@ -105,6 +154,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_shared_object_that_is_cut_off_is_refused),
+        cmocka_unit_test(a_shared_object_of_another_machine_is_named),
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+        cmocka_unit_test(a_limit_of_the_address_space_is_named),
+#endif
         cmocka_unit_test(closed_standard_descriptors_are_opened),
         cmocka_unit_test(the_name_of_the_host_is_cut_where_it_does_not_fit),
     };

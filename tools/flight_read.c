@@ -319,31 +319,38 @@ static bool read_ends_with(const char *text, const char *end)
     return length >= tail && strcmp(text + length - tail, end) == 0;
 }
 
-/* Returns how many records the folder has. */
-static uint32_t read_folder(const char *folder, flight_sources_t *sources)
+/* Reads a file of a folder. What is wrong with it is no reason to leave out the others. */
+static bool read_entry(const char *folder, const char *name, flight_sources_t *sources)
+{
+    char path[4096];
+    const char *why = strerror(ENAMETOOLONG);
+    const int length = snprintf(path, sizeof path, "%s/%s", folder, name);
+    if (length >= 0 && (size_t)length < sizeof path && read_file(path, name, NULL, sources, &why)) {
+        return true;
+    }
+    fprintf(stderr, "weft: %s: %s\n", path, why);
+    return false;
+}
+
+/* Reads the records of a folder. Returns false, and says so, if it has none. */
+static bool read_folder(const char *folder, flight_sources_t *sources)
 {
     DIR *dir = opendir(folder);
-    uint32_t found = 0;
-    for (const struct dirent *entry; dir != NULL && (entry = readdir(dir)) != NULL;) {
-        char path[4096];
-        const char *why;
-        if (!read_ends_with(entry->d_name, "." WEFT_FLIGHT_SUFFIX)) {
-            continue;
-        }
-        int length = snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-        if (length < 0 || (size_t)length >= sizeof path) {
-            continue;
-        }
-        if (read_file(path, entry->d_name, NULL, sources, &why)) {
-            found++;
-        } else {
-            fprintf(stderr, "weft: %s %s\n", path, why);
+    uint32_t files = 0, found = 0;
+    if (dir == NULL) {
+        return tool_usage("%s: %s", folder, strerror(errno)) == TOOL_OK;
+    }
+    for (const struct dirent *entry; (entry = readdir(dir)) != NULL;) {
+        if (read_ends_with(entry->d_name, "." WEFT_FLIGHT_SUFFIX)) {
+            files++;
+            found += read_entry(folder, entry->d_name, sources) ? 1 : 0;
         }
     }
-    if (dir != NULL) {
-        closedir(dir);
+    closedir(dir);
+    if (files == 0) {
+        tool_usage("no *." WEFT_FLIGHT_SUFFIX " in the folder %s", folder);
     }
-    return found;
+    return found > 0;
 }
 
 /* Files of records that the process has mapped. */
@@ -426,8 +433,7 @@ bool flight_read(const char *what, flight_sources_t *sources)
         return tool_usage("process %s: %s", what, why) == TOOL_OK;
     }
     if (stat(what, &file) == 0 && S_ISDIR(file.st_mode)) {
-        return read_folder(what, sources) > 0 ||
-               tool_usage("no *." WEFT_FLIGHT_SUFFIX " in the folder %s", what) == TOOL_OK;
+        return read_folder(what, sources);
     }
     return read_file(what, what, NULL, sources, &why) || tool_usage("%s: %s", what, why) == TOOL_OK;
 }

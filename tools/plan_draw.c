@@ -45,7 +45,7 @@ static weft_status_t plan_draw_write(const plan_request_t *request, const draw_i
     bool written = !ferror(out);
     written = (to_stdout ? fflush(out) : fclose(out)) == 0 && written;
     if (status == WEFT_OK && !written) {
-        status = weft_fail(WEFT_ERR_SYSTEM, errno, "cannot write %s", request->svg);
+        status = weft_fail(WEFT_ERR_SYSTEM, errno, "cannot write %s", tool_out_name(request->svg));
     }
     if (status != WEFT_OK && !to_stdout) {
         plan_draw_discard(request->svg);

@@ -51,13 +51,18 @@ const char *tool_fork_limits(int error)
     return error == EAGAIN ? " (see ulimit -u, and pids.max of the cgroup)" : "";
 }
 
+const char *tool_out_name(const char *path)
+{
+    return strcmp(path, "-") == 0 ? "to standard output" : path;
+}
+
 bool tool_close(FILE *out, const char *path)
 {
     const bool lost = ferror(out) != 0;
     const bool failed = (out == stdout ? fflush(out) : fclose(out)) != 0;
     if (lost || failed) {
         const char *cause = failed ? strerror(errno) : "some of it is lost";
-        fprintf(stderr, "weft: cannot write %s: %s\n", path, cause);
+        fprintf(stderr, "weft: cannot write %s: %s\n", tool_out_name(path), cause);
     }
     return !lost && !failed;
 }

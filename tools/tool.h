@@ -68,6 +68,8 @@ int tool_report(weft_status_t status);
 /* Prints "weft: …" and returns TOOL_USAGE. */
 int tool_usage(const char *format, ...) WEFT_PRINTF(1, 2);
 
+/* What a message calls a file that is written: "-" is standard output. */
+const char *tool_out_name(const char *path);
 /* Closes the file, or flushes standard output. False: something of it is lost, and one line says so. */
 bool tool_close(FILE *out, const char *path);
 

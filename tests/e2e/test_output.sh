@@ -3,12 +3,13 @@
 . "$(dirname "$0")/common.sh"
 
 if [ -w /dev/full ]; then
-    for command in version "info" "plan all_reduce -n 4" "plan --help" "config"; do
+    for command in version "info" "plan all_reduce -n 4" "plan --help" "config" "plan all_reduce -n 4 --svg -" \
+        "topo --svg -"; do
         code=0
         # shellcheck disable=SC2086
         timeout 60 "$weft" $command >/dev/full 2>"$work/err" || code=$?
         [ $code -ne 0 ] || die "$command: exit code 0 on a full disk"
-        says err '^weft: cannot write .*: No space left on device$'
+        says err '^weft: cannot write (to standard output|the .*): No space left on device$'
         [ "$(wc -l <"$work/err")" -eq 1 ] || die "$command: not one line"
     done
 fi

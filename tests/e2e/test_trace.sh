@@ -166,8 +166,19 @@ expect 6 "$weft" trace "$work/short.flight"
 says err "short.flight: is the flight record of another version of weft, or a part of one"
 expect 6 "$weft" trace "$work"/nothing
 says err "nothing: No such file"
-expect 6 "$weft" trace "$HOME"
-says err "short.flight is the flight record of another|no \*.flight in the folder"
+mkdir "$work/empty"
+expect 6 "$weft" trace "$work/empty"
+says err "no \*.flight in the folder"
+mkdir -p "$work/odd/folder.flight"
+cp "$work/short.flight" "$work/odd"
+expect 6 "$weft" trace "$work/odd"
+says err "odd/folder.flight: Is a directory"
+says err "odd/short.flight: is the flight record of another version of weft, or a part of one"
+[ "$(wc -l <"$work/err")" -eq 2 ] || die "more than a line for each file"
+if [ -w /dev/full ]; then
+    expect 1 bash -c '"$@" >/dev/full' - "$weft" trace "$file" --json -
+    says err "^weft: cannot write to standard output: No space left on device"
+fi
 expect 6 "$weft" trace $$
 says err "process $$: has no flight record"
 expect 6 "$weft" status here

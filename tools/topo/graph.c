@@ -95,7 +95,8 @@ static weft_status_t graph_write(const graph_view_t *view, const char *file,
     write(view, out);
     bool good = !ferror(out);
     good = (out == stdout ? fflush(out) : fclose(out)) == 0 && good;
-    return good ? WEFT_OK : weft_fail(WEFT_ERR_SYSTEM, errno, "cannot write %s", file);
+    return good ? WEFT_OK
+                : weft_fail(WEFT_ERR_SYSTEM, errno, "cannot write %s", tool_out_name(file));
 }
 
 static weft_status_t graph_put(const topo_graph_request_t *request, const graph_view_t *view,

@@ -68,7 +68,8 @@ static weft_status_t weft_topo_draw(const topo_t *topo, const char *file)
     topo_draw(topo, out);
     bool good = !ferror(out);
     good = (out == stdout ? fflush(out) : fclose(out)) == 0 && good;
-    return good ? WEFT_OK : weft_fail(WEFT_ERR_SYSTEM, errno, "cannot write %s", file);
+    return good ? WEFT_OK
+                : weft_fail(WEFT_ERR_SYSTEM, errno, "cannot write %s", tool_out_name(file));
 }
 
 /* By the first topo plugin that writes files: it is the one that was asked first. */

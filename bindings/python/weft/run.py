@@ -9,10 +9,13 @@ that failed first. What ranks write as errors is copied line by line, with the r
 from __future__ import annotations
 
 import argparse
+import contextlib
+import errno
 import io
 import os
 import re
 import secrets
+import select
 import signal
 import socket
 import subprocess
@@ -25,6 +28,8 @@ from typing import IO, Mapping, Sequence
 LAST_WORDS = 0.5
 # Seconds from the request to end until a rank is killed.
 GRACE = 2.0
+# Descriptors of the standard streams.
+STDOUT, STDERR = 1, 2
 # Signals that ask the job to end.
 PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # Bars of progress end their lines with a return.
@@ -55,6 +60,24 @@ def rank_environment(
         MASTER_PORT=str(port),
     )
     return clean
+
+
+def open_standard() -> None:
+    """A standard stream that is closed leads nowhere: a pipe to a rank must not get its number."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+
+
+def put(fd: int, data: bytes) -> None:
+    """Writes all of it, and keeps nothing for later: what could not be written is an OSError."""
+    while data:
+        try:
+            data = data[os.write(fd, data) :]
+        except BlockingIOError:
+            select.select([], [fd], [])
 
 
 class Guard:
@@ -120,7 +143,12 @@ class Job:
         self._asked: int | None = None
         self._copiers: list[threading.Thread] = []
         self._ranks: list[subprocess.Popen[bytes]] = []
-        self._writing = threading.Lock()
+        # One for each stream: where nobody reads the output, errors are told all the same.
+        self._writing = {STDOUT: threading.Lock(), STDERR: threading.Lock()}
+        # Copiers that have something to write.
+        self._busy: set[IO[bytes]] = set()
+        # Output that could not be written: the stream, and why.
+        self._lost: tuple[int, OSError] | None = None
 
     def start(self, command: Sequence[str], nranks: int, prefix: bool) -> None:
         """Starts the ranks. A signal that came before or comes meanwhile is obeyed."""
@@ -160,32 +188,58 @@ class Job:
             self._guard.end()
             raise SystemExit(f"weft.run: cannot start {command[0]}: {error.strerror}") from None
         if prefix:
-            self._copy(process.stdout, sys.stdout.buffer, rank)
+            self._copy(process.stdout, STDOUT, rank)
         if pipe is not None:
-            self._copy(process.stderr, sys.stderr.buffer, rank)
+            self._copy(process.stderr, STDERR, rank)
         return process
 
-    def _copy(self, source: IO[bytes] | None, target: IO[bytes], rank: int) -> None:
+    def _copy(self, source: IO[bytes] | None, target: int, rank: int) -> None:
         assert isinstance(source, io.BufferedReader)
         read = source.read1
 
         def run() -> None:
             left = b""
             for chunk in iter(lambda: read(1 << 16), b""):
+                self._busy.add(source)
                 *lines, left = LINE_END.split(left + chunk)
                 self._write(target, rank, lines)
+                self._busy.discard(source)
             if left:
+                self._busy.add(source)
                 self._write(target, rank, [left + b"\n"])
+                self._busy.discard(source)
 
         copier = threading.Thread(target=run, daemon=True)
         copier.start()
         self._copiers.append(copier)
 
-    def _write(self, target: IO[bytes], rank: int, lines: Sequence[bytes]) -> None:
-        """Writes lines of a rank, together."""
-        with self._writing:
-            target.write(b"".join(b"[%d] %s" % (rank, line) for line in lines))
-            target.flush()
+    def _write(self, target: int, rank: int, lines: Sequence[bytes]) -> None:
+        """Writes lines of a rank, together. Where that fails what is read from ranks is dropped, so
+        that they do not wait for somebody to read it, and wait() ends them."""
+        with self._writing[target]:
+            if self._lost is None:
+                try:
+                    put(target, b"".join(b"[%d] %s" % (rank, line) for line in lines))
+                except OSError as error:
+                    self._lost = (target, error)
+
+    def _say(self, text: str) -> None:
+        with self._writing[STDERR], contextlib.suppress(OSError):
+            put(STDERR, f"weft.run: {text}\n".encode(errors="replace"))
+
+    def _end_for_lost_output(self) -> None:
+        """Nobody would see what the ranks compute. Who reads no more, as head(1), knows why."""
+        assert self._lost is not None
+        stream, error = self._lost
+        if error.errno == errno.EPIPE:
+            self.code = self.code or 128 + signal.SIGPIPE
+        else:
+            name = "output" if stream == STDOUT else "error"
+            left = any(process.poll() is None for process in self._ranks)
+            end = "; the ranks are ended" if left else ""
+            self._say(f"cannot write to standard {name}: {error.strerror}{end}")
+            self.code = self.code or 1
+        self.stop(signal.SIGTERM)
 
     def wait(self) -> int:
         """Waits for all ranks. When one fails the others are ended."""
@@ -200,14 +254,27 @@ class Job:
                 # Those that fail because they are ended are no news.
                 if process.returncode != 0 and not self._ended:
                     self._tell(rank, process.returncode)
+            if left and self._lost is not None and not self._ended:
+                self._end_for_lost_output()
             if left and self._end_at is not None and time.monotonic() >= self._end_at:
                 self.end()
             time.sleep(nap)
             nap = min(2 * nap, 0.05)
-        for copier in self._copiers:
-            copier.join(GRACE)
+        self._drain()
+        if self._lost is not None and not self._ended:
+            self._end_for_lost_output()
         self._guard.end()
         return self.code
+
+    def _drain(self) -> None:
+        """Waits for what the ranks have written, as long as somebody takes it. What a rank has left
+        behind may keep its streams open, and is not waited for once it is silent."""
+        until = time.monotonic() + GRACE
+        for copier in self._copiers:
+            while copier.is_alive() and time.monotonic() < until:
+                copier.join(0.02)
+                if self._busy and not self._ended:
+                    until = time.monotonic() + GRACE
 
     def _tell(self, rank: int, code: int) -> None:
         if code > 0:
@@ -221,8 +288,7 @@ class Job:
         if not self.code:
             self.code = code if code > 0 else 128 - code
             self._end_at = time.monotonic() + LAST_WORDS
-        with self._writing:
-            print(f"weft.run: rank {rank} ended {how}{end}", file=sys.stderr, flush=True)
+        self._say(f"rank {rank} ended {how}{end}")
 
     def send(self, number: int) -> None:
         """Sends a signal to all ranks and what they started."""
@@ -294,6 +360,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     found = parse(arguments)
+    open_standard()
     job = Job()
     # Before ranks are started: they get the signals' default, also if this program ignored them.
     for number in PASSED_ON:

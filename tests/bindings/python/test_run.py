@@ -73,6 +73,44 @@ os.write(2, b"end\\n50%\\r60%\\rno end")
                   for word in ("one two three end", "50%", "60%", "no end")]
         self.assertEqual(lines, sorted(wanted))
 
+    def start(self, command, *words, nranks=2, **streams):
+        """Starts ranks of a command, whose lines are copied."""
+        starter = [sys.executable, "-m", "weft.run", "-n", str(nranks), "-p", *words]
+        job = subprocess.Popen([*starter, "sh", "-c", command], **streams)
+        self.addCleanup(job.kill)
+        return job
+
+    def test_output_that_nobody_takes_ends_the_job(self):
+        """Ranks waited for ever for somebody to read what they wrote."""
+        for words, stream in (("", "stdout"), (">&2", "stderr")):
+            with self.subTest(stream):
+                job = self.start(f"yes {words}", **{stream: subprocess.PIPE})
+                taken = getattr(job, stream)
+                self.assertRegex(taken.readline(), rb"^\[[01]\] y\n")
+                taken.close()  # as head(1) does
+                self.assertEqual(job.wait(60), 128 + signal.SIGPIPE)
+        with open("/dev/full", "wb") as full:
+            text = "weft.run: cannot write to standard output: No space left on device"
+            # Those of the second job may be running still, or not.
+            for command, end in (("yes", "; the ranks are ended"), ("echo much", "(; .*)?")):
+                job = self.start(command, stdout=full, stderr=subprocess.PIPE)
+                said = job.communicate(timeout=60)[1].decode()
+                self.assertRegex(said, f"^{text}{end}\n$")
+                self.assertEqual(job.returncode, 1)
+
+    def test_a_slow_reader_gets_all(self):
+        """What the pipes did not hold was lost two seconds after the last rank."""
+        # More than the pipe of the output holds, and less than that and the pipe of the rank do.
+        job = self.start("yes | head -n 50000", nranks=1, stdout=subprocess.PIPE)
+        time.sleep(run.GRACE + 1)
+        taken = job.communicate(timeout=60)[0]
+        self.assertEqual((taken.count(b"[0] y\n"), job.returncode), (50000, 0))
+
+    def test_closed_streams_lead_nowhere(self):
+        command = [sys.executable, "-m", "weft.run", "-n", "2", "-p", "echo", "much"]
+        done = subprocess.run(["sh", "-c", '"$@" <&- >&- 2>&-', "-", *command], timeout=60)
+        self.assertEqual(done.returncode, 0)
+
     def test_ranks_that_fail_by_themselves_are_named_too(self):
         # The second one ends when the first has written its file, long before it is ended.
         script = """

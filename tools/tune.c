@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/coll.h"
@@ -237,6 +238,15 @@ static bool tune_take_coll(tune_request_t *request, const char *text)
     return coll >= 0;
 }
 
+/* Before hours of measuring. */
+static bool tune_take_out(tune_request_t *request, const char *text)
+{
+    struct stat found;
+    request->out = text;
+    return stat(text, &found) != 0 || !S_ISDIR(found.st_mode) ||
+           tool_usage("--output %s: a folder, expected the name of a file", text) == TOOL_OK;
+}
+
 static bool tune_take(tune_request_t *request, int id, const char *text)
 {
     int dtype;
@@ -256,8 +266,7 @@ static bool tune_take(tune_request_t *request, int id, const char *text)
     case 't':
         return tool_parse_real("--time", text, 0, &request->budget);
     case 'O':
-        request->out = text;
-        return true;
+        return tune_take_out(request, text);
     case 'F':
         request->fresh = true;
         return true;

@@ -3,13 +3,13 @@
  * See tune_plot.h. */
 #include "tools/tune_plot.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 
 #include "core/base/coll.h"
 #include "tools/svg_plot.h"
 #include "tools/tool.h"
+#include "tools/whole_file.h"
 
 #define POINTS_MAX 256
 
@@ -111,13 +111,12 @@ static bool tune_plot_file(const tune_rank_t *rank, tune_curves_t *curves)
     snprintf(path, sizeof path, "%.*s-%s.svg",
              dot != NULL && strchr(dot, '/') == NULL ? (int)(dot - out) : (int)strlen(out), out,
              weft_coll_name(curves->results->list[curves->first].coll));
-    FILE *file = fopen(path, "w");
-    if (file == NULL) {
-        (void)tool_usage("cannot write %s: %s", path, strerror(errno));
+    whole_file_t file;
+    if (!whole_file_open(&file, path)) {
         return false;
     }
-    tune_plot_draw(rank, curves, file);
-    return tool_close(file, path);
+    tune_plot_draw(rank, curves, file.out);
+    return whole_file_close(&file);
 }
 
 bool tune_plot_all(const tune_rank_t *rank, const tune_results_t *results)

@@ -3,7 +3,6 @@
  * See tune_write.h. */
 #include "tools/tune_write.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "core/os/os.h"
 #include "tools/plan_price.h"
 #include "tools/tool.h"
+#include "tools/whole_file.h"
 
 /* A winner stays unless another is better by more than this, surely or as far as the range tells. */
 #define ALIKE 1.02
@@ -254,11 +254,11 @@ bool tune_write_ini(const tune_rank_t *rank, const tune_figures_t *figures,
     char host[64], date[32] = "";
     time_t now = time(NULL);
     struct tm local;
-    FILE *out = fopen(rank->request->out, "w");
-    if (out == NULL) {
-        (void)tool_usage("cannot write %s: %s", rank->request->out, strerror(errno));
+    whole_file_t file;
+    if (!whole_file_open(&file, rank->request->out)) {
         return false;
     }
+    FILE *out = file.out;
     if (localtime_r(&now, &local) != NULL) {
         (void)strftime(date, sizeof date, "%Y-%m-%d %H:%M", &local);
     }
@@ -276,5 +276,5 @@ bool tune_write_ini(const tune_rank_t *rank, const tune_figures_t *figures,
     for (size_t at = 0; at < results->count;) {
         at = tune_write_coll(out, rank, results, at);
     }
-    return tool_close(out, rank->request->out);
+    return whole_file_close(&file);
 }

@@ -48,3 +48,16 @@ ln -sf /dev/full full.ini.state
 expect 3 "$weft" tune all_reduce -P 2 -b 8 -e 8 -n 1 -O full.ini
 says err '^weft: cannot write full.ini.state: No space left on device$'
 rm full.ini.state
+
+# What takes the place of another file is whole, or that file stays.
+mkdir tiny
+expect 6 "$weft" tune all_reduce -P 2 -O tiny
+says err '^weft: --output tiny: a folder, expected the name of a file$'
+if unshare -rm mount -t tmpfs -o size=8k none tiny 2>"$work/err"; then
+    expect 3 unshare -rm bash -c 'mount -t tmpfs -o size=8k none tiny && cd tiny && echo "; rules" >old.ini || exit
+        "$@" tune all_reduce -P 2 -b 8 -e 8 -n 1 -O old.ini; code=$?; cat old.ini; ls; exit $code' - "$weft"
+    says err '^weft: cannot write old.ini: No space left on device$'
+    says out '^; rules$'
+    says out '^old.ini.state$'
+    ! grep -q 'new$' "$work/out" || die "half a file is left"
+fi

@@ -270,6 +270,9 @@ static void claims_variable_offer(weft_nearest_t *nearest, const char *section, 
 
 static weft_status_t claims_unknown_variable(const weft_config_t *config, const weft_given_t *given)
 {
+    /* Variables that are no options, without "WEFT_". */
+    static const char *const others[] = {"CONF",   "UNIQUE_ID",  "RANK",
+                                         "NRANKS", "LOCAL_RANK", "LOCAL_NRANKS"};
     char hint[200], best[WEFT_STORE_NAME_MAX] = "";
     weft_nearest_t nearest;
     weft_nearest_start(&nearest, given->key);
@@ -278,6 +281,9 @@ static weft_status_t claims_unknown_variable(const weft_config_t *config, const 
     }
     for (const weft_alias_t *a = config->aliases; a != NULL; a = a->next) {
         claims_variable_offer(&nearest, a->section, a->name, a->key, best);
+    }
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        weft_nearest_offer(&nearest, others[i], strlen(others[i]));
     }
     weft_nearest_hint(&nearest, "WEFT_", "", hint, sizeof hint);
     return weft_fail(WEFT_ERR_CONFIG, 0,

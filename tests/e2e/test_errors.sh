@@ -43,5 +43,10 @@ expect 3 "$weft" config --set core.net=shm
 says err 'did you mean net-shm\?'
 expect 3 env WEFT_LOG=info "$weft" config
 says err 'did you mean WEFT_CORE_LOG\?'
+# Variables that are no options.
+for pair in CONFIG:CONF UNIQUEID:UNIQUE_ID NRNAKS:NRANKS RNAK:RANK; do
+    expect 3 env "WEFT_${pair%:*}=1" "$weft" config
+    says err "did you mean WEFT_${pair#*:}\?"
+done
 expect 3 "$weft" config --set core.log=INFO
 says err 'did you mean info\?'

@@ -40,7 +40,7 @@ def describe(array: Any, name: str, writable: bool) -> Memory:
     """The memory of an array. A TypeError or ValueError names the argument and what is wrong."""
     try:
         return (_describers.get(type(array)) or _describer(type(array)))(array, writable)
-    except _Refused as reason:
+    except (_Refused, ValueError) as reason:
         raise ValueError(f"{name}: {reason}") from None
     except (TypeError, BufferError, AttributeError) as reason:
         raise TypeError(f"{name}: {reason}") from None
@@ -128,6 +128,12 @@ def _describe_cuda_interface(array: Any, writable: bool) -> Memory:
     device = getattr(array, "device", None)
     number = getattr(device, "id", device if isinstance(device, int) else 0)
     return _from_interface(array, interface, address, f"cuda:{number}")
+
+
+_INTERFACES = (
+    ("__array_interface__", _describe_interface),
+    ("__cuda_array_interface__", _describe_cuda_interface),
+)
 
 
 def _from_interface(array: Any, interface: Any, address: int, device: str) -> Memory:
@@ -236,6 +242,10 @@ def _buffer_address(view: memoryview) -> int:
 
 
 def _describe_buffer(array: Any, writable: bool) -> Memory:
+    # An object may have an interface that its class has not.
+    for attribute, describer in _INTERFACES:
+        if hasattr(array, attribute) and not isinstance(array, type):
+            return describer(array, writable)
     try:
         view = memoryview(array)
     except TypeError:

@@ -91,6 +91,8 @@ def _scale(memory: Memory) -> int:
 
 def _numbers(values: Counts, nranks: int, name: str) -> list[int]:
     """The numbers as Python's, whose sums do not wrap around."""
+    if not hasattr(values, "__len__"):
+        raise TypeError(f"{name}: {values!r} is no list of numbers")
     if len(values) != nranks:
         raise ValueError(f"{name}: {len(values)} numbers for {nranks} ranks")
     numbers = [number(value, name, "a number of elements") for value in values]

@@ -4,6 +4,7 @@
 import array
 import ctypes
 import mmap
+import types
 import unittest
 
 from support import main, needs_numpy, numpy
@@ -74,6 +75,19 @@ class Interfaces(unittest.TestCase):
             describe(values, "send", False)
 
 
+    def test_an_object_may_have_one_of_its_own(self):
+        """As numpy understands it: objects of classes without an interface."""
+        values, held = (ctypes.c_float * 2)(), types.SimpleNamespace()
+        held.__array_interface__ = {
+            "shape": (2,),
+            "typestr": "<f4",
+            "data": (ctypes.addressof(values), False),
+            "version": 3,
+        }
+        found = describe(held, "send", True)
+        self.assertEqual((found.address, found.dtype), (ctypes.addressof(values), Dtype.FP32))
+
+
 class Buffers(unittest.TestCase):
     def test_every_type_of_the_module_array_is_understood(self):
         codes = {"b": 1, "B": 1, "h": 2, "H": 2, "i": 4, "I": 4, "q": 8, "Q": 8, "f": 4, "d": 8}
@@ -110,9 +124,15 @@ class Buffers(unittest.TestCase):
         values.append(1)
 
     def test_what_is_no_array_is_named(self):
-        for value in (1, "text", None, [1, 2], object()):
+        for value in (1, "text", None, [1, 2], object(), Interface):
             with self.assertRaisesRegex(TypeError, f"^recv: {type(value).__name__} is no array"):
                 describe(value, "recv", True)
+
+    def test_memory_that_has_gone_is_named(self):
+        view = memoryview(bytearray(8))
+        view.release()
+        with self.assertRaisesRegex(ValueError, "^send: .*released memoryview"):
+            describe(view, "send", False)
 
     def test_a_view_with_gaps_is_refused(self):
         with self.assertRaisesRegex(ValueError, "^send: the memory is not contiguous"):

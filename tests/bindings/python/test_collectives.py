@@ -643,6 +643,7 @@ class Arguments(unittest.TestCase):
             (ValueError, "send: 1 elements, but", lambda: comm.all_gather_v(one, two, [2])),
             (ValueError, "send_counts: -1 is neg", lambda: comm.scatter_v(one, one, [-1])),
             (ValueError, "send: 2 elements, but recv has 1", lambda: comm.reduce_scatter(two, one)),
+            (TypeError, "recv_counts: 2 is no list", lambda: comm.all_gather_v(one, two, 2)),
             (TypeError, "send_counts: 1.0 is not a", lambda: comm.scatter_v(one, one, [1.0])),
             (ValueError, "timeout: -1 s", lambda: comm.barrier(timeout=-1)),
             (TypeError, "timeout: '1' is no", lambda: comm.barrier(timeout="1")),

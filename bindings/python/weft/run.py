@@ -22,7 +22,7 @@ import subprocess
 import sys
 import threading
 import time
-from typing import IO, Mapping, Sequence
+from typing import IO, Mapping, NoReturn, Sequence
 
 # Seconds after a failure in which the other ranks, which weft tells of it, may say so and end.
 LAST_WORDS = 0.5
@@ -80,6 +80,12 @@ def put(fd: int, data: bytes) -> None:
             select.select([], [fd], [])
 
 
+def reason(error: OSError) -> str:
+    """Why a process cannot be started, and which limit may be it."""
+    limits = {errno.EMFILE: " (see ulimit -n)", errno.EAGAIN: " (see ulimit -u)"}
+    return f"{error.strerror}{limits.get(error.errno or 0, '')}"
+
+
 class Guard:
     """A process that kills the ranks that run, with all that they have started, when this one has
     been killed: the pipe through which it hears of them ends then. What a rank that has ended left
@@ -104,13 +110,16 @@ for group in groups:
 
     def __init__(self) -> None:
         # In a session of its own, it lives on where a terminal ends a job.
-        self._process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", self._PROGRAM],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-c", self._PROGRAM],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise SystemExit(f"weft.run: cannot start its guard: {reason(error)}") from None
 
     def begins(self, rank: subprocess.Popen[bytes]) -> None:
         self._tell(rank.pid)
@@ -184,14 +193,22 @@ class Job:
                 start_new_session=True,
             )
         except OSError as error:
-            self.end()
-            self._guard.end()
-            raise SystemExit(f"weft.run: cannot start {command[0]}: {error.strerror}") from None
-        if prefix:
-            self._copy(process.stdout, STDOUT, rank)
-        if pipe is not None:
-            self._copy(process.stderr, STDERR, rank)
+            self._give_up(f"cannot start {command[0]}: {reason(error)}")
+        try:
+            if prefix:
+                self._copy(process.stdout, STDOUT, rank)
+            if pipe is not None:
+                self._copy(process.stderr, STDERR, rank)
+        except RuntimeError as error:
+            self._signal(process, signal.SIGKILL)
+            self._give_up(f"cannot copy what rank {rank} writes: {error}")
         return process
+
+    def _give_up(self, text: str) -> NoReturn:
+        """Ends the ranks that were started."""
+        self.end()
+        self._guard.end()
+        raise SystemExit(f"weft.run: {text}")
 
     def _copy(self, source: IO[bytes] | None, target: int, rank: int) -> None:
         assert isinstance(source, io.BufferedReader)

@@ -2,6 +2,7 @@
 """python -m weft.run and python -m weft."""
 
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -105,6 +106,21 @@ os.write(2, b"end\\n50%\\r60%\\rno end")
         time.sleep(run.GRACE + 1)
         taken = job.communicate(timeout=60)[0]
         self.assertEqual((taken.count(b"[0] y\n"), job.returncode), (50000, 0))
+
+    def test_limits_are_named(self):
+        command = f"{shlex.quote(sys.executable)} -m weft.run -n 4 -p sleep 60"
+        for limit, text in (
+            ("-n 6", r"cannot start its guard: Too many open files \(see ulimit -n\)"),
+            ("-n 14", r"cannot start sleep: Too many open files \(see ulimit -n\)"),
+        ):
+            done = subprocess.run(
+                ["sh", "-c", f"ulimit {limit}; exec {command}"],
+                capture_output=True,
+                text=True,
+                timeout=60,
+            )
+            self.assertRegex(done.stderr, f"^weft.run: {text}\n$")
+            self.assertEqual(done.returncode, 1)
 
     def test_closed_streams_lead_nowhere(self):
         command = [sys.executable, "-m", "weft.run", "-n", "2", "-p", "echo", "much"]

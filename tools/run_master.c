@@ -290,6 +290,20 @@ static void run_master_feed(run_master_t *master)
     }
 }
 
+/* As Ctrl-Z asks: the ranks, which are in groups of their own, stop and go on with this program. Where no
+ * shell could let it go on, the kernel does not stop it. */
+static void run_master_pause(run_master_t *master)
+{
+    sigset_t stop;
+    sigemptyset(&stop);
+    sigaddset(&stop, SIGTSTP);
+    run_master_signal(master, SIGSTOP);
+    (void)raise(SIGTSTP);
+    (void)sigprocmask(SIG_UNBLOCK, &stop, NULL); /* stops here */
+    (void)sigprocmask(SIG_BLOCK, &stop, NULL);
+    run_master_signal(master, SIGCONT);
+}
+
 static void run_master_obey(run_master_t *master)
 {
     struct signalfd_siginfo info;
@@ -297,6 +311,10 @@ static void run_master_obey(run_master_t *master)
         const int number = (int)info.ssi_signo;
         if (number == SIGUSR1 || number == SIGUSR2) {
             run_master_signal(master, number);
+            continue;
+        }
+        if (number == SIGTSTP) {
+            run_master_pause(master);
             continue;
         }
         master->code = master->code == 0 ? RUN_SIGNALLED + number : master->code;
@@ -434,7 +452,7 @@ static void run_master_begin(run_master_t *master)
 
 int run_master(const run_job_t *job)
 {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, 0};
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGTSTP, 0};
     run_master_t master = {.job = job, .next = weft_os_deadline(ready_patience)};
     run_out_init(&master.out);
     master.agents = calloc(job->host_count, sizeof *master.agents);

@@ -51,6 +51,29 @@ expect 3 "${run[@]}" --grace 0 -n 2 sh -c 'trap "" TERM; [ $WEFT_RANK = 0 ] && e
 says err '^weft run: rank 0 ended with code 3; the others are ended$'
 seconds=60
 
+# Ctrl-Z stops the ranks, too, which are in groups of their own, and they go on with the job. A group that no
+# shell could continue does not stop, so it has one as in a shell.
+are() {
+    local state=$1 pid
+    shift
+    for pid; do
+        [[ $(sed 's/.*) //' "/proc/$pid/stat") == [$state]* ]] || return
+    done
+}
+set -m
+"${run[@]}" -n 2 sh -c 'echo $$ >"pid.$WEFT_RANK.new"; mv "pid.$WEFT_RANK.new" "pid.$WEFT_RANK"; exec sleep 50' &
+job=$!
+set +m
+waits "the ranks did not start" test -e pid.0 -a -e pid.1
+ranks=("$(cat pid.0)" "$(cat pid.1)")
+kill -TSTP $job
+waits "the job does not stop" are T $job "${ranks[@]}"
+kill -CONT $job
+waits "the job does not go on" are SR $job "${ranks[@]}"
+kill -TERM $job
+finish "stopped and continued"
+[ $? -eq 143 ] || die "not ended by SIGTERM"
+
 # What the caller ignores stays ignored, as with nohup and jobs in the background; the ranks have the defaults.
 for signal in HUP INT; do
     rm -f begun go

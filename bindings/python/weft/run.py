@@ -150,6 +150,7 @@ class Job:
         self._end_at: float | None = None
         self._ended = False
         self._asked: int | None = None
+        self._pauses = False
         self._copiers: list[threading.Thread] = []
         self._ranks: list[subprocess.Popen[bytes]] = []
         # One for each stream: where nobody reads the output, errors are told all the same.
@@ -166,6 +167,7 @@ class Job:
             if self.code:
                 break
             self._list(self._begin(command, rank, nranks, prefix, job, port))
+            self._pause()
 
     def _list(self, process: subprocess.Popen[bytes]) -> None:
         """Lists a rank. A signal that came while it was started is passed on to it."""
@@ -275,6 +277,7 @@ class Job:
                 self._end_for_lost_output()
             if left and self._end_at is not None and time.monotonic() >= self._end_at:
                 self.end()
+            self._pause()
             time.sleep(nap)
             nap = min(2 * nap, 0.05)
         self._drain()
@@ -290,6 +293,7 @@ class Job:
         for copier in self._copiers:
             while copier.is_alive() and time.monotonic() < until:
                 copier.join(0.02)
+                self._pause()
                 if self._busy and not self._ended:
                     until = time.monotonic() + GRACE
 
@@ -327,6 +331,21 @@ class Job:
         self._end_at = time.monotonic() + GRACE
         self._ended = True
         self.send(number)
+
+    def ask_to_pause(self) -> None:
+        """Of a handler, which may come when a rank is not listed yet."""
+        self._pauses = True
+
+    def _pause(self) -> None:
+        """Stops with the ranks, as Ctrl-Z asks, and goes on with them."""
+        if not self._pauses:
+            return
+        self._pauses = False
+        self.send(signal.SIGSTOP)
+        handler = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGTSTP)  # stops here
+        signal.signal(signal.SIGTSTP, handler)
+        self.send(signal.SIGCONT)
 
     def end(self) -> None:
         """Ends all ranks: asks them, and kills those that have not ended after a moment."""
@@ -382,6 +401,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Before ranks are started: they get the signals' default, also if this program ignored them.
     for number in PASSED_ON:
         signal.signal(number, lambda received, frame: job.stop(received))
+    if signal.getsignal(signal.SIGTSTP) is signal.SIG_DFL:
+        signal.signal(signal.SIGTSTP, lambda received, frame: job.ask_to_pause())
     job.start(command_of(found.command, found.module), found.n, found.prefix)
     return job.wait()
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """python -m weft.run and python -m weft."""
 
+import os
 import re
 import shlex
 import signal
@@ -198,6 +199,30 @@ except KeyboardInterrupt:
             )
         self.assertEqual(found.stdout, "told\n")
         self.assertEqual(found.returncode, 128 + signal.SIGINT)
+
+    def test_ranks_stop_and_go_on_with_their_starter(self):
+        def state(pid):
+            with open(f"/proc/{pid}/stat") as stat:
+                return stat.read().rpartition(")")[2].split()[0]
+
+        def wait_for(pids, states):
+            """Until they are so for a while: others may stop and continue all processes."""
+            until, seen = time.monotonic() + 60, 0
+            while seen < 10:
+                self.assertLess(time.monotonic(), until, [state(pid) for pid in pids])
+                seen = seen + 1 if all(state(pid) in states for pid in pids) else 0
+                time.sleep(0.02)
+
+        # A group of its own, as shells make them: groups that nobody could continue do not stop.
+        job = self.start("echo $$; exec sleep 60", stdout=subprocess.PIPE, preexec_fn=os.setpgrp)
+        pids = [job.pid, *(int(job.stdout.readline().split()[1]) for _ in range(2))]
+        os.kill(job.pid, signal.SIGTSTP)
+        wait_for(pids, "T")
+        os.kill(job.pid, signal.SIGCONT)
+        wait_for(pids, "SR")
+        job.terminate()
+        self.assertEqual(job.wait(60), 128 + signal.SIGTERM)
+        job.stdout.close()
 
     def test_a_rank_that_does_not_listen_is_killed(self):
         script = """

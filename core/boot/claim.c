@@ -59,7 +59,7 @@ static weft_status_t claim_connect(weft_claim_t *claim, uint64_t until)
         if (claim_introduce(claim, &error)) {
             return WEFT_OK;
         }
-    } while (weft_os_was_reset(error) && claim->again++ < WEFT_AGAIN_MOST);
+    } while (error != 0 && claim->again++ < WEFT_AGAIN_MOST);
     return WEFT_ERR_LINK;
 }
 
@@ -78,8 +78,8 @@ weft_status_t weft_claim_open(weft_claim_t *claim, const weft_id_t *id,
 /* The connection broke. True: there is a new one, and the root has heard on it what it may have missed. */
 static bool claim_is_back(weft_claim_t *claim, int error)
 {
-    return weft_os_was_reset(error) && claim->again++ < WEFT_AGAIN_MOST &&
-           claim_connect(claim, weft_os_clock_ns() + WEFT_AGAIN_NS) == WEFT_OK;
+    return error != 0 && claim->again++ < WEFT_AGAIN_MOST &&
+           claim_connect(claim, weft_os_clock_ns() + weft_connector_patience(0)) == WEFT_OK;
 }
 
 static weft_status_t claim_malformed(const char *why)

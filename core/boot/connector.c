@@ -29,6 +29,18 @@
 /* Whoever is connected waits in a queue that moves; to give up would be to lose the place. */
 #define CONNECTOR_HANDSHAKE_NS (5 * WEFT_NS_PER_S)
 
+#define CONNECTOR_UNHEARD_NS (3 * WEFT_NS_PER_S)
+#define CONNECTOR_AWAY_NS (10 * WEFT_NS_PER_S)
+
+uint64_t weft_connector_patience(double unresponsive)
+{
+    uint64_t limit = unresponsive > 0 && unresponsive < 1e9
+                         ? (uint64_t)(unresponsive * (double)WEFT_NS_PER_S)
+                         : CONNECTOR_AWAY_NS;
+    return limit > CONNECTOR_UNHEARD_NS + WEFT_AGAIN_NS ? limit - CONNECTOR_UNHEARD_NS
+                                                        : WEFT_AGAIN_NS;
+}
+
 enum { STAGE_PAUSE, STAGE_CONNECT, STAGE_HANDSHAKE, STAGE_DONE };
 
 void weft_connector_begin(weft_connector_t *connector, const uint8_t key[32],

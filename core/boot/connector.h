@@ -22,6 +22,11 @@
  * new connection is gone too. */
 #define WEFT_AGAIN_NS (WEFT_NS_PER_S + WEFT_NS_PER_S / 2)
 
+/* Returns for how long the other end of a connection that broke is looked for, in ns: what is left
+ * of boot.unresponsive, given in s (0: of its default), when nothing has been heard for the 3 s of
+ * weft_os_tune_control(). */
+uint64_t weft_connector_patience(double unresponsive);
+
 typedef struct weft_connector {
     int fd; /* done: the connection, the caller's; else the attempt under way, or −1 */
     uint32_t stage;

@@ -125,7 +125,7 @@ static weft_status_t join_connect_tree(weft_join_t *join)
             return join_timed_out(join, (uint32_t)missing);
         }
         weft_control_listener_prepare(&boot->listener, &entries[0], &wake);
-        entries[1] = (struct pollfd){.fd = join->root.fd, .events = POLLIN};
+        weft_root_client_prepare(&join->root, &entries[1], &wake);
         entries[2] = (struct pollfd){.fd = -1};
         if (boot->rank > 0 && boot->links[WEFT_TREE_PARENT].fd < 0) {
             weft_connector_prepare(&join->connector, &entries[2], &wake);

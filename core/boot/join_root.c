@@ -16,15 +16,12 @@
 #include "core/boot/connector.h"
 #include "core/boot/control_listener.h"
 #include "core/boot/join_notice.h"
-#include "core/boot/root_knock.h"
 #include "core/boot/root_table.h"
 #include "core/boot/root_word.h"
 #include "core/os/os.h"
 
 #define JOINERS_FIRST 16
 #define LINGER_NS (10 * WEFT_NS_PER_S)
-#define LOST_NS (WEFT_NS_PER_S / 2)   /* a joiner that was cut off comes again by then */
-#define RESET_NS (2 * WEFT_NS_PER_S)  /* keepalive tells it of a reset within a second */
 #define LOOK_NS (10 * WEFT_NS_PER_MS) /* rhythm of looking at those that are lost, or not watched */
 #define EVENTS 64
 /* Ranks that are missed before anybody has said how many there are. */
@@ -88,40 +85,40 @@ static void root_seat_died(root_t *root, const weft_root_seat_t *seat)
 static void root_seat_found(root_t *root, weft_root_seat_t *seat)
 {
     root->lost -= seat->lost != 0;
-    seat->lost = 0;
-    weft_root_knock_end(&seat->knock);
+    weft_root_seat_find(seat);
 }
 
-static void root_seat_lose(root_t *root, weft_root_seat_t *seat, bool reset)
+/* `error`: by which its connection broke; 0: it has ended. */
+static void root_seat_lose(root_t *root, weft_root_seat_t *seat, int error)
 {
     if (seat->lost == 0) {
-        seat->lost = weft_os_clock_ns() + (reset ? RESET_NS : LOST_NS);
+        weft_root_seat_lose(&root->table, seat, error);
         root->lost++;
-        seat->knock = weft_root_knock_begin(root->table.tree_key, &seat->request, seat->lost);
     }
 }
 
 /* Its connection, of the claim or of the join, broke. It comes again, unless it died. */
-static void root_seat_broke(root_t *root, weft_root_seat_t *seat, int *fd)
+static void root_seat_broke(root_t *root, weft_root_seat_t *seat, int *fd, int error)
 {
     weft_root_close(&root->table, fd);
     if (weft_root_has_ended(&root->table, seat)) {
         root_seat_died(root, seat);
     } else if (!seat->ready) { /* or its neighbours see what becomes of it */
-        root_seat_lose(root, seat, true);
+        root_seat_lose(root, seat, error);
     }
 }
 
 static void root_welcome(root_t *root, uint32_t rank)
 {
-    if (!weft_root_welcome(&root->table, rank)) {
-        root_seat_broke(root, &root->table.seats[rank], &root->table.seats[rank].join);
+    int error = weft_root_welcome(&root->table, rank);
+    if (error != 0) {
+        root_seat_broke(root, &root->table.seats[rank], &root->table.seats[rank].join, error);
     }
 }
 
 /* A rank was heard of, and its connection has ended before it said more than its number: it died,
  * unless it comes again. */
-static void root_miss(root_t *root, uint32_t rank, bool reset)
+static void root_miss(root_t *root, uint32_t rank, int error)
 {
     if (root->table.nranks == 0) {
         if (root->early_count < EARLY_MOST) {
@@ -130,7 +127,7 @@ static void root_miss(root_t *root, uint32_t rank, bool reset)
     } else if (rank < root->table.nranks) {
         weft_root_seat_t *seat = &root->table.seats[rank];
         if (!seat->arrived && seat->claim < 0) {
-            root_seat_lose(root, seat, reset);
+            root_seat_lose(root, seat, error);
         }
     }
 }
@@ -142,14 +139,14 @@ static void root_on_silent(void *arg, const weft_handshake_t *handshake)
     root_t *root = arg;
     uint8_t label[WEFT_AUTH_LABEL];
     uint32_t rank;
-    int cause = errno;
+    int error = errno;
     const bool refused = weft_auth_server_refused(&handshake->auth, label);
     if ((!refused && !weft_auth_server_label(&handshake->auth, label)) ||
         !weft_auth_label_read(label, WEFT_PURPOSE_ROOT, &rank)) {
         return;
     }
     if (!refused) {
-        root_miss(root, rank, weft_os_was_reset(cause));
+        root_miss(root, rank, error);
     } else if (!root->welcomed) {
         char text[sizeof((weft_error_t *)0)->text];
         snprintf(text, sizeof text, "rank %u cannot join: %.400s", rank, weft_error_record()->text);
@@ -217,7 +214,7 @@ static void root_seat_claim(root_t *root, int fd, const weft_join_request_t *req
 static void root_miss_early(root_t *root)
 {
     for (uint32_t i = 0; root->table.nranks > 0 && i < root->early_count; i++) {
-        root_miss(root, root->early[i], true);
+        root_miss(root, root->early[i], ECONNRESET);
     }
 }
 
@@ -280,7 +277,7 @@ static void join_root_joiner_step(root_t *root, joiner_t *joiner)
     if (got <= 0) {
         weft_root_close(&root->table, &joiner->fd);
         if (!join_root_joiner_lives(joiner)) {
-            root_miss(root, joiner->rank, got < 0 && weft_os_was_reset(error));
+            root_miss(root, joiner->rank, got < 0 ? error : 0);
         }
         return;
     }
@@ -396,7 +393,7 @@ static void root_serve_join(root_t *root, weft_root_seat_t *seat)
     const bool gave_up =
         good && frame.type == WEFT_FRAME_FAIL && root_seat_gave_up(root, seat->join, seat);
     if (status == WEFT_ERR_LINK) {
-        root_seat_broke(root, seat, &seat->join);
+        root_seat_broke(root, seat, &seat->join, seat->from_join.error);
         return;
     }
     weft_root_close(&root->table, &seat->join);
@@ -424,22 +421,20 @@ static void root_serve_claim(root_t *root, weft_root_seat_t *seat)
     if (good && frame.type == WEFT_FRAME_FAIL && root_seat_gave_up(root, seat->claim, seat)) {
         return;
     }
-    if (status == WEFT_ERR_LINK || (!good && seat->claim_reset)) {
-        root_seat_broke(root, seat, &seat->claim);
+    if (status == WEFT_ERR_LINK || (!good && seat->claim_broke != 0)) {
+        root_seat_broke(root, seat, &seat->claim,
+                        status == WEFT_ERR_LINK ? seat->from_claim.error : seat->claim_broke);
         return;
     }
     weft_root_close(&root->table, &seat->claim);
     root_seat_died(root, seat);
 }
 
-/* Those that were cut off and did not come again are dead. One whose process is seen to end is at once: it
- * may have been about to when its connection broke. So is one that does not listen any more. */
 static void root_judge_lost(root_t *root, uint64_t now)
 {
     for (uint32_t i = 0; i < root->table.nranks && root->lost > 0; i++) {
         weft_root_seat_t *seat = &root->table.seats[i];
-        if (seat->lost != 0 && (now >= seat->lost || weft_root_has_ended(&root->table, seat) ||
-                                weft_root_knock_refused(&seat->knock))) {
+        if (seat->lost != 0 && weft_root_seat_is_dead(&root->table, seat, now)) {
             root_seat_found(root, seat);
             root_seat_died(root, seat);
         }
@@ -585,6 +580,7 @@ weft_status_t weft_boot_root_start(const weft_boot_settings_t *settings, weft_id
         status = weft_os_watch_open(&root->watch);
     }
     weft_root_table_init(&root->table, root->watch, weft_id_comm(id));
+    root->table.away = weft_connector_patience(settings->unresponsive);
     weft_root_word_open(&root->word, root->table.comm_id);
     weft_id_key(id, WEFT_PURPOSE_TREE, root->table.tree_key);
     for (uint32_t i = 0; i < id->count; i++) {

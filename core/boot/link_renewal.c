@@ -44,7 +44,7 @@ void weft_link_renewal_say(const weft_boot_t *boot, weft_tree_link_t *link, uint
                           .comm_id = boot->comm_id};
     weft_frame_encode(&frame, header);
     if (!weft_os_send_all(link->fd, header, sizeof header, &error)) {
-        link->reset = weft_os_was_reset(error); /* receiving would only see an end */
+        link->reset = error != 0; /* receiving would only see an end */
     }
 }
 
@@ -162,7 +162,8 @@ static weft_status_t renewal_connect(const weft_boot_t *boot, weft_tree_link_t *
     }
     weft_auth_label_make(label, WEFT_PURPOSE_TREE, boot->rank);
     weft_connector_begin(link->connector, boot->tree_key, label, request->addrs,
-                         weft_join_request_addrs(request), WEFT_NEVER);
+                         weft_join_request_addrs(request),
+                         weft_os_clock_ns() + weft_connector_patience(boot->settings.unresponsive));
     return WEFT_OK;
 }
 
@@ -183,6 +184,12 @@ static weft_status_t renewal_step_link(weft_boot_t *boot, weft_tree_link_t *link
     status = weft_connector_step(link->connector);
     if (status == WEFT_OK) {
         renewal_reached(boot, link, link->connector->fd);
+    }
+    if (status == WEFT_ERR_TIMEOUT && link->connector->heard) {
+        weft_os_free(link->connector); /* its kernel is there: it is stopped, or has much to do */
+        link->connector = NULL;
+        link->seen = 0;
+        return WEFT_OK;
     }
     return status == WEFT_IN_PROGRESS ? WEFT_OK : status;
 }

@@ -3,6 +3,7 @@
  * Connections of the tree that break while ranks join, and are made again. The child connects to
  * its parent once more. The parent, which can only wait for that, knocks until it comes: it
  * connects to the child's listener and closes. If nobody listens, at either end, the rank has died.
+ * Where nothing comes back it is looked for until boot.unresponsive is over.
  * One end may not know that the connection is broken: a parent takes the child's new one in its
  * place, and a child that hears a knock sends a sign of life, which the parent's kernel answers by
  * a reset.
@@ -34,7 +35,8 @@ void weft_link_renewal_say(const weft_boot_t *boot, weft_tree_link_t *link, uint
 void weft_link_renewal_prepare(const weft_boot_t *boot, struct pollfd entries[WEFT_RENEWAL_ENTRIES],
                                uint64_t *until);
 /* Takes what has come to the listener, and goes on with all links. A failure is that of *link_p:
- * ERR_LINK: nobody is there any more; ERR_RESOURCE; and those of the connector. */
+ * ERR_LINK: nobody is there any more; ERR_TIMEOUT: nothing has come back for boot.unresponsive;
+ * ERR_RESOURCE; and those of the connector. */
 weft_status_t weft_link_renewal_step(weft_boot_t *boot, const struct pollfd *listener,
                                      weft_tree_link_t **link_p);
 /* Gives up what is under way. A connection of which only sending has found that it was reset counts

@@ -123,34 +123,50 @@ static bool root_client_send(weft_root_client_t *client, uint32_t type, int *err
     return weft_os_send_all(client->fd, message, bytes, error_p);
 }
 
-/* The connection was reset, which is no end. True: there is a new one, and the root has heard on it what
- * it may have missed. */
-static bool root_client_is_back(weft_root_client_t *client, int error)
+/* The connection broke, which is no end. Begins to make it again. False: it is one, or it has broken too often. */
+static bool root_client_seek(weft_root_client_t *client, int error)
 {
-    while ((client->reset || weft_os_was_reset(error)) && client->again < WEFT_AGAIN_MOST) {
-        client->reset = client->waits = false;
-        client->again++;
-        client->got = 0;
-        weft_os_close(client->fd);
-        client->fd = -1;
-        root_client_connect(client, weft_os_clock_ns() + WEFT_AGAIN_NS);
-        if (weft_connector_run(&client->connector) != WEFT_OK) {
-            return false;
-        }
-        client->fd = client->connector.fd;
-        error = 0;
-        if (root_client_send(client, WEFT_FRAME_JOIN, &error) &&
-            (!client->ready || root_client_send(client, WEFT_FRAME_READY, &error))) {
-            return true;
-        }
+    if ((!client->reset && error == 0) || client->again >= WEFT_AGAIN_MOST) {
+        return false;
     }
-    return false;
+    client->reset = client->waits = false;
+    client->seeks = true;
+    client->again++;
+    client->got = 0;
+    weft_os_close(client->fd);
+    client->fd = -1;
+    root_client_connect(client, weft_os_clock_ns() +
+                                    weft_connector_patience(client->boot->settings.unresponsive));
+    return true;
 }
 
+/* OK: the root has heard over the new connection what it may have missed. */
+static weft_status_t root_client_return(weft_root_client_t *client, const char *what)
+{
+    int error = 0;
+    weft_status_t status = weft_connector_step(&client->connector);
+    if (status == WEFT_IN_PROGRESS) {
+        return status;
+    }
+    client->seeks = false;
+    if (status != WEFT_OK) {
+        return root_client_lost(client, weft_error_record()->os_errno, what);
+    }
+    client->fd = client->connector.fd;
+    if (root_client_send(client, WEFT_FRAME_JOIN, &error) &&
+        (!client->ready || root_client_send(client, WEFT_FRAME_READY, &error))) {
+        return WEFT_OK;
+    }
+    return root_client_seek(client, error) ? WEFT_IN_PROGRESS
+                                           : root_client_lost(client, error, what);
+}
+
+/* Over a connection that is being made again it is said when that stands. */
 static weft_status_t root_client_tell(weft_root_client_t *client, uint32_t type)
 {
     int error = 0;
-    return root_client_send(client, type, &error) || root_client_is_back(client, error)
+    return client->seeks || root_client_send(client, type, &error) ||
+                   root_client_seek(client, error)
                ? WEFT_OK
                : root_client_lost(client, error, "closed the connection");
 }
@@ -178,19 +194,31 @@ static void root_client_say(weft_root_client_t *client, uint64_t number)
                           .number = number};
     weft_frame_encode(&frame, message);
     if (!weft_os_send_all(client->fd, message, sizeof message, &error)) {
-        client->reset = weft_os_was_reset(error);
+        client->reset = error != 0;
     }
+}
+
+static int root_client_poll(const weft_root_client_t *client, uint64_t until)
+{
+    struct pollfd entry;
+    weft_root_client_prepare(client, &entry, &until);
+    return weft_os_poll(&entry, 1, until);
 }
 
 /* All connections of this rank stand and are in use: its end is now the tree's to judge. */
 void weft_root_client_joined(weft_root_client_t *client)
 {
+    weft_error_t before = *weft_error_record();
+    while (client->seeks && root_client_return(client, "is gone") == WEFT_IN_PROGRESS &&
+           root_client_poll(client, WEFT_NEVER) >= 0) {
+    }
+    *weft_error_record() = before;
     root_client_say(client, WEFT_READY_JOINED);
 }
 
 void weft_root_client_waits(weft_root_client_t *client)
 {
-    if (!client->waits) {
+    if (!client->waits && !client->seeks) {
         client->waits = true;
         root_client_say(client, WEFT_READY_WAITS);
     }
@@ -209,6 +237,15 @@ void weft_root_client_give_up(weft_root_client_t *client)
         weft_frame_encode(&frame, message);
         weft_error_encode(weft_error_record(), message + WEFT_WIRE_HEADER);
         (void)weft_os_send(client->fd, message, sizeof message, &error);
+    }
+}
+
+void weft_root_client_prepare(const weft_root_client_t *client, struct pollfd *entry,
+                              uint64_t *until)
+{
+    *entry = (struct pollfd){.fd = client->fd, .events = POLLIN};
+    if (client->seeks) {
+        weft_connector_prepare(&client->connector, entry, until);
     }
 }
 
@@ -239,10 +276,15 @@ static weft_status_t root_client_failed(weft_root_client_t *client)
  * FAIL (its status). */
 static weft_status_t root_client_hear(weft_root_client_t *client, weft_join_request_t *parent)
 {
+    static const char what[] = "ended while the ranks joined";
     weft_frame_t frame = {.bytes = WEFT_WIRE_MOST};
     const char *why;
     for (;;) {
         size_t want = WEFT_WIRE_HEADER;
+        weft_status_t status = client->seeks ? root_client_return(client, what) : WEFT_OK;
+        if (status != WEFT_OK) {
+            return status;
+        }
         if (client->got >= WEFT_WIRE_HEADER) {
             if (weft_frame_decode(client->message, WEFT_RANKS_MOST, client->boot->comm_id, &frame,
                                   &why) != WEFT_OK) {
@@ -267,11 +309,11 @@ static weft_status_t root_client_hear(weft_root_client_t *client, weft_join_requ
         if (got == WEFT_OS_NONE) {
             return WEFT_IN_PROGRESS;
         }
-        if (got <= 0 && root_client_is_back(client, error)) {
+        if (got <= 0 && root_client_seek(client, error)) {
             continue;
         }
         if (got <= 0) {
-            return root_client_lost(client, error, "ended while the ranks joined");
+            return root_client_lost(client, error, what);
         }
         client->got += (uint32_t)got;
     }
@@ -292,8 +334,7 @@ weft_status_t weft_root_client_welcome(weft_root_client_t *client, weft_join_req
     weft_status_t status;
     uint64_t until = weft_boot_grace_until(client->boot);
     while ((status = root_client_hear(client, parent)) == WEFT_IN_PROGRESS) {
-        struct pollfd entry = {.fd = client->fd, .events = POLLIN};
-        int ready = weft_os_poll(&entry, 1, until);
+        int ready = root_client_poll(client, until);
         if (ready < 0) {
             return weft_error_record()->status;
         }
@@ -315,8 +356,7 @@ weft_status_t weft_root_client_failure(weft_root_client_t *client)
     uint64_t until = weft_os_clock_ns() + CAUSE_NS;
     while ((status = root_client_hear(client, &unused)) == WEFT_IN_PROGRESS &&
            weft_os_clock_ns() < until) {
-        struct pollfd entry = {.fd = client->fd, .events = POLLIN};
-        if (weft_os_poll(&entry, 1, until) < 0) {
+        if (root_client_poll(client, until) < 0) {
             break;
         }
     }
@@ -349,7 +389,7 @@ weft_status_t weft_root_client_watch(weft_root_client_t *client)
 
 void weft_root_client_end(weft_root_client_t *client)
 {
-    if (client->reached == WEFT_IN_PROGRESS) {
+    if (client->reached == WEFT_IN_PROGRESS || client->seeks) {
         weft_connector_end(&client->connector);
     }
     weft_os_close(client->fd);

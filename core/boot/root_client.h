@@ -2,8 +2,8 @@
  *
  * The connection of a joining rank to the root of its unique id. It begins before all else that a
  * rank does to join, because from its first message on the root knows of the rank, and from its end
- * that the rank died. One that breaks, by a reset from the middle of the network, is made again:
- * the rank says what it had said, and the root knows it by its request.
+ * that the rank died. One that breaks, because the network resets it or is away, is made again: the
+ * rank says what it had said, and the root knows it by its request.
  *
  * Thread: the one that joins. */
 #ifndef WEFT_BOOT_ROOT_CLIENT_H
@@ -22,7 +22,8 @@ struct weft_root_client {
     bool told;             /* it said why the join failed */
     bool waits;            /* it knows that this rank waits for neighbours */
     bool welcomed, ready;  /* it has said so, and we have */
-    bool reset;            /* sending has found that the connection was */
+    bool reset;            /* sending has found that the connection broke */
+    bool seeks;            /* it broke, and `connector` makes it again */
     uint32_t again;        /* how often the connection broke and was made again */
     uint32_t got;
     uint8_t message[WEFT_WIRE_MOST]; /* as far as received */
@@ -50,8 +51,10 @@ void weft_root_client_give_up(weft_root_client_t *client);
 /* Blocks until all ranks have registered, and gives out the request of the parent in the tree. Else
  * the failure that the root tells; ERR_PEER_DEAD, ERR_TIMEOUT, ERR_PROTO. */
 weft_status_t weft_root_client_welcome(weft_root_client_t *client, weft_join_request_t *parent);
-/* After the welcome: OK, or the failure that the root has told meanwhile. Does not block, but to
- * make a broken connection again. */
+/* Fills one poll entry and lowers *until to the time at which the next function must be called. */
+void weft_root_client_prepare(const weft_root_client_t *client, struct pollfd *entry,
+                              uint64_t *until);
+/* After the welcome: OK, or the failure that the root has told meanwhile. Does not block. */
 weft_status_t weft_root_client_step(weft_root_client_t *client);
 /* The same while the first exchange is under way: the root may end. */
 weft_status_t weft_root_client_watch(weft_root_client_t *client);

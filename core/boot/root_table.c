@@ -18,6 +18,8 @@
  * second. */
 #define OWN_MOST_NS (5 * WEFT_NS_PER_S)
 #define OWN_MOST_DEATH_NS (700 * WEFT_NS_PER_MS)
+#define LOST_NS (WEFT_NS_PER_S / 2)  /* a joiner that gave up a connection comes again by then */
+#define RESET_NS (2 * WEFT_NS_PER_S) /* keepalive tells it of a reset within a second */
 /* Descriptors beside those of the ranks: the transports of a rank in this process, files. */
 #define FILES_BESIDE 8
 
@@ -147,14 +149,15 @@ weft_status_t weft_root_read_header(const weft_root_table_t *table, int fd,
                                     weft_root_header_t *header, weft_frame_t *frame)
 {
     const char *why;
-    int error;
+    int error = 0;
     ssize_t got =
         weft_os_recv(fd, header->data + header->bytes, WEFT_WIRE_HEADER - header->bytes, &error);
     if (got == WEFT_OS_NONE) {
         return WEFT_AGAIN;
     }
     if (got <= 0) {
-        return got != 0 && weft_os_was_reset(error) ? WEFT_ERR_LINK : WEFT_ERR_PROTO;
+        header->error = got < 0 ? error : 0;
+        return got < 0 ? WEFT_ERR_LINK : WEFT_ERR_PROTO;
     }
     header->bytes += (uint32_t)got;
     if (header->bytes < WEFT_WIRE_HEADER) {
@@ -166,8 +169,8 @@ weft_status_t weft_root_read_header(const weft_root_table_t *table, int fd,
                : WEFT_ERR_PROTO;
 }
 
-bool weft_root_send(const weft_root_table_t *table, int fd, uint32_t type, uint32_t from,
-                    const uint8_t *payload, uint32_t bytes)
+int weft_root_send(const weft_root_table_t *table, int fd, uint32_t type, uint32_t from,
+                   const uint8_t *payload, uint32_t bytes)
 {
     uint8_t message[WEFT_WIRE_MOST];
     int error = 0;
@@ -180,8 +183,8 @@ bool weft_root_send(const weft_root_table_t *table, int fd, uint32_t type, uint3
     if (bytes > 0) {
         memcpy(message + WEFT_WIRE_HEADER, payload, bytes);
     }
-    return weft_os_send(fd, message, WEFT_WIRE_HEADER + bytes, &error) != WEFT_OS_BROKEN ||
-           !weft_os_was_reset(error);
+    return weft_os_send(fd, message, WEFT_WIRE_HEADER + bytes, &error) == WEFT_OS_BROKEN ? error
+                                                                                         : 0;
 }
 
 void weft_root_send_error(const weft_root_table_t *table, int fd, const weft_error_t *error)
@@ -248,6 +251,27 @@ bool weft_root_has_ended(const weft_root_table_t *table, const weft_root_seat_t 
 {
     return root_shares_pids(table, &seat->request) && !root_is_own(table, &seat->request) &&
            !weft_os_process_runs(seat->request.pid, seat->request.started);
+}
+
+void weft_root_seat_lose(const weft_root_table_t *table, weft_root_seat_t *seat, int error)
+{
+    uint64_t now = weft_os_clock_ns();
+    uint64_t waits = error == 0 ? LOST_NS : weft_os_was_reset(error) ? RESET_NS : table->away;
+    seat->lost = now + waits;
+    seat->knock = weft_root_knock_begin(table->tree_key, &seat->request,
+                                        now + (error == 0 ? LOST_NS : table->away));
+}
+
+void weft_root_seat_find(weft_root_seat_t *seat)
+{
+    seat->lost = 0;
+    weft_root_knock_end(&seat->knock);
+}
+
+bool weft_root_seat_is_dead(const weft_root_table_t *table, weft_root_seat_t *seat, uint64_t now)
+{
+    return (now >= seat->lost && seat->knock == NULL) || weft_root_has_ended(table, seat) ||
+           weft_root_knock_refused(&seat->knock);
 }
 
 static void root_seat_tell(weft_root_table_t *table, weft_root_seat_t *seat)
@@ -365,7 +389,7 @@ bool weft_root_all_told(const weft_root_table_t *table)
     return table->failure.status != WEFT_OK && table->nranks > 0 && table->told >= table->nranks;
 }
 
-bool weft_root_welcome(const weft_root_table_t *table, uint32_t rank)
+int weft_root_welcome(const weft_root_table_t *table, uint32_t rank)
 {
     uint8_t payload[WEFT_WIRE_JOIN_REQUEST];
     uint32_t parent = rank == 0 ? 0 : (rank - 1) / 2;
@@ -379,7 +403,7 @@ void weft_root_take_claim(weft_root_table_t *table, int fd, const weft_join_requ
     weft_root_seat_t *seat = &table->seats[request->rank];
     weft_root_close(table, &seat->claim);
     seat->claim = fd;
-    seat->claim_reset = false;
+    seat->claim_broke = 0;
     seat->from_claim.bytes = 0;
     if (!seat->claimed && !seat->arrived) {
         seat->request = *request;
@@ -391,9 +415,7 @@ void weft_root_take_claim(weft_root_table_t *table, int fd, const weft_join_requ
 
 static void root_say_claimed(const weft_root_table_t *table, weft_root_seat_t *seat)
 {
-    if (!weft_root_send(table, seat->claim, WEFT_FRAME_CLAIMED, 0, NULL, 0)) {
-        seat->claim_reset = true;
-    }
+    seat->claim_broke = weft_root_send(table, seat->claim, WEFT_FRAME_CLAIMED, 0, NULL, 0);
 }
 
 void weft_root_answer_claim(weft_root_table_t *table, uint32_t rank)
@@ -402,7 +424,7 @@ void weft_root_answer_claim(weft_root_table_t *table, uint32_t rank)
     if (table->claimed == table->nranks && seat->claim >= 0) {
         root_say_claimed(table, seat);
     }
-    if (table->released && !seat->claim_reset) {
+    if (table->released && seat->claim_broke == 0) {
         weft_root_close(table, &seat->claim);
     }
 }
@@ -415,7 +437,7 @@ void weft_root_release_claims(weft_root_table_t *table)
         if (i > 0 && seat->claim >= 0) {
             root_say_claimed(table, seat);
         }
-        if (!seat->claim_reset) {
+        if (seat->claim_broke == 0) {
             weft_root_close(table, &seat->claim);
         }
     }

@@ -17,6 +17,7 @@
 typedef struct weft_root_header {
     uint8_t data[WEFT_WIRE_HEADER];
     uint32_t bytes;
+    int error; /* of a stream that broke */
 } weft_root_header_t;
 
 typedef struct weft_root_seat {
@@ -24,9 +25,9 @@ typedef struct weft_root_seat {
     int claim;   /* its connection for the exchange of the id; −1 as above */
     int process; /* readable when its process ends; watched until it has joined */
     bool claimed, arrived, ready, told;
-    bool waits;       /* not ready, because a neighbour is not */
-    bool claim_reset; /* sending has found so; receiving would only see an end */
-    /* Its connection was reset, or ended before it said more than its rank: until when it may come
+    bool waits;      /* not ready, because a neighbour is not */
+    int claim_broke; /* the error that sending had: receiving would only see an end; else 0 */
+    /* Its connection broke, or ended before it said more than its rank: until when it may come
      * again; 0: it has one. */
     uint64_t lost;
     weft_connector_t *knock;                  /* while it is lost: root_knock.h; NULL: none */
@@ -45,6 +46,7 @@ typedef struct weft_root_table {
     uint32_t nranks;          /* 0: nobody came yet */
     uint32_t first;           /* rank that came first and so said nranks */
     uint32_t claimed, arrived, ready;
+    uint64_t away;      /* how long a rank behind a cut is waited for, ns; the owner's to fill in */
     uint32_t told;      /* ranks that were told the failure, or died of it */
     uint32_t unseated;  /* processes that were told and have no seat: their rank is another's */
     uint64_t own_until; /* when the ranks in this process are told, unless others come before */
@@ -89,14 +91,15 @@ bool weft_root_read_request(const weft_root_table_t *table,
                             bool *joins);
 
 /* Reads on in the header of a frame, which may come in pieces. AGAIN: there is more to come. LINK:
- * the stream was reset. PROTO: it has ended in another way, or it is no frame of this job. */
+ * the stream broke, by header->error. PROTO: it has ended in another way, or it is no frame of this
+ * job. */
 weft_status_t weft_root_read_header(const weft_root_table_t *table, int fd,
                                     weft_root_header_t *header, weft_frame_t *frame);
 
-/* Sends one small frame. A peer whose empty buffer does not take it is as good as gone. False: the
- * connection was reset. That is told once: reads find the end of the stream. */
-bool weft_root_send(const weft_root_table_t *table, int fd, uint32_t type, uint32_t from,
-                    const uint8_t *payload, uint32_t bytes);
+/* Sends one small frame. A peer whose empty buffer does not take it is as good as gone. Returns 0,
+ * or the error by which the connection broke, which is told once: reads find the end of it. */
+int weft_root_send(const weft_root_table_t *table, int fd, uint32_t type, uint32_t from,
+                   const uint8_t *payload, uint32_t bytes);
 void weft_root_send_error(const weft_root_table_t *table, int fd, const weft_error_t *error);
 /* Tells one that comes when all have joined that its id is stale, and closes its connection. */
 void weft_root_refuse(const weft_root_table_t *table, int fd, const weft_join_request_t *request);
@@ -123,6 +126,13 @@ void weft_root_close(const weft_root_table_t *table, int *fd);
 /* Watches the process of a seat that has claimed, if it runs where it can be seen. */
 void weft_root_watch_process(const weft_root_table_t *table, weft_root_seat_t *seat);
 
+/* The seat has lost its connection, which has ended (`error` 0) or broke. Its rank comes again,
+ * unless it died: its listener is knocked at, and where nothing comes back it is behind a cut. */
+void weft_root_seat_lose(const weft_root_table_t *table, weft_root_seat_t *seat, int error);
+void weft_root_seat_find(weft_root_seat_t *seat);
+/* True if the rank of a seat that has lost its connection died: it did not come again, its process
+ * is seen to have ended, or it does not listen any more. Goes on with the knock. */
+bool weft_root_seat_is_dead(const weft_root_table_t *table, weft_root_seat_t *seat, uint64_t now);
 /* True if the process of a seat can be seen, and is not there any more. */
 bool weft_root_has_ended(const weft_root_table_t *table, const weft_root_seat_t *seat);
 
@@ -135,8 +145,8 @@ void weft_root_answer_claim(weft_root_table_t *table, uint32_t rank);
  * called again. */
 void weft_root_release_claims(weft_root_table_t *table);
 
-/* Tells a rank its parent in the tree. All have arrived. False: its connection is broken. */
-bool weft_root_welcome(const weft_root_table_t *table, uint32_t rank);
+/* Tells a rank its parent in the tree. All have arrived. Returns as weft_root_send(). */
+int weft_root_welcome(const weft_root_table_t *table, uint32_t rank);
 
 /* Writes "3, 5-7" for the ranks that are not ready if `welcomed`, else have not arrived, else
  * (while ids are exchanged) have not even claimed. Of those that are not ready, ranks that said

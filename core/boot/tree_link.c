@@ -65,6 +65,15 @@ static weft_status_t tree_link_died(const weft_boot_t *boot, uint32_t rank, cons
     return weft_boot_set_culprit(boot, rank);
 }
 
+static weft_status_t tree_link_unreachable(const weft_boot_t *boot, uint32_t rank, const char *what)
+{
+    char who[128];
+    weft_boot_rank_text(boot, rank, who, sizeof who);
+    weft_fail(WEFT_ERR_PEER_UNRESPONSIVE, 0,
+              "%s cannot be reached during %s (option boot.unresponsive)", who, what);
+    return weft_boot_set_culprit(boot, rank);
+}
+
 static weft_status_t tree_link_timed_out(weft_boot_t *boot, uint32_t rank, const char *what)
 {
     char who[128];
@@ -73,12 +82,12 @@ static weft_status_t tree_link_timed_out(weft_boot_t *boot, uint32_t rank, const
     return weft_boot_set_culprit(boot, rank);
 }
 
-/* A reset may come from the middle of the network, and so may the end of a connection on which the
- * other end has said nothing yet: it has given that one up. Any other end is the rank's. */
+/* Where a connection breaks, the network may have reset it or be away. One that ends on which the other end has said
+ * nothing yet was given up by it. Any other end is the rank's. */
 static weft_status_t tree_link_ended(weft_boot_t *boot, weft_tree_link_t *link, const char *what,
                                      int error)
 {
-    if (!link->fresh && !link->reset && !weft_os_was_reset(error)) {
+    if (!link->fresh && !link->reset && error == 0) {
         return tree_link_died(boot, link->rank, what, error);
     }
     weft_log(WEFT_LOG_INFO, "boot", "rank %u: the control connection to rank %u broke: %s",
@@ -244,8 +253,9 @@ static weft_status_t tree_link_renew(weft_boot_t *boot, const char *what,
 {
     weft_tree_link_t *link = NULL;
     weft_status_t status = weft_link_renewal_step(boot, listener, &link);
-    return status == WEFT_OK || status == WEFT_ERR_RESOURCE || status == WEFT_ERR_SYSTEM
-               ? status
+    return status == WEFT_OK || status == WEFT_ERR_RESOURCE || status == WEFT_ERR_SYSTEM ? status
+           : status == WEFT_ERR_TIMEOUT
+               ? tree_link_unreachable(boot, link->rank, what)
                : tree_link_died(boot, link->rank, what, weft_error_record()->os_errno);
 }
 
@@ -264,8 +274,10 @@ static weft_status_t tree_link_turn(weft_boot_t *boot, const weft_tree_link_t *l
         entries[i] = (struct pollfd){.fd = one->quiet ? -1 : one->fd, .events = POLLIN};
     }
     weft_link_renewal_prepare(boot, entries + WEFT_TREE_LINKS, &wake);
-    entries[TURN_ROOT] =
-        (struct pollfd){.fd = boot->root != NULL ? boot->root->fd : -1, .events = POLLIN};
+    entries[TURN_ROOT] = (struct pollfd){.fd = -1};
+    if (boot->root != NULL) {
+        weft_root_client_prepare(boot->root, &entries[TURN_ROOT], &wake);
+    }
     int ready = weft_os_poll(entries, TURN_ENTRIES, wake);
     if (ready < 0) {
         return weft_error_record()->status;
@@ -279,7 +291,8 @@ static weft_status_t tree_link_turn(weft_boot_t *boot, const weft_tree_link_t *l
             status = tree_link_look(boot, one, what, 0, until);
         }
     }
-    if (status == WEFT_OK && entries[TURN_ROOT].revents != 0) {
+    if (status == WEFT_OK &&
+        (entries[TURN_ROOT].revents != 0 || (boot->root != NULL && boot->root->seeks))) {
         status = weft_root_client_watch(boot->root);
     }
     return status == WEFT_OK ? tree_link_renew(boot, what, &entries[WEFT_TREE_LINKS]) : status;

@@ -2,6 +2,7 @@
  *
  * Whom the root tells of a failure, and when: a rank of its own process may end with the root. Claims that
  * come again. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -184,9 +185,9 @@ static void a_welcome_finds_that_a_connection_is_broken(void **state)
     scene_fail(&scene, WEFT_ERR_LINK);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
     scene.table.seats[1].join = ends[0];
-    assert_true(weft_root_welcome(&scene.table, 1));
+    assert_int_equal(weft_root_welcome(&scene.table, 1), 0);
     close(ends[1]);
-    assert_false(weft_root_welcome(&scene.table, 1));
+    assert_int_equal(weft_root_welcome(&scene.table, 1), EPIPE);
     close(ends[0]);
     scene.table.seats[1].join = -1;
     scene_end(&scene);
@@ -248,14 +249,14 @@ static void an_answer_finds_that_a_claim_is_broken(void **state)
     close(scene.far[0]);
     scene.far[0] = -1;
     scene_claim(&scene, 2);
-    assert_true(scene.table.seats[0].claim_reset);
+    assert_int_not_equal(scene.table.seats[0].claim_broke, 0);
     close(scene.far[1]);
     scene.far[1] = -1;
     weft_root_release_claims(&scene.table);
-    assert_true(scene.table.seats[1].claim_reset && scene.table.seats[1].claim >= 0);
-    assert_false(scene.table.seats[2].claim_reset);
+    assert_true(scene.table.seats[1].claim_broke != 0 && scene.table.seats[1].claim >= 0);
+    assert_int_equal(scene.table.seats[2].claim_broke, 0);
     scene_claim(&scene, 1);
-    assert_false(scene.table.seats[1].claim_reset);
+    assert_int_equal(scene.table.seats[1].claim_broke, 0);
     assert_true(scene_told(&scene, 1));
     scene_end(&scene);
 }

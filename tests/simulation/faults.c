@@ -27,8 +27,13 @@ const char *run_kind_name(run_kind_t kind)
 {
     static const char *const names[RUN_KINDS] = {
         "calm",  "revoked", "deaths", "replaced", "network", "scarce", "resets",
-        "storm", "regrown", "fixed",  "folder",   "leaving", "flaps"};
+        "storm", "regrown", "fixed",  "folder",   "leaving", "flaps",  "joining"};
     return names[kind];
+}
+
+bool run_kind_is_short(run_kind_t kind)
+{
+    return kind == RUN_FLAPS || kind == RUN_JOINING;
 }
 
 /* Of the sixteen combinations most are quiet: rare events that come together hide each other. */
@@ -309,7 +314,7 @@ static void faults_draw(faults_t *faults, fault_t *f, uint64_t at)
         f->lasts = 3 * SIM_S + machine_below(3 * SIM_S);
         f->other = SIM_HOSTS;
         faults_of_hosts(faults, f, fault_cut, at);
-    } else if (faults->kind == RUN_FLAPS) {
+    } else if (run_kind_is_short(faults->kind)) {
         f->lasts = machine_between(SIM_S, FLAP_MOST);
         faults_of_hosts(faults, f, machine_below(4) == 0 ? fault_one_way : fault_cut, at);
     } else if (faults->kind == RUN_LEAVING) {
@@ -329,7 +334,7 @@ void faults_plan(faults_t *faults, uint64_t within)
     uint32_t most = many ? FAULTS_MOST : faults->kind == RUN_DEATHS ? faults->nranks - 1 : 3;
     most = most < FAULTS_MOST ? most : FAULTS_MOST;
     faults->count = faults->kind <= RUN_REVOKED ? 0 : 1 + (uint32_t)machine_below(most);
-    faults->count = faults->kind == RUN_FLAPS ? 1 : faults->count;
+    faults->count = run_kind_is_short(faults->kind) ? 1 : faults->count;
     faults->last = machine.now;
     for (uint32_t r = 0; r < PLAYERS; r++) {
         faults->guilt[r].since = SIM_NEVER;
@@ -343,6 +348,9 @@ void faults_plan(faults_t *faults, uint64_t within)
     if (faults->kind == RUN_LEAVING || faults->kind == RUN_FLAPS) {
         first = (faults->kind == RUN_FLAPS ? 400 : 100) * SIM_MS; /* all have joined */
         within = SIM_S;
+    }
+    if (faults->kind == RUN_JOINING) {
+        within = 60 * SIM_MS; /* most join in less */
     }
     for (uint32_t i = 0; i < faults->count; i++) {
         /* Faults that follow each other closely meet what the one before set going. */

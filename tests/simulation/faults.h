@@ -22,6 +22,7 @@ typedef enum {
     RUN_FOLDER,
     RUN_LEAVING,
     RUN_FLAPS,
+    RUN_JOINING,
     RUN_KINDS
 } run_kind_t;
 
@@ -41,6 +42,8 @@ typedef struct faults {
     uint64_t last;            /* when the last fault has ended: from then on all is well */
 } faults_t;
 
+/* Cuts shorter than boot.unresponsive, which cost nobody. */
+bool run_kind_is_short(run_kind_t kind);
 const char *run_kind_name(run_kind_t kind);
 /* A rank has been started, also one that replaces another. */
 void faults_started(faults_t *faults, uint32_t rank);

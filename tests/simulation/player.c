@@ -122,10 +122,12 @@ static weft_status_t join_once(player_t *p, weft_comm_t **comm_p,
         status = note(p, "an init's exchange", begin, meet_in_folder(p, &id, options));
         begin = now_ns();
     }
-    return status == WEFT_OK
-               ? note(p, "weft_comm_init_rank", begin,
-                      weft_comm_init_rank(comm_p, board->nranks, &id, p->seat, options))
-               : status;
+    if (status == WEFT_OK) {
+        status = note(p, "weft_comm_init_rank", begin,
+                      weft_comm_init_rank(comm_p, board->nranks, &id, p->seat, options));
+    }
+    p->record->joined = now_ns();
+    return status;
 }
 
 /* Each rank makes communicators before the one that it keeps. */

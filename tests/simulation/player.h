@@ -21,6 +21,7 @@ typedef struct player_error {
 typedef struct player_record {
     uint32_t steps, errors, shrinks;
     uint64_t longest; /* of a call, ns */
+    uint64_t joined;  /* when it last had joined, or failed to */
     char longest_call[24];
     player_error_t error[PLAYER_ERRORS]; /* the first ones */
     bool finished, gave_up;

@@ -20,6 +20,8 @@
 #define CALL_MOST (45 * SIM_S)
 /* A cut of 6 s, and what ranks need to find each other or to give each other up. */
 #define LEAVING_MOST (20 * SIM_S)
+/* After a cut. */
+#define JOIN_MOST (3 * SIM_S)
 #define RUN_MOST (400 * SIM_S)
 /* Most of 300 seeds make 3 to 15 calls in a turn, one 37. */
 #define CALLS_PER_TURN UINT64_C(100)
@@ -102,7 +104,7 @@ static void run_set(const char *setting)
 /* Their waits are ended by others, and kernels have patience. */
 static bool some_leave(void)
 {
-    return run.faults.kind == RUN_LEAVING || run.faults.kind == RUN_FLAPS;
+    return run.faults.kind == RUN_LEAVING || run_kind_is_short(run.faults.kind);
 }
 
 static void run_settle(void)
@@ -120,8 +122,9 @@ static void run_settle(void)
     run_set(run.faults.kind <= RUN_REPLACED && machine_below(4) == 0 ? "exec.wait=auto"
                                                                      : "exec.wait=sleep");
     run_set("boot.init_timeout=30s");
-    run_set(run.faults.kind == RUN_FLAPS ? "boot.connect_timeout=30s" : "boot.connect_timeout=10s");
-    run_set(run.faults.kind == RUN_FLAPS ? "boot.unresponsive=10s" : "boot.unresponsive=3s");
+    run_set(run_kind_is_short(run.faults.kind) ? "boot.connect_timeout=30s"
+                                               : "boot.connect_timeout=10s");
+    run_set(run_kind_is_short(run.faults.kind) ? "boot.unresponsive=10s" : "boot.unresponsive=3s");
     /* Longer than a call may last: the failure of others must end it. */
     run_set(some_leave() ? "exec.op_timeout=100s" : "exec.op_timeout=20s");
     run.quorum = (run.faults.kind == RUN_NETWORK || run.board.parts) && machine_below(2) == 0;
@@ -171,8 +174,9 @@ static void run_choose(void)
     run.board.excludes = nobody_comes && (bits & 3) == 0;
     run.board.keeps = nobody_comes && (bits >> 2 & 3) == 0;
     run.board.pause = run.board.parts ? 20 * SIM_MS
-                      : some_leave()  ? 50 * SIM_MS
-                                     : 0; /* or all steps are over when the first host is cut off */
+                      : some_leave() && run.faults.kind != RUN_JOINING
+                          ? 50 * SIM_MS
+                          : 0; /* or all steps are over when the first host is cut off */
     run.board.watches = (nobody_comes || run.board.parts) && (bits >> 4 & 1) != 0;
 }
 
@@ -251,7 +255,7 @@ static void run_begin(void)
     if (some_leave()) {
         run_choose_leavers();
     }
-    if (faults->kind == RUN_FLAPS && machine_below(2) == 0) {
+    if (faults->kind == RUN_JOINING || (faults->kind == RUN_FLAPS && machine_below(2) == 0)) {
         run.board.leavers = 0; /* all leave at the end */
     }
     if (run.board.parts && faults->nranks > 6) {
@@ -282,7 +286,7 @@ static void run_begin(void)
     for (uint32_t r = 0; r < faults->nranks; r++) {
         member_start(r, NULL, machine.now + machine_between(SIM_US, 20 * SIM_MS));
     }
-    if (faults->kind == RUN_FIXED) {
+    if (faults->kind == RUN_FIXED || (faults->kind == RUN_JOINING && machine_below(2) == 0)) {
         struct sockaddr_in in;
         socklen_t bytes = sizeof in;
         char host[INET_ADDRSTRLEN];
@@ -357,7 +361,7 @@ static void judge_error(uint32_t rank, const player_error_t *error)
         (run.board.leavers >> culprit & 1) != 0) {
         return; /* those who stay make a call that needs it */
     }
-    if (run.faults.count == 0 || run.faults.kind == RUN_FLAPS) {
+    if (run.faults.count == 0 || run_kind_is_short(run.faults.kind)) {
         run_find("rank %u: %s: %s: %s, and nothing %s", rank, error->call, name, error->text,
                  run.faults.count == 0 ? "had happened" : "but a short cut had happened");
         return;
@@ -414,6 +418,10 @@ static void judge_rank(uint32_t rank)
     if (!process->dead) {
         run_find("rank %u does not end", rank);
         return;
+    }
+    if (run.faults.kind == RUN_JOINING && record->joined > run.faults.last + JOIN_MOST) {
+        run_find("rank %u joined %.1f s after the cut", rank,
+                 (double)(record->joined - run.faults.last) / 1e9);
     }
     if (is_too_long(rank, record->longest)) {
         run_find("rank %u: %s took %.1f s", rank, record->longest_call,

@@ -4,105 +4,14 @@
 #include "stream.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/un.h>
 
-enum {
-    TCP_ROOM = 256 << 10,
-    LOCAL_ROOM = 208 << 10,
-    SYN_TRIES = 6,
-    SHORT = 2048,
-    NETWORK = 0x0a4d0001
-};
+#include "listener.h"
 
-/* Addresses ----------------------------------------------------------------------------------------- */
-
-void stream_address(uint32_t host, uint16_t port, struct sockaddr *at, socklen_t *bytes)
-{
-    struct sockaddr_in in = {.sin_family = AF_INET,
-                             .sin_port = htons(port),
-                             .sin_addr = {.s_addr = htonl(NETWORK + host)}};
-    memcpy(at, &in, *bytes < sizeof in ? *bytes : sizeof in);
-    *bytes = sizeof in;
-}
-
-/* Returns the host of an address: 127.0.0.1 is `own`. SIM_HOSTS: there is none. */
-static uint32_t host_of(const struct sockaddr *at, uint32_t own, uint16_t *port_p)
-{
-    const struct sockaddr_in *in = (const struct sockaddr_in *)at;
-    uint32_t address = ntohl(in->sin_addr.s_addr);
-    *port_p = ntohs(in->sin_port);
-    if (at->sa_family == AF_INET6) {
-        const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)at;
-        memcpy(&address, in6->sin6_addr.s6_addr + 12, 4);
-        address = ntohl(address);
-    }
-    if (address >> 24 == 127 || address == 0) {
-        return own;
-    }
-    return address - NETWORK < SIM_HOSTS ? address - NETWORK : SIM_HOSTS;
-}
-
-static object_t *listener_at(uint32_t host, uint16_t port)
-{
-    object_t *o = descriptor_first();
-    while (o != NULL && (o->kind != OBJECT_LISTENER || o->holders == 0 || o->local ||
-                         o->host != host || o->port != port)) {
-        o = o->next;
-    }
-    return o;
-}
-
-static object_t *listener_named(const object_t *by, const char *name, uint32_t bytes)
-{
-    object_t *o = descriptor_first();
-    while (o != NULL &&
-           (o->kind != OBJECT_LISTENER || o->holders == 0 || !o->local || o->host != by->host ||
-            o->name_bytes != bytes || memcmp(o->name, name, bytes) != 0)) {
-        o = o->next;
-    }
-    return o;
-}
-
-static uint16_t port_free(uint32_t host)
-{
-    do {
-        machine.port = machine.port < 60000 ? (uint16_t)(machine.port + 1) : 20000;
-    } while (listener_at(host, machine.port) != NULL);
-    return machine.port;
-}
-
-int stream_bind(object_t *object, const struct sockaddr *at, socklen_t bytes)
-{
-    uint16_t port;
-    if (at->sa_family == AF_UNIX) {
-        object->name_bytes = (uint32_t)(bytes - offsetof(struct sockaddr_un, sun_path));
-        memcpy(object->name, ((const struct sockaddr_un *)at)->sun_path, object->name_bytes);
-        bool taken = listener_named(object, object->name, object->name_bytes) != NULL;
-        errno = EADDRINUSE;
-        return taken ? -1 : 0;
-    }
-    (void)host_of(at, object->host, &port);
-    if (port != 0 && listener_at(object->host, port) != NULL) {
-        errno = EADDRINUSE;
-        return -1;
-    }
-    object->port = port;
-    return 0;
-}
-
-int stream_listen(object_t *object, int backlog)
-{
-    if (!object->local && object->port == 0) {
-        object->port = port_free(object->host);
-    }
-    object->kind = OBJECT_LISTENER;
-    object->backlog = backlog < 128 ? (uint32_t)backlog : 128;
-    return 0;
-}
+enum { TCP_ROOM = 256 << 10, LOCAL_ROOM = 208 << 10, SYN_TRIES = 6, SHORT = 2048 };
 
 /* The way ------------------------------------------------------------------------------------------- */
 
@@ -145,12 +54,51 @@ static void stream_was_reset(void *object)
     stream_break(object, ECONNRESET);
 }
 
-static void stream_lost(void *arg)
+/* What is on its way has nobody to send it again. */
+static void way_lose(object_t *to)
+{
+    message_t **at = &to->first, *lost;
+    to->last = NULL;
+    while (*at != NULL && (*at)->arrives != SIM_NEVER) {
+        to->last = *at;
+        at = &(*at)->next;
+    }
+    while ((lost = *at) != NULL) {
+        *at = lost->next;
+        to->unread -= lost->bytes - lost->taken;
+        if (lost->passed != NULL) {
+            object_drop(lost->passed);
+        }
+        machine_free(lost);
+    }
+}
+
+/* The keepalive of an end whose peer has given up is answered by a reset, once the network is back. */
+static void stream_probe(void *arg)
 {
     object_t *object = arg;
-    if (object->gone || is_cut_at_all(object)) {
-        stream_break(object, ETIMEDOUT);
+    if (is_cut_at_all(object)) {
+        machine_at(machine.now + STREAM_KEEPALIVE, stream_probe, object);
+    } else {
+        stream_break(object, ECONNRESET);
     }
+}
+
+static void stream_lost(void *arg)
+{
+    object_t *object = arg, *peer = object->peer;
+    if (object->broken || (!object->gone && !is_cut_at_all(object))) {
+        return;
+    }
+    if (peer != NULL) {
+        way_lose(peer);
+        peer->peer = NULL;
+        object->peer = NULL;
+        if (peer->keepalive) {
+            machine_at(machine.now + STREAM_KEEPALIVE, stream_probe, peer);
+        }
+    }
+    stream_break(object, ETIMEDOUT);
 }
 
 /* Nothing comes or goes between the end and its peer from now on. */
@@ -327,12 +275,12 @@ int stream_connect(object_t *object, const struct sockaddr *to, socklen_t bytes)
         return connect_local(object, (const struct sockaddr_un *)to,
                              (uint32_t)(bytes - offsetof(struct sockaddr_un, sun_path)));
     }
-    object->peer_host = host_of(to, object->host, &object->peer_port);
+    object->peer_host = listener_host_of(to, object->host, &object->peer_port);
     if (object->peer_host == SIM_HOSTS) {
         errno = ENETUNREACH;
         return -1;
     }
-    object->port = object->port != 0 ? object->port : port_free(object->host);
+    object->port = object->port != 0 ? object->port : listener_port_free(object->host);
     object->kind = OBJECT_STREAM;
     object->connecting = true;
     object->attempts = 0;

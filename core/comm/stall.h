@@ -13,6 +13,7 @@ typedef struct weft_stall {
     uint64_t asked;            /* when the peer of the blocked port was last asked */
     bool late_told;            /* a warning was logged */
     uint64_t connecting_since; /* both ends are in the call and still not connected; 0: no */
+    uint64_t grace_since;      /* when a link broke */
     uint64_t grace_until;      /* a link broke: the health channel may name the cause until then */
     uint64_t grace_most;       /* it is not waited for any longer than that */
     uint32_t question;         /* the last one to a rank behind a broken link, whether it lives */

@@ -17,10 +17,34 @@
 /* After this long a waiting rank asks the one it waits for whether they are in the same call. */
 #define ASK_NS (100 * WEFT_NS_PER_MS)
 
+/* As far as this question goes. */
+static bool watchdog_has_answered(const weft_comm_state_t *state, int32_t peer)
+{
+    return atomic_load_explicit(&state->peers[peer].answered, memory_order_acquire) ==
+           state->stall.question;
+}
+
 static bool watchdog_has_left(const weft_comm_state_t *state, int32_t peer)
 {
     return peer >= 0 &&
            atomic_load_explicit(&state->peers[peer].left_at, memory_order_acquire) != UINT64_MAX;
+}
+
+/* What is known of the process behind a broken link. */
+static const char *watchdog_link_cause(const weft_comm_state_t *state, char *text, size_t bytes)
+{
+    const weft_error_t *error = &state->stall.link_error;
+    if (error->status != WEFT_ERR_PEER_DEAD) {
+        return "";
+    }
+    if (watchdog_has_answered(state, error->peer)) {
+        return "the connection broke, and the process is not known to have ended: ";
+    }
+    snprintf(text, bytes,
+             "the connection broke, and the process has not answered for %.1f s, as one that is "
+             "stopped: ",
+             (double)(weft_os_clock_ns() - state->stall.grace_since) / 1e9);
+    return text;
 }
 
 /* The time has passed. A transport sees the end of a connection and takes it for the end of the peer; the
@@ -28,6 +52,7 @@ static bool watchdog_has_left(const weft_comm_state_t *state, int32_t peer)
 static void watchdog_fail_link(weft_comm_state_t *state)
 {
     const weft_error_t *error = &state->stall.link_error;
+    char cause[128];
     *weft_error_record() = *error;
     const weft_transport_t *lost = weft_links_avoid_lost(state->links);
     if (lost != NULL) {
@@ -40,10 +65,7 @@ static void watchdog_fail_link(weft_comm_state_t *state)
                (error->status == WEFT_ERR_PEER_DEAD || error->status == WEFT_ERR_LINK)) {
         weft_fail(WEFT_ERR_LINK, 0, "rank %u to rank %d over %s: %s%s", state->self.rank,
                   (int)error->peer, weft_links_transport_name(state->links, (uint32_t)error->peer),
-                  error->status == WEFT_ERR_PEER_DEAD
-                      ? "the connection broke, and the process is not known to have ended: "
-                      : "",
-                  error->text);
+                  watchdog_link_cause(state, cause, sizeof cause), error->text);
         weft_error_record()->os_errno = error->os_errno; /* its words are in the text */
     } else {
         *weft_error_record() = *error;
@@ -55,6 +77,7 @@ static void watchdog_begin_grace(weft_comm_state_t *state)
 {
     const double unresponsive = state->self.family->settings.boot.unresponsive;
     const uint64_t now = weft_os_clock_ns();
+    state->stall.grace_since = now;
     state->stall.grace_until = now + GRACE_NS;
     state->stall.grace_most =
         unresponsive > 0 ? weft_os_deadline(unresponsive) : now + WEFT_HEALTH_AWAY_NS;
@@ -67,9 +90,7 @@ static void watchdog_begin_grace(weft_comm_state_t *state)
 static bool watchdog_awaits_answer(weft_comm_state_t *state, uint64_t now)
 {
     const int32_t peer = state->stall.link_error.peer;
-    if (peer < 0 || now >= state->stall.grace_most ||
-        atomic_load_explicit(&state->peers[peer].answered, memory_order_acquire) ==
-            state->stall.question) {
+    if (peer < 0 || now >= state->stall.grace_most || watchdog_has_answered(state, peer)) {
         return false;
     }
     if (now - state->stall.questioned > ASK_NS) {

@@ -3,10 +3,13 @@
  * Connections that are cut while all ranks live: an error that names a rank, on every rank, and soon. */
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -16,7 +19,7 @@
 
 #include "../support/ranks.h"
 
-enum { DESCRIPTORS = 1024, ELEMENTS = 20000, CUTTER = 1 };
+enum { DESCRIPTORS = 1024, ELEMENTS = 20000, CUTTER = 1, STOPPED = 2 };
 
 typedef struct cut {
     unsigned after_us;
@@ -245,11 +248,79 @@ static void who_puts_and_cannot_be_reached_is_named(void **state)
     }
 }
 
+static bool is_stopped(int pid)
+{
+    char path[64], line[512] = "";
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    FILE *file = fopen(path, "r");
+    const char *end =
+        file != NULL && fgets(line, sizeof line, file) != NULL ? strrchr(line, ')') : NULL;
+    if (file != NULL) {
+        fclose(file);
+    }
+    return end != NULL && end[2] == 'T';
+}
+
+/* Cuts what connects it to rank 2, which is stopped by then, and receives from that. */
+static weft_status_t receive_from_stopped(weft_comm_t *comm, const _Atomic int *stopped)
+{
+    static socket_id_t before[DESCRIPTORS], links[DESCRIPTORS];
+    uint32_t value = 0, nbefore = list_sockets(before, NULL, 0);
+    weft_status_t status = weft_send(&value, 1, WEFT_UINT32, STOPPED, comm, NULL);
+    uint32_t nlinks = list_sockets(links, before, nbefore);
+    while (status == WEFT_OK && !is_stopped(atomic_load(stopped))) {
+        usleep(1000);
+    }
+    for (uint32_t i = 0; i < nlinks; i++) {
+        shutdown(links[i].fd, SHUT_RDWR);
+    }
+    return status == WEFT_OK ? weft_recv(&value, 1, WEFT_UINT32, STOPPED, comm, NULL) : status;
+}
+
+static int be_stopped(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    _Atomic int *stopped = arg;
+    uint32_t value = 0;
+    int wrong = 0;
+    (void)n;
+    if (rank == STOPPED) {
+        NEED(weft_recv(&value, 1, WEFT_UINT32, CUTTER, comm, NULL) == WEFT_OK);
+        atomic_store(stopped, getpid());
+        raise(SIGSTOP);
+        return wrong;
+    }
+    const weft_status_t status =
+        rank == CUTTER ? receive_from_stopped(comm, stopped) : hear_of_failure(comm);
+    weft_error_t error = {.size = sizeof error};
+    weft_comm_error(comm, &error);
+    fprintf(stderr, "rank %u: %s, peer %d: %s\n", rank, weft_status_name(status), error.peer,
+            error.text);
+    NEED(status == WEFT_ERR_PEER_UNRESPONSIVE && error.peer == STOPPED);
+    NEED(strstr(error.text, " is connected but has not answered for 3.0 s") != NULL);
+    kill(atomic_load(stopped), SIGCONT);
+    return wrong;
+}
+
+/* Its kernel takes what is sent to it, and nobody says that it has ended. */
+static void a_rank_that_is_stopped_behind_a_broken_link_is_named(void **state)
+{
+    const char *settings[] = {"core.net=net-socket", "boot.unresponsive=3s"};
+    (void)state;
+    _Atomic int *stopped =
+        mmap(NULL, sizeof *stopped, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(stopped != MAP_FAILED);
+    ranks_job_t job = {
+        .nranks = 3, .settings = settings, .settings_count = 2, .work = be_stopped, .arg = stopped};
+    assert_int_equal(ranks_run_processes(&job, 30, -1), 0);
+    munmap(stopped, sizeof *stopped);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_connection_that_is_cut_is_named),
         cmocka_unit_test(who_receives_from_any_rank_misses_a_link_too),
+        cmocka_unit_test(a_rank_that_is_stopped_behind_a_broken_link_is_named),
         cmocka_unit_test(who_puts_and_cannot_be_reached_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

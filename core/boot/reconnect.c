@@ -144,9 +144,7 @@ static void reconnect_knocked_unreachable(weft_health_t *health, weft_status_t s
         uint8_t *broke = &health->membership.breaks[knock->rank];
         *broke = reconnect_missed(&knock->connector, *broke);
     }
-    if (status == WEFT_OK || status == WEFT_ERR_TIMEOUT) {
-        weft_tree_repair(health);
-    }
+    weft_tree_repair(health);
 }
 
 static void reconnect_step_knock(weft_health_t *health)

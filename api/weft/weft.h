@@ -535,12 +535,13 @@ WEFT_EXPORT weft_status_t weft_barrier(weft_comm_t *comm, const weft_call_t *cal
 
 /* Sends `count` elements to `peer`, which calls weft_recv() with the same count and dtype.
  * Messages from one rank to another arrive in order. Sends and receives do not wait for
- * collectives, and collectives do not wait for them. A rank can send to itself: in a group, or the
- * first of the two calls, whichever it is, is asynchronous. A blocking call to itself without the
- * other before it is ERR_ARG.
+ * collectives, nor collectives for them. A rank can send to itself: in a group, or the first of the
+ * two calls is asynchronous. A blocking call to itself without the other before it is ERR_ARG.
  * Errors: as for collectives, and ERR_ARG for a peer out of range, or oneself as said above. A
  * different count or dtype is ERR_MISMATCH on the receiver, which names both ranks and values.
- * Blocking: until the buffer may be reused, which may need the receiver. Thread: one. */
+ * Blocking: until the buffer may be reused. A small message is copied, and comes even if this rank
+ * then destroys the communicator; larger ones may need the receiver. The first to a rank takes some
+ * milliseconds if that rank waits in a call of the family, else waits for that. Thread: one. */
 WEFT_EXPORT weft_status_t weft_send(const void *send, uint64_t count, weft_dtype_t dtype,
                                     uint32_t peer, weft_comm_t *comm, const weft_call_t *call);
 
@@ -551,8 +552,7 @@ WEFT_EXPORT weft_status_t weft_send(const void *send, uint64_t count, weft_dtype
  * no earlier receive waits for. If there are several such ranks, they are served in turns. Receives
  * called after it, from one rank or from any, wait until it has its message, so that messages and
  * receives meet in the order of the calls. Count and dtype must be those of the message that comes.
- * The call connects to all ranks, because any of them may send. There is no call that asks for
- * messages without receiving them.
+ * The call connects to all ranks: any may send. No call asks for messages without receiving them.
  *
  * Errors: as weft_send(), and ERR_ARG for a receive from any rank in a stream. ERR_TIMEOUT names
  * nobody if any rank could have sent.

@@ -3,7 +3,8 @@
  * The state of a communicator: the structs of the modules that change them, joined.
  *
  * Ownership: `owner` is FREE, USER while a thread is inside a call, PROGRESS while the progress
- * thread advances asynchronous operations, or WAITER while a thread that waits for a request does.
+ * thread advances asynchronous operations, or a thread that waits in another communicator makes a
+ * link (wanted_links.h), or WAITER while a thread that waits for a request does.
  * The last two give the communicator back for a USER. Only the owner touches what stands under
  * "owned" below. Checked builds keep the owning thread, and weft_assert_owner() compares it. */
 #ifndef WEFT_COMM_COMM_H

@@ -198,12 +198,22 @@ static void create_free_peers(weft_comm_state_t *state)
     weft_os_free(state->peers);
 }
 
+/* A thread that waits in another communicator may be making a link of this one. */
+static void create_await_visitor(weft_comm_state_t *state)
+{
+    uint32_t turns = 0;
+    while (atomic_load_explicit(&state->owner, memory_order_acquire) == WEFT_OWNER_PROGRESS) {
+        weft_os_give_way(&turns);
+    }
+}
+
 void weft_comm_free(weft_comm_state_t *state)
 {
     const weft_family_t *family = state->self.family;
     weft_holdings_log(state, "at its end");
     /* The health thread gives events to members only: afterwards no other thread sees the state. */
     weft_family_remove(state->self.family, &state->member);
+    create_await_visitor(state);
     weft_family_leave(state->self.family);
     weft_streams_settle(state);
     weft_programs_fini(&state->programs);

@@ -152,14 +152,16 @@ static void create_group_explain(const create_group_t *c, const weft_comm_state_
 static weft_status_t create_group_meet(create_group_t *c, weft_comm_state_t *child)
 {
     uint8_t mine = 0;
-    uint32_t owner;
+    uint32_t owner, turns = 0;
     uint8_t *all = weft_os_alloc(c->wish->count, 0);
     if (all == NULL) {
         weft_status_t status = weft_fail(WEFT_ERR_RESOURCE, ENOMEM, CALL ": no memory");
         weft_split_report_absence(&c->setup);
         return status;
     }
-    (void)weft_comm_own(child, WEFT_OWNER_USER, &owner); /* nobody else knows it */
+    while (!weft_comm_own(child, WEFT_OWNER_USER, &owner)) {
+        weft_os_give_way(&turns); /* another thread makes a link of it: wanted_links.h */
+    }
     weft_side_call_wait_in(&c->side, child);
     weft_status_t status = weft_comm_exchange(child, WEFT_ROOT_GROUP, &mine, sizeof mine, all);
     weft_side_call_wait_in(&c->side, NULL);

@@ -15,6 +15,7 @@
 #include "core/comm/puts.h"
 #include "core/comm/select.h"
 #include "core/comm/streams.h"
+#include "core/comm/wanted_links.h"
 #include "core/comm/watchdog.h"
 #include "core/exec/message_port.h"
 #include "core/exec/traffic.h"
@@ -346,12 +347,28 @@ static void engine_check_turn(weft_comm_state_t *state, uint64_t now)
     weft_comm_fail(state, -1);
 }
 
+/* Asks for the links that the operation needs to send over. */
+static void engine_ask_for_links(weft_comm_state_t *state, uint64_t now)
+{
+    const weft_program_t *program = &state->queue.current->program;
+    if (state->queue.first->state != WEFT_OP_BINDING ||
+        !weft_wanted_links_ask_now(&state->stall.wanted, state->stall.idle_since, now)) {
+        return;
+    }
+    for (uint32_t i = 0; i < program->nports; i++) {
+        const weft_plan_port_t *port = weft_program_port(program, i);
+        if (program->ports[i] == NULL && port->sends) {
+            weft_wanted_links_ask(state, port->peer, weft_program_link(program, i));
+        }
+    }
+}
+
 /* Does what needs a look at the clock. */
 static void engine_look_around(weft_comm_state_t *state)
 {
     weft_request_t *request = state->queue.first;
     uint64_t now = weft_os_clock_ns();
-    weft_links_listen(state->links, now);
+    weft_wanted_links_listen(state, now);
     if (state->streams != NULL) {
         weft_streams_look(state, now);
     }
@@ -372,6 +389,7 @@ static void engine_look_around(weft_comm_state_t *state)
     pending.peer = engine_waits_for(state, &pending.port);
     weft_comm_record_wait(state, request, pending.peer, now);
     weft_watchdog_look(state, &pending, now);
+    engine_ask_for_links(state, now);
 }
 
 static void engine_handle_failure(weft_comm_state_t *state, weft_status_t status)

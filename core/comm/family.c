@@ -15,8 +15,8 @@ void weft_family_retain(weft_family_t *family)
 void weft_family_add(weft_family_t *family, weft_family_member_t *member)
 {
     weft_os_lock(&family->lock);
-    member->next = family->members;
-    family->members = member;
+    member->next = family->members.first;
+    family->members.first = member;
     weft_os_unlock(&family->lock);
     weft_health_open(family->boot, member->comm_id);
 }
@@ -24,7 +24,7 @@ void weft_family_add(weft_family_t *family, weft_family_member_t *member)
 void weft_family_remove(weft_family_t *family, weft_family_member_t *member)
 {
     weft_os_lock(&family->lock);
-    weft_family_member_t **position = &family->members;
+    weft_family_member_t **position = &family->members.first;
     while (*position != NULL && *position != member) {
         position = &(*position)->next;
     }
@@ -71,7 +71,7 @@ weft_status_t weft_family_count_attempt(weft_family_t *family, weft_family_membe
 static const weft_family_member_t *family_find_member(const weft_family_t *family, uint64_t comm_id)
 {
     weft_os_mutex_assert_held(&family->lock);
-    const weft_family_member_t *member = family->members;
+    const weft_family_member_t *member = family->members.first;
     while (member != NULL && member->comm_id != comm_id) {
         member = member->next;
     }

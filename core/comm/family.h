@@ -18,6 +18,7 @@
 #include "core/boot/health.h"
 #include "core/comm/figures.h"
 #include "core/comm/flight.h"
+#include "core/comm/wanted_table.h"
 #include "core/exec/transports.h"
 #include "core/os/os.h"
 #include "core/os/os_host_memory.h"
@@ -95,6 +96,12 @@ typedef struct weft_family_member {
     weft_family_attempt_t *attempts; /* of calls on it */
 } weft_family_member_t;
 
+/* The communicators of this rank, and what their peers want. */
+typedef struct weft_family_members {
+    weft_family_member_t *first;
+    weft_wanted_table_t wanted;
+} weft_family_members_t;
+
 struct weft_consensus_record;
 struct weft_side_call;
 
@@ -136,7 +143,7 @@ typedef struct weft_family {
     uint32_t channels;    /* most that share a collective */
     weft_family_here_t here;
     weft_os_mutex_t lock; /* guards the rest; the health channel delivers its events under it */
-    weft_family_member_t *members;
+    weft_family_members_t members;
     weft_family_survival_t survival;
 } weft_family_t;
 

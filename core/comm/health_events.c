@@ -87,7 +87,7 @@ static void events_on_died(void *arg, uint64_t comm_id, const weft_error_t *erro
 {
     weft_family_t *family = arg;
     weft_os_lock(&family->lock);
-    for (weft_family_member_t *m = family->members; m != NULL; m = m->next) {
+    for (weft_family_member_t *m = family->members.first; m != NULL; m = m->next) {
         uint32_t rank = weft_identity_find(&m->state->self, (uint32_t)error->peer);
         if (rank < m->state->self.nranks && (comm_id == 0 || comm_id == m->comm_id)) {
             events_fail_dead(m->state, rank, error);
@@ -115,7 +115,7 @@ static void events_on_left(void *arg, uint64_t comm_id, uint32_t rank, const wef
 {
     weft_family_t *family = arg;
     weft_os_lock(&family->lock);
-    for (weft_family_member_t *m = family->members; m != NULL; m = m->next) {
+    for (weft_family_member_t *m = family->members.first; m != NULL; m = m->next) {
         uint32_t here = weft_identity_find(&m->state->self, rank);
         if (here < m->state->self.nranks && (comm_id == 0 || comm_id == m->comm_id)) {
             events_note_left(&m->state->peers[here], leave);
@@ -168,7 +168,7 @@ static void events_tell_where(const weft_comm_state_t *asked, weft_answer_t *ans
     const weft_family_t *family = asked->self.family;
     weft_os_mutex_assert_held(&family->lock);
     *answer = (weft_answer_t){.waits_for = UINT32_MAX};
-    const weft_family_member_t *m = family->members;
+    const weft_family_member_t *m = family->members.first;
     while (m != NULL && (m->state == asked || !weft_deadlock_is_stuck(&m->state->deadlock))) {
         m = m->next;
     }
@@ -191,6 +191,10 @@ static void events_on_asked(void *arg, uint64_t comm_id, uint32_t from,
         if (state != NULL && theirs->op == WEFT_ASKS_TO_LISTEN) {
             weft_puts_note_asked(state, rank);
             weft_progress_kick(WEFT_PROGRESS_NOW);
+        } else if (state != NULL && theirs->op == WEFT_ASKS_TO_CONNECT) {
+            weft_wanted_table_add(
+                &family->members.wanted,
+                &(weft_wanted_link_t){.comm_id = comm_id, .peer = rank, .number = theirs->root});
         } else if (state != NULL) {
             weft_stripes_compare(state, rank, theirs);
         }

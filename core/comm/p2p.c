@@ -11,6 +11,7 @@
 #include "core/comm/p2p_any.h"
 #include "core/comm/p2p_look.h"
 #include "core/comm/p2p_stripes.h"
+#include "core/comm/wanted_links.h"
 #include "core/comm/watchdog.h"
 #include "core/exec/port_export.h"
 #include "core/exec/zero_copy.h"
@@ -261,8 +262,12 @@ static void p2p_look_at(weft_comm_state_t *state, weft_p2p_queue_t *queue, uint6
         weft_request_begin(request, now);
     }
     if (queue->idle_since == 0) {
-        queue->idle_since = queue->watch.checked = now;
+        queue->idle_since = queue->watch.checked = queue->watch.asked = now;
         queue->watch.waited = 0;
+    }
+    if (queue->port == NULL && queue->sends != 0 &&
+        weft_wanted_links_ask_now(&queue->watch.asked, queue->idle_since, now)) {
+        weft_wanted_links_ask(state, queue->peer, weft_stripe_link(queue->stripe, queue->channel));
     }
     weft_comm_record_wait(state, request, (int32_t)queue->peer, now);
     weft_p2p_look(state,
@@ -277,7 +282,7 @@ static void p2p_look_at(weft_comm_state_t *state, weft_p2p_queue_t *queue, uint6
 void weft_p2p_look_around(weft_comm_state_t *state, weft_p2p_t *p2p)
 {
     uint64_t now = weft_os_clock_ns();
-    weft_links_listen(state->links, now);
+    weft_wanted_links_listen(state, now);
     if (p2p->held_first != NULL) {
         weft_p2p_any_look(state, now);
     }

@@ -12,6 +12,7 @@
 typedef struct weft_p2p_watch {
     uint64_t checked; /* when the port was last looked after */
     uint64_t waited;  /* since something moved, without times in which nobody looked */
+    uint64_t asked;   /* when the peer was last asked to connect; wanted_links.h */
     bool late_told;   /* a warning was logged: one for a peer and direction, or for any, will do */
 } weft_p2p_watch_t;
 

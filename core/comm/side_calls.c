@@ -149,7 +149,7 @@ void weft_side_calls_hear_revoke(weft_family_t *family, uint64_t id, int32_t by)
             side_call_stop(call, WEFT_ERR_REVOKED, by, "weft_comm_revoke");
         }
     }
-    for (weft_family_member_t *m = family->members; m != NULL; m = m->next) {
+    for (weft_family_member_t *m = family->members.first; m != NULL; m = m->next) {
         m->revoked = m->revoked || weft_child_base(m->comm_id, WEFT_CHILD_REVOKE) == id;
     }
 }

@@ -11,6 +11,7 @@ typedef struct weft_stall {
     uint64_t idle_since;       /* when the operation last moved; 0: it just did */
     uint64_t looked;           /* when the watchdog last looked */
     uint64_t asked;            /* when the peer of the blocked port was last asked */
+    uint64_t wanted;           /* when links were last asked for: wanted_links.h */
     bool late_told;            /* a warning was logged */
     uint64_t connecting_since; /* both ends are in the call and still not connected; 0: no */
     uint64_t grace_since;      /* when a link broke */
@@ -41,7 +42,7 @@ static inline void weft_stall_look(weft_stall_t *stall, uint64_t now)
     stall->looked = now;
     if (stall->idle_since == 0) {
         stall->idle_since = now;
-        stall->asked = now;
+        stall->asked = stall->wanted = now;
         stall->late_told = false;
     } else if (away > WEFT_STALL_OWN_NS) {
         stall->idle_since += away;

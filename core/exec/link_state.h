@@ -34,6 +34,7 @@ typedef struct weft_link {
     uint64_t begun;     /* this try */
     uint64_t retry_at;  /* conn NULL: when the next begins */
     weft_status_t lost; /* why it will not be tried again, or OK */
+    bool offered;       /* only the peer has asked for it so far */
     bool asked[2];      /* somebody wants the port: receive, send */
     bool settled[2];    /* where its payloads lie: receive, send */
     weft_link_port_t send, receive;

@@ -171,28 +171,46 @@ static weft_status_t links_link_try_again(weft_links_t *links, weft_link_t *link
     return WEFT_OK;
 }
 
-static weft_status_t links_connect(weft_links_t *links, uint32_t peer, uint32_t channel)
+/* Makes a link that is to be connected. NULL: there is no memory. */
+static weft_link_t *links_add_pending(weft_links_t *links, uint32_t peer, uint32_t channel)
 {
     const weft_links_setup_t *s = &links->setup;
     uint32_t net = weft_transports_spread(s->transports, s->family[peer], channel, 0, NULL);
     weft_link_t *link = links_add(links, peer, channel, net);
+    if (link != NULL) {
+        links_set_pending(links, link);
+    }
+    return link;
+}
+
+static weft_status_t links_connect(weft_links_t *links, uint32_t peer, uint32_t channel)
+{
+    weft_link_t *link = links_add_pending(links, peer, channel);
     if (link == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate a link to rank %u", peer);
     }
-    links_set_pending(links, link);
     weft_status_t status = links_link_begin_conn(links, link);
     link->lost = status == WEFT_OK ? status : links_link_try_again(links, link, status);
     return link->lost;
 }
 
+uint32_t weft_links_number(const weft_links_t *links, uint32_t peer, uint32_t channel)
+{
+    return weft_transports_number(links->setup.transports, links->setup.family[peer], channel);
+}
+
 weft_port_t *weft_links_port(weft_links_t *links, uint32_t peer, uint32_t channel, bool sends)
 {
-    channel = weft_transports_number(links->setup.transports, links->setup.family[peer], channel);
+    channel = weft_links_number(links, peer, channel);
     weft_link_t *link = links_find(links, peer, channel);
     if (link == NULL && links->setup.rank < peer) {
         (void)links_connect(links, peer, channel); /* told by weft_links_progress */
     }
-    if (link == NULL || link->state != WEFT_LINK_READY) {
+    if (link == NULL) {
+        return NULL;
+    }
+    link->offered = false;
+    if (link->state != WEFT_LINK_READY) {
         return NULL;
     }
     link->asked[sends] = true;
@@ -283,6 +301,9 @@ static weft_status_t links_link_progress(weft_links_t *links, weft_link_t *link)
         link->lost = status == WEFT_OK ? weft_link_make_ports(links, link, true)
                                        : links_link_try_again(links, link, status);
     }
+    if (link->lost != WEFT_OK && weft_error_record()->status != link->lost) {
+        weft_fail(link->lost, 0, "the link to rank %u could not be made", link->node.peer);
+    }
     if (link->lost != WEFT_OK) {
         weft_error_record()->peer = (int32_t)link->node.peer;
     }
@@ -315,6 +336,40 @@ static weft_status_t links_link_settle_ports(weft_links_t *links, weft_link_t *l
     return status;
 }
 
+static bool links_link_can_connect(const weft_link_t *link)
+{
+    return link->state == WEFT_LINK_CONNECTING && link->lost == WEFT_OK;
+}
+
+/* A try that fails while nobody waits does not count: there is another as soon as somebody does. */
+static void links_link_attend(weft_links_t *links, weft_link_t *link)
+{
+    weft_status_t status = links_link_poll_conn(links, link);
+    if (status == WEFT_OK) {
+        link->lost = weft_link_make_ports(links, link, true);
+        link->state = link->lost == WEFT_OK ? WEFT_LINK_READY : WEFT_LINK_CONNECTING;
+        links->events++;
+    } else if (status != WEFT_IN_PROGRESS) {
+        links_link_close_conn(links, link);
+        link->retry_at = 0;
+    }
+}
+
+/* Nobody here waits for a link that is offered. */
+static weft_status_t links_link_step(weft_links_t *links, weft_link_t *link)
+{
+    if (link->state != WEFT_LINK_CONNECTING) {
+        return links_link_settle_ports(links, link);
+    }
+    if (!link->offered) {
+        return links_link_progress(links, link);
+    }
+    if (link->conn != NULL && links_link_can_connect(link)) {
+        links_link_attend(links, link);
+    }
+    return WEFT_OK;
+}
+
 static bool links_link_is_under_way(const weft_link_t *link)
 {
     return link->state == WEFT_LINK_CONNECTING || (link->asked[0] && !link->settled[0]) ||
@@ -343,9 +398,7 @@ static weft_status_t links_progress_pending(weft_links_t *links, weft_error_t *e
     weft_status_t first = WEFT_OK;
     for (weft_link_t **at = &links->pending; *at != NULL;) {
         weft_link_t *link = *at;
-        weft_status_t status = link->state == WEFT_LINK_CONNECTING
-                                   ? links_link_progress(links, link)
-                                   : links_link_settle_ports(links, link);
+        weft_status_t status = links_link_step(links, link);
         if (status != WEFT_OK && first == WEFT_OK && weft_links_miss(links, link->node.peer)) {
             first = status;
             *error = *weft_error_record();
@@ -375,17 +428,26 @@ weft_status_t weft_links_progress(weft_links_t *links)
     return status;
 }
 
-/* A try that fails while nobody waits does not count: there is another as soon as somebody does. */
-static void links_link_attend(weft_links_t *links, weft_link_t *link)
+bool weft_links_offer(weft_links_t *links, uint32_t peer, uint32_t number)
 {
-    weft_status_t status = links_link_poll_conn(links, link);
-    if (status == WEFT_OK) {
-        link->lost = weft_link_make_ports(links, link, true);
-        links->events++;
-    } else if (status != WEFT_IN_PROGRESS) {
-        links_link_close_conn(links, link);
-        link->retry_at = 0;
+    const weft_error_t before = *weft_error_record();
+    weft_link_t *link = links_find(links, peer, number);
+    if (link == NULL && links->setup.rank < peer) {
+        link = links_add_pending(links, peer, number);
+        if (link != NULL) {
+            link->offered = true;
+        }
     }
+    if (link == NULL || !link->offered || !links_link_can_connect(link)) {
+        return false;
+    }
+    if (link->conn != NULL) {
+        links_link_attend(links, link);
+    } else if (links_link_begin_conn(links, link) != WEFT_OK) {
+        links_link_close_conn(links, link);
+    }
+    *weft_error_record() = before;
+    return link->conn != NULL && links_link_can_connect(link);
 }
 
 void weft_links_attend(weft_links_t *links)
@@ -395,7 +457,7 @@ void weft_links_attend(weft_links_t *links)
     }
     const weft_error_t before = *weft_error_record();
     for (weft_link_t *link = links->pending; link != NULL; link = link->next_pending) {
-        if (link->state == WEFT_LINK_CONNECTING && link->conn != NULL && link->lost == WEFT_OK) {
+        if (link->conn != NULL && links_link_can_connect(link)) {
             links_link_attend(links, link);
         }
     }

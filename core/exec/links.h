@@ -2,7 +2,8 @@
  *
  * Links: the connections of one communicator, made when a plan first needs them. A link joins
  * two ranks on one channel and carries a port in each direction. The lower rank connects, over
- * the first transport of the INI that reaches the peer; the higher rank accepts on all of them.
+ * the first transport of the INI that reaches the peer; the higher rank accepts on all of them, and
+ * asks for a link that it waits for to send.
  * Over mapped memory the two ranks agree where the payloads lie (payload_location.h), for each
  * port that is asked for. For messages each end decides for itself (gpudirect.h). traffic.h has
  * what links that are ready carry.
@@ -23,6 +24,13 @@ void weft_links_destroy(weft_links_t *links);
 /* Returns the port to or from `peer` on `channel`, or NULL while the link is not ready. Begins
  * to connect where this rank has to. A failure is kept, and weft_links_progress() tells it. */
 weft_port_t *weft_links_port(weft_links_t *links, uint32_t peer, uint32_t channel, bool sends);
+
+/* Returns the number of the link to `peer` on `channel`, which is the same on both ranks. */
+uint32_t weft_links_number(const weft_links_t *links, uint32_t peer, uint32_t channel);
+/* Makes the link of that number that a higher rank has asked for, or goes on with that. Returns
+ * whether it is under way, so that the call is to be made again. What fails is not told: the peer
+ * asks again, and whoever needs the link here hears it. */
+bool weft_links_offer(weft_links_t *links, uint32_t peer, uint32_t number);
 
 /* Advances connections under way and accepts new ones. Callers whose port is not ready poll it. */
 weft_status_t weft_links_progress(weft_links_t *links);

@@ -56,7 +56,7 @@ size_t weft_program_bytes(const weft_program_t *program)
 
 /* Returns the number of the connection of a port (transports.h). Chains have one NIC for both
  * directions. */
-static uint32_t program_link_number(const weft_program_t *program, uint32_t i)
+uint32_t weft_program_link(const weft_program_t *program, uint32_t i)
 {
     const weft_plan_port_t *p = weft_program_port(program, i);
     uint32_t copy = i / program->plan->nports, way = p->way & ~WEFT_PLAN_WAY_BACK;
@@ -77,7 +77,7 @@ weft_status_t weft_program_bind(weft_program_t *program, weft_links_t *links)
         if (program->ports[i] == NULL) {
             const weft_plan_port_t *p = weft_program_port(program, i);
             program->ports[i] =
-                weft_links_port(links, p->peer, program_link_number(program, i), p->sends != 0);
+                weft_links_port(links, p->peer, weft_program_link(program, i), p->sends != 0);
             program->bound += program->ports[i] != NULL;
         }
     }

@@ -126,6 +126,8 @@ size_t weft_program_bytes(const weft_program_t *program);
 
 /* Returns what the plan says of port i. */
 const weft_plan_port_t *weft_program_port(const weft_program_t *program, uint32_t i);
+/* Returns the channel of the link of port i, as weft_links_port() takes it. */
+uint32_t weft_program_link(const weft_program_t *program, uint32_t i);
 
 /* Binds ports as far as links are ready. OK: all are; IN_PROGRESS; or the failure of a link. */
 weft_status_t weft_program_bind(weft_program_t *program, weft_links_t *links);

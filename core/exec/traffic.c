@@ -200,10 +200,17 @@ static bool traffic_is_called(weft_links_t *links, bool *cannot_p)
     return watch.ready || (watch.count > 0 && weft_os_poll(watch.fds, watch.count, 0) > 0);
 }
 
-void weft_links_listen(weft_links_t *links, uint64_t now)
+void weft_links_expect(weft_links_t *links, uint64_t now)
+{
+    links->called = true;
+    links->called_until = now + LISTEN_NS;
+    links->listen_at = now + CALLED_NS;
+}
+
+bool weft_links_listen(weft_links_t *links, uint64_t now)
 {
     if (links == NULL || now < links->listen_at) {
-        return;
+        return false;
     }
     const weft_error_t before = *weft_error_record();
     bool cannot, here = traffic_is_called(links, &cannot);
@@ -214,6 +221,7 @@ void weft_links_listen(weft_links_t *links, uint64_t now)
         (void)weft_transports_take_in(links->setup.transports, links->user.first);
     }
     *weft_error_record() = before;
+    return true;
 }
 
 /* Returns the link around a port, whose direction says which of the two it is. */

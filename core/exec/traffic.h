@@ -34,8 +34,10 @@ uint64_t weft_links_begin_step(weft_links_t *links);
 /* Accepts connections for any communicator of the family, so that no peer waits for one until this
  * rank needs one. There is a look each millisecond. For as long after one that finds somebody there
  * are more, and sleeps are as short as naps: the peer has more to say. What fails is told when
- * somebody needs a link. `links` may be NULL. */
-void weft_links_listen(weft_links_t *links, uint64_t now);
+ * somebody needs a link. Returns whether there was a look. `links` may be NULL. */
+bool weft_links_listen(weft_links_t *links, uint64_t now);
+/* As if that had found somebody: this rank makes a link for a peer, of any communicator. */
+void weft_links_expect(weft_links_t *links, uint64_t now);
 /* Returns whether weft_links_listen() has found somebody a short time ago. `links` may be NULL. */
 bool weft_links_are_called(const weft_links_t *links);
 /* Posts slots that had to wait for resources, and steps the proxies. It visits ports with such

@@ -42,7 +42,7 @@ static void a_count_is_taken_back(void **state)
 {
     weft_family_member_t one = {.comm_id = 1};
     (void)state;
-    family.members = &one;
+    family.members.first = &one;
     assert_int_equal(attempt(&one, 70), 0);
     assert_int_equal(attempt(&one, 70), 1);
     assert_int_equal(attempt(&one, 71), 0);

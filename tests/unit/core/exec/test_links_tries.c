@@ -168,7 +168,7 @@ static const weft_net_ops_t ops = {.size = sizeof ops,
 static const weft_plugin_t plugin = {.name = "net-fake"};
 static const weft_loaded_t loaded = {.plugin = &plugin};
 
-static weft_links_t *links_of_two(weft_status_t answer)
+static weft_links_t *links_without_need(weft_status_t answer)
 {
     static const uint32_t family[2] = {0, 1};
     const weft_links_setup_t setup = {.nranks = 2,
@@ -179,6 +179,12 @@ static weft_links_t *links_of_two(weft_status_t answer)
     transport = (weft_transport_t){.ops = &ops, .loaded = &loaded, .adapter = &device};
     weft_links_t *links = NULL;
     assert_int_equal(weft_links_create(&setup, &links), WEFT_OK);
+    return links;
+}
+
+static weft_links_t *links_of_two(weft_status_t answer)
+{
+    weft_links_t *links = links_without_need(answer);
     assert_null(weft_links_port(links, 1, 0, true));
     return links;
 }
@@ -279,6 +285,28 @@ static void a_try_that_fails_while_somebody_waits_counts(void **state)
     weft_links_destroy(links);
 }
 
+/* The peer wants it, and asks again. This rank needs it later. */
+static void a_link_that_is_offered_fails_nobody_before_it_is_needed(void **state)
+{
+    (void)state;
+    weft_links_t *links = links_without_need(WEFT_ERR_LINK);
+    weft_fail(WEFT_ERR_ARG, 0, "said before");
+    for (uint32_t i = 1; i <= 2 * TRIES; i++) {
+        assert_true(weft_links_offer(links, 1, 0));
+        assert_int_equal(device.begun, i);
+        assert_false(weft_links_offer(links, 1, 0));
+        assert_int_equal(device.closed, i);
+        assert_int_equal(weft_links_progress(links), WEFT_OK);
+    }
+    assert_int_equal(device.begun, 2 * TRIES);
+    assert_string_equal(weft_error_record()->text, "said before");
+    assert_null(weft_links_port(links, 1, 0, true));
+    assert_false(weft_links_offer(links, 1, 0));
+    assert_int_equal(progress_until_lost(links), WEFT_ERR_LINK);
+    assert_int_equal(device.begun, 3 * TRIES);
+    weft_links_destroy(links);
+}
+
 /* Who has left takes no more messages, and is not the one whose silence has a cause. */
 static bool rank_1_has_left(const void *arg, uint32_t rank)
 {
@@ -316,6 +344,7 @@ int main(void)
         cmocka_unit_test(a_refusal_is_not_tried_again),
         cmocka_unit_test(a_try_that_fails_while_nobody_waits_does_not_count),
         cmocka_unit_test(a_try_that_fails_while_somebody_waits_counts),
+        cmocka_unit_test(a_link_that_is_offered_fails_nobody_before_it_is_needed),
         cmocka_unit_test(messages_that_a_rank_misses_are_found_behind_those_to_one_that_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,11 +21,12 @@ void weft_wanted_links_ask(const weft_comm_state_t *state, uint32_t peer, uint32
 /* Returns the communicator if this thread may make links for it, and owns it then: its own, or one that nobody
  * owns. Whoever drives a communicator makes its links. *keeps_p: it is not over yet. The caller holds the
  * family's lock. */
-static weft_comm_state_t *wanted_own(weft_comm_state_t *mine, uint64_t comm_id, bool *keeps_p)
+static weft_comm_state_t *wanted_own(weft_comm_state_t *mine, const weft_wanted_link_t *link,
+                                     bool *keeps_p)
 {
     uint32_t owner;
-    weft_comm_state_t *state = weft_family_find(mine->self.family, comm_id);
-    *keeps_p = state != NULL && !weft_comm_has_failed(state);
+    weft_comm_state_t *state = weft_family_find(mine->self.family, link->comm_id);
+    *keeps_p = state != NULL && link->peer < state->self.nranks && !weft_comm_has_failed(state);
     if (!*keeps_p || state == mine) {
         return *keeps_p ? state : NULL;
     }
@@ -51,7 +52,7 @@ static bool wanted_serve_first(weft_comm_state_t *mine)
     bool keeps = false, under_way = false;
     weft_os_lock(&family->lock);
     weft_comm_state_t *state = weft_wanted_table_take(&family->members.wanted, &link)
-                                   ? wanted_own(mine, link.comm_id, &keeps)
+                                   ? wanted_own(mine, &link, &keeps)
                                    : NULL;
     if (state != NULL) {
         weft_os_unlock(&family->lock);
@@ -65,12 +66,27 @@ static bool wanted_serve_first(weft_comm_state_t *mine)
     return under_way;
 }
 
+/* Notes connections of lower ranks, too: what these send needs slots of this rank. */
+static void wanted_note_accepted(weft_family_t *family)
+{
+    weft_early_note_t note;
+    while (weft_transports_take_note(family->transports, &note)) {
+        weft_os_lock(&family->lock);
+        weft_wanted_table_add(&family->members.wanted,
+                              &(weft_wanted_link_t){.comm_id = note.comm_id,
+                                                    .peer = note.from,
+                                                    .number = note.channel});
+        weft_os_unlock(&family->lock);
+    }
+}
+
 void weft_wanted_links_listen(weft_comm_state_t *state, uint64_t now)
 {
     weft_assert_owner(state);
     if (!weft_links_listen(state->links, now)) {
         return;
     }
+    wanted_note_accepted(state->self.family);
     bool under_way = false;
     for (uint32_t n = weft_wanted_table_count(&state->self.family->members.wanted); n > 0; n--) {
         under_way |= wanted_serve_first(state);

@@ -2,7 +2,9 @@
  *
  * Links that higher ranks want. Only the lower rank of two connects, so a rank that waits to send
  * to a lower one asks it over the health channel. The lower one makes the link in whatever call it
- * waits, although it may not need it yet. Questions may be lost: whoever still waits asks again. */
+ * waits, although it may not need it yet. Questions may be lost: whoever still waits asks again.
+ * Links that lower ranks have made are taken in the same looks, where what they send waits for
+ * slots. */
 #ifndef WEFT_COMM_WANTED_LINKS_H
 #define WEFT_COMM_WANTED_LINKS_H
 

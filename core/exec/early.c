@@ -117,7 +117,22 @@ static weft_status_t early_add(weft_early_t *early, uint32_t index, weft_net_con
     early_replace(early, &fresh->label);
     fresh->next = early->conns;
     early->conns = fresh;
+    if (weft_transport_needs_slots(transport) && early->nnotes < WEFT_EARLY_NOTES) {
+        early->notes[early->nnotes++] = (weft_early_note_t){.comm_id = fresh->label.comm_id,
+                                                            .from = fresh->label.from,
+                                                            .channel = fresh->label.channel};
+    }
     return WEFT_OK;
+}
+
+bool weft_early_take_note(weft_early_t *early, weft_early_note_t *note)
+{
+    weft_os_mutex_assert_held(early->lock);
+    if (early->nnotes == 0) {
+        return false;
+    }
+    *note = early->notes[--early->nnotes];
+    return true;
 }
 
 static weft_status_t early_accept_all(weft_early_t *early, uint32_t count, bool first)

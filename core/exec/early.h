@@ -36,12 +36,22 @@ typedef struct weft_transports_user {
     bool first; /* the family's first: it may use transports that cannot attach */
 } weft_transports_user_t;
 
+/* A connection that is kept, over which nothing can come before its communicator takes it. */
+typedef struct weft_early_note {
+    uint64_t comm_id;
+    uint32_t from, channel;
+} weft_early_note_t;
+
+#define WEFT_EARLY_NOTES 32u /* at once; others are taken when their communicator needs them */
+
 /* All zero but the first two: nobody expects a connection, and there is none. */
 typedef struct weft_early {
     const weft_os_mutex_t *lock;   /* what the caller holds */
     const weft_transport_t *entry; /* the transports, by index */
     weft_transports_user_t *users;
     struct weft_early_conn *conns; /* newest first */
+    weft_early_note_t notes[WEFT_EARLY_NOTES];
+    uint32_t nnotes;
 } weft_early_t;
 
 /* Keeps connections for user->comm_id until the user is removed. */
@@ -53,6 +63,9 @@ void weft_early_remove_user(weft_early_t *early, weft_transports_user_t *user);
  * `first`: the caller has the family's first communicator. ERR_RESOURCE, or the failure of a
  * plugin. */
 weft_status_t weft_early_take_in(weft_early_t *early, uint32_t count, bool first);
+
+/* Takes out the note of one connection that is kept. False: there is none. */
+bool weft_early_take_note(weft_early_t *early, weft_early_note_t *note);
 
 /* Accepts what has arrived at the first `count` transports, then gives out one connection for
  * `user`, which the caller owns. AGAIN: none. ERR_RESOURCE, or the failure of a plugin. */

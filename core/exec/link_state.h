@@ -55,6 +55,7 @@ struct weft_links {
     uint64_t events;       /* so far: completions taken, connections made or accepted */
     uint32_t messages;     /* links that carry messages */
     uint32_t mapped;       /* links of shared memory */
+    weft_error_t refused;  /* what is wrong with a connection that was taken for a peer, or OK */
     bool making;           /* somebody has waited for a link in this step */
     bool made_before;      /* … in the last one, and may do so later in this one */
     bool called;           /* peers may be connecting, of any communicator */

@@ -420,7 +420,12 @@ weft_status_t weft_links_progress(weft_links_t *links)
     weft_error_t error;
     links->making = true;
     weft_status_t failed = links_progress_pending(links, &error);
-    weft_status_t status = links_accept_all(links);
+    weft_status_t status = links->refused.status;
+    if (status == WEFT_OK) {
+        status = links_accept_all(links);
+    } else {
+        *weft_error_record() = links->refused;
+    }
     if (failed != WEFT_OK) {
         *weft_error_record() = error;
         status = failed;
@@ -428,11 +433,10 @@ weft_status_t weft_links_progress(weft_links_t *links)
     return status;
 }
 
-bool weft_links_offer(weft_links_t *links, uint32_t peer, uint32_t number)
+static bool links_offer_one(weft_links_t *links, uint32_t peer, uint32_t number)
 {
-    const weft_error_t before = *weft_error_record();
     weft_link_t *link = links_find(links, peer, number);
-    if (link == NULL && links->setup.rank < peer) {
+    if (link == NULL) {
         link = links_add_pending(links, peer, number);
         if (link != NULL) {
             link->offered = true;
@@ -446,8 +450,20 @@ bool weft_links_offer(weft_links_t *links, uint32_t peer, uint32_t number)
     } else if (links_link_begin_conn(links, link) != WEFT_OK) {
         links_link_close_conn(links, link);
     }
-    *weft_error_record() = before;
     return link->conn != NULL && links_link_can_connect(link);
+}
+
+bool weft_links_offer(weft_links_t *links, uint32_t peer, uint32_t number)
+{
+    const weft_error_t before = *weft_error_record();
+    bool under_way = false;
+    if (links->setup.rank < peer) {
+        under_way = links_offer_one(links, peer, number);
+    } else if (links->refused.status == WEFT_OK && links_accept_all(links) != WEFT_OK) {
+        links->refused = *weft_error_record();
+    }
+    *weft_error_record() = before;
+    return under_way;
 }
 
 void weft_links_attend(weft_links_t *links)

@@ -27,9 +27,10 @@ weft_port_t *weft_links_port(weft_links_t *links, uint32_t peer, uint32_t channe
 
 /* Returns the number of the link to `peer` on `channel`, which is the same on both ranks. */
 uint32_t weft_links_number(const weft_links_t *links, uint32_t peer, uint32_t channel);
-/* Makes the link of that number that a higher rank has asked for, or goes on with that. Returns
- * whether it is under way, so that the call is to be made again. What fails is not told: the peer
- * asks again, and whoever needs the link here hears it. */
+/* Makes the link of that number that a higher rank has asked for, or goes on with that; or takes
+ * the one that a lower rank has made, so that there are slots for what it sends. Returns whether it
+ * is under way, so that the call is to be made again. What fails is not told: the peer asks again,
+ * and whoever needs the link here hears it. */
 bool weft_links_offer(weft_links_t *links, uint32_t peer, uint32_t number);
 
 /* Advances connections under way and accepts new ones. Callers whose port is not ready poll it. */

@@ -45,4 +45,11 @@ static inline bool weft_transport_serves(const weft_transport_t *transport, bool
     return transport->map != NULL || transport->attach != NULL || first;
 }
 
+/* Returns whether a message leaves its sender only once the receiver has posted a slot for it, as
+ * adapters write to registered memory. Others have buffers in the system. */
+static inline bool weft_transport_needs_slots(const weft_transport_t *transport)
+{
+    return transport->map == NULL && WEFT_HAS(transport->ops, weft_net_ops_t, reg);
+}
+
 #endif

@@ -424,6 +424,14 @@ weft_status_t weft_transports_take_in(weft_transports_t *transports, bool first)
     return status;
 }
 
+bool weft_transports_take_note(weft_transports_t *transports, weft_early_note_t *note)
+{
+    weft_os_lock(&transports->lock);
+    bool taken = weft_early_take_note(&transports->early, note);
+    weft_os_unlock(&transports->lock);
+    return taken;
+}
+
 weft_status_t weft_transports_accept(weft_transports_t *transports,
                                      const weft_transports_user_t *user, uint32_t *index_p,
                                      weft_net_conn_t **conn_p, weft_conn_label_t *label)

@@ -106,6 +106,9 @@ void weft_transports_remove_user(weft_transports_t *transports, weft_transports_
  * has the family's first. It touches no communicator: any thread may call it. ERR_RESOURCE, or the
  * failure of a plugin. */
 weft_status_t weft_transports_take_in(weft_transports_t *transports, bool first);
+/* Takes out the note of a connection that is kept, over which nothing can come before its
+ * communicator takes it. False: there is none. */
+bool weft_transports_take_note(weft_transports_t *transports, weft_early_note_t *note);
 /* Accepts what has arrived, then gives out one connection for `user`. AGAIN: none. */
 weft_status_t weft_transports_accept(weft_transports_t *transports,
                                      const weft_transports_user_t *user, uint32_t *index_p,

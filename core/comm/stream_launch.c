@@ -480,6 +480,9 @@ bool weft_launch_look(weft_comm_state_t *state, const weft_launches_t *launches,
                               .port = launch_blocked_port(run),
                               .peer = -1};
     pending.peer = pending.port != NULL ? (int32_t)pending.port->peer : -1;
+    if (pending.port != NULL) {
+        weft_watchdog_find_absent(state, &run->prepared->program, &pending);
+    }
     if (run->run != 0) {
         weft_comm_record_wait(state, run->collective, pending.peer, now);
     }

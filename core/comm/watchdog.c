@@ -258,6 +258,20 @@ static bool watchdog_check_left(weft_comm_state_t *state, const weft_pending_t *
     return true;
 }
 
+void weft_watchdog_find_absent(const weft_comm_state_t *state, const weft_program_t *program,
+                               weft_pending_t *pending)
+{
+    for (uint32_t i = 0; i < program->nports; i++) {
+        const weft_plan_port_t *port = weft_program_port(program, i);
+        if (!port->sends && atomic_load_explicit(&state->peers[port->peer].left_at,
+                                                 memory_order_acquire) < pending->sequence) {
+            pending->peer = (int32_t)port->peer;
+            pending->port = program->ports[i];
+            return;
+        }
+    }
+}
+
 /* Checks the time for connecting. A peer that is late for the call is no connection fault: the
  * time runs only once the peer has asked for this rank, so that both are in the call. */
 static void watchdog_check_connecting(weft_comm_state_t *state, const weft_pending_t *p,

@@ -158,6 +158,24 @@ static int leave_one_by_one(weft_comm_t *comm, uint32_t rank, uint32_t n, void *
     return wrong;
 }
 
+/* The last rank is gone before the others begin. In each of the two trees another rank waits for it,
+ * and in the other tree for somebody who is there. */
+static int reduce_without_the_last(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    enum { COUNT = 45830 };
+    static uint64_t in[5][COUNT], out[5][COUNT];
+    (void)arg;
+    weft_status_t status =
+        weft_all_reduce(in[rank], out[rank], COUNT, WEFT_UINT64, WEFT_SUM, comm, NULL);
+    if (status != WEFT_OK || rank == n - 1) {
+        return status != WEFT_OK;
+    }
+    be_late();
+    status = weft_all_reduce(in[rank], out[rank], COUNT, WEFT_UINT64, WEFT_SUM, comm, NULL);
+    return status != WEFT_ERR_PEER_LEFT ||
+           !ranks_error_says(WEFT_ERR_PEER_LEFT, "rank 4 left the communicator");
+}
+
 static void run(ranks_work_t work, const char *algos)
 {
     static const char *const nets[] = {"core.net=net-socket", "core.net=net-shm"};
@@ -217,6 +235,21 @@ static void no_message_is_missed_over_connections_that_ended(void **state)
     assert_int_equal(ranks_run_threads(&job), 0);
 }
 
+static void who_left_is_missed_in_whichever_tree_it_is_waited_for(void **state)
+{
+    (void)state;
+    static const char *const nets[] = {"core.net=net-socket", "core.net=net-shm"};
+    for (int i = 0; i < 2; i++) {
+        const char *settings[] = {nets[i], "core.algo=algo-tree", "exec.slot_bytes=16K",
+                                  "exec.op_timeout=30s"};
+        ranks_job_t job = {.nranks = 5,
+                           .settings = settings,
+                           .settings_count = 4,
+                           .work = reduce_without_the_last};
+        assert_int_equal(ranks_run_threads(&job), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -225,6 +258,7 @@ int main(void)
         cmocka_unit_test(all_that_was_sent_is_taken_however_much_it_is),
         cmocka_unit_test(a_connection_that_carried_nothing_is_taken_as_it_is),
         cmocka_unit_test(no_message_is_missed_over_connections_that_ended),
+        cmocka_unit_test(who_left_is_missed_in_whichever_tree_it_is_waited_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

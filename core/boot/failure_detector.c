@@ -377,7 +377,7 @@ static absence_t detector_look_at_absent(const weft_health_t *health, uint32_t r
 }
 
 /* How long a rank that is absent has to be heard of; 0: for ever. No word comes that a suspect has left to
- * a rank that is cut off, or seeks its parent. */
+ * a rank that is cut off, or seeks its parent: for others its time begins when that is over. */
 static uint64_t detector_absence_limit(const weft_health_t *health, const absence_t *absence)
 {
     bool silent = !absence->suspect || absence->unreachable || weft_tree_is_cut(health);
@@ -404,12 +404,16 @@ static void detector_judge_absent(weft_health_t *health, uint64_t now)
 {
     const weft_membership_t *membership = &health->membership;
     bool asks = now >= health->detector.ask_again;
+    if (weft_tree_is_cut(health)) {
+        health->detector.cut = now;
+    }
     for (uint32_t i = 0; !health->detection_ended && i < membership->ndoubts;) {
         uint32_t rank = membership->doubts[i];
         uint64_t ns = now > membership->since[rank] ? now - membership->since[rank] : 0;
         absence_t absence = detector_look_at_absent(health, rank, ns, asks);
         uint64_t limit = detector_absence_limit(health, &absence);
-        if (limit > 0 && ns > 0 && ns >= limit) {
+        bool early = limit == DETECTOR_SUSPECT_NS && now - health->detector.cut < limit;
+        if (limit > 0 && ns > 0 && ns >= limit && !early) {
             bool asked = membership->breaks[rank] != WEFT_BREAK_NONE;
             if (absence.suspect && !absence.ended && !absence.closed && !asked) {
                 detector_ask_suspect(health, rank);

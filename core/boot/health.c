@@ -175,14 +175,20 @@ static bool health_is_unheard(const weft_health_t *health)
     return unheard;
 }
 
+/* Tells whether the network keeps us waiting: for somebody to have our word, or for a new parent. */
+static bool health_is_kept(const weft_health_t *health)
+{
+    return health->reconnect.active || health_is_unheard(health);
+}
+
 /* Whoever gets our word late may leave, too, and say so behind the same cut, so that its word is late as well, by as much
  * as TCP waits longer from one attempt to the next. It may have ended its connections when it got ours, and pass
- * it on to nobody: then we have to. */
+ * it on to nobody: then we have to. So may those come late who have to connect to us. */
 static void health_expect_replies(weft_health_t *health, uint64_t now)
 {
     uint64_t until = now + WEFT_HEALTH_LEAVE_NS + (now - health->leave_since);
     until = until < health->seek_until ? until : health->seek_until;
-    if (!health->detection_ended && until > health->leave_until && health_is_unheard(health)) {
+    if (!health->detection_ended && until > health->leave_until && health_is_kept(health)) {
         health->leave_until = until;
     }
 }
@@ -217,7 +223,7 @@ static uint64_t health_leaves_at(const weft_health_t *health, uint64_t next)
 {
     uint64_t now = weft_os_clock_ns(), until = health->leave_until;
     if (health->membership.awaited > 0 || now >= until ||
-        (health->leaving && health_is_unheard(health))) {
+        (health->leaving && health_is_kept(health))) {
         until = now + HEALTH_LOOK_NS;
     }
     return health->leaving && until < next ? until : next;

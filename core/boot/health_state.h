@@ -32,6 +32,7 @@ typedef struct weft_detector {
     uint64_t last_look;    /* when this thread looked at the clock */
     uint64_t heard;        /* when something last came from any neighbour */
     uint64_t ask_again;    /* when to ask again whether absent ranks listen */
+    uint64_t cut;          /* when this rank was last cut off from others, or sought its parent */
 } weft_detector_t;
 
 /* What the thread holds, for others to read. It writes them after each step. */

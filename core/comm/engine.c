@@ -388,7 +388,7 @@ static void engine_look_around(weft_comm_state_t *state)
                               .deadline = request->deadline};
     pending.peer = engine_waits_for(state, &pending.port);
     if (request->state != WEFT_OP_DRAINING) {
-        weft_watchdog_find_absent(state, &state->queue.current->program, &pending);
+        weft_watchdog_find_absent(state, &state->queue.current->program, &pending, now);
     }
     weft_comm_record_wait(state, request, pending.peer, now);
     weft_watchdog_look(state, &pending, now);

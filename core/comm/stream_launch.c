@@ -481,7 +481,7 @@ bool weft_launch_look(weft_comm_state_t *state, const weft_launches_t *launches,
                               .peer = -1};
     pending.peer = pending.port != NULL ? (int32_t)pending.port->peer : -1;
     if (pending.port != NULL) {
-        weft_watchdog_find_absent(state, &run->prepared->program, &pending);
+        weft_watchdog_find_absent(state, &run->prepared->program, &pending, now);
     }
     if (run->run != 0) {
         weft_comm_record_wait(state, run->collective, pending.peer, now);

@@ -259,8 +259,12 @@ static bool watchdog_check_left(weft_comm_state_t *state, const weft_pending_t *
 }
 
 void weft_watchdog_find_absent(const weft_comm_state_t *state, const weft_program_t *program,
-                               weft_pending_t *pending)
+                               weft_pending_t *pending, uint64_t now)
 {
+    /* At once it would end the operation before, which others may not have ended yet. */
+    if (state->stall.idle_since == 0 || now - state->stall.idle_since < ASK_NS) {
+        return;
+    }
     for (uint32_t i = 0; i < program->nports; i++) {
         const weft_plan_port_t *port = weft_program_port(program, i);
         if (!port->sends && atomic_load_explicit(&state->peers[port->peer].left_at,

@@ -25,10 +25,11 @@ const char *weft_watchdog_link_text(const weft_port_t *port, char *text, size_t 
 /* Judges an operation that does not move; may fail the communicator. */
 void weft_watchdog_look(weft_comm_state_t *state, const weft_pending_t *pending, uint64_t now);
 
-/* If the program receives from a rank that left before the operation, this is whom it waits for:
- * another lane may wait for somebody who is there, and who waits in vain as well. */
+/* If an operation has not moved for a moment, and its program receives from a rank that left before
+ * it, that is whom it waits for: another lane may wait for somebody who is there, and who waits in
+ * vain as well. */
 void weft_watchdog_find_absent(const weft_comm_state_t *state, const weft_program_t *program,
-                               weft_pending_t *pending);
+                               weft_pending_t *pending, uint64_t now);
 
 /* Reports that the link to `peer` (−1: unknown), which an operation waits for, broke with
  * `status`. Asks the peer whether it lives. Fails the communicator soon after the answer, or when

@@ -383,7 +383,7 @@ static int connect_to_one_that_waits(weft_comm_t *comm, uint32_t rank, uint32_t 
     int wrong = 0;
     (void)n;
     for (uint32_t i = 0; i < FIRST_ROUNDS && slow != 0 && wrong == 0; i++) {
-        weft_comm_t *own, *other;
+        weft_comm_t *own = NULL, *other = NULL;
         uint64_t took = 0;
         NEED(weft_comm_dup(comm, &own) == WEFT_OK && weft_comm_dup(comm, &other) == WEFT_OK);
         NEED(send_first(own, other, rank, first, &took) == 0);

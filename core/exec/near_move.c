@@ -30,7 +30,7 @@ static void near_copy(const weft_shape_t *shape, const weft_place_t *at, uint64_
     uint32_t ports = shape->sends | shape->receives;
     void *to = near_payload(&at[0], ports & 1, bytes);
     const void *from = near_payload(&at[1], ports >> 1 & 1, bytes);
-    if (to != from) {
+    if (to != from && bytes > 0) {
         memcpy(to, from, bytes);
     }
 }

@@ -84,8 +84,13 @@ bool fake_memory_granted(const void *at, int device);
 /* Where the bytes of a pointer are for what runs on a device: itself, if it is the host's. */
 void *fake_memory_real(const void *at);
 /* The same for what a kernel is given: every word that is an address of a device's memory. Numbers are not
- * as large, and where it was done before it changes nothing. */
+ * as large, and where it was done before it changes nothing. A device behind a bus ends the process at the address of
+ * other memory of the host than what is registered. */
 void fake_memory_aim(void *words, size_t bytes);
+/* Pages of the host (fake_pages.c). Pins them, as who registers them does; false: some cannot be written. Whether all
+ * of them are mapped. */
+bool fake_pages_pin(uintptr_t at, size_t bytes);
+bool fake_pages_are_mapped(uintptr_t at, size_t bytes);
 /* What a kernel does with a word, at the address that it uses: counted if fake_cuda.counts. */
 enum { FAKE_READ, FAKE_GLANCE, FAKE_NOTE, FAKE_TELL, FAKE_HOLD, FAKE_STEPPED, FAKE_SEEK };
 /* Whether that address is in memory of another device than the kernel's. */

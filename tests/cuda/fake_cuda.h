@@ -6,7 +6,7 @@
  * are test programs that have streams of their own. A host that follows a pointer to a device's memory
  * crashes. What a test may set and count is in `fake_cuda`; for programs that cannot, FAKE_CUDA in the
  * environment sets some of it: "devices=3 processors=1 free=1000000 wrong late no_dmabuf no_pools misroutes
- * no_nvlink reorders".
+ * no_nvlink reorders bus".
  *
  * It is as strict as a device may be (fake_queues.c, fake_blocks.c). A hang ends the process with the list
  * of what stands in the streams. Words of FAKE_CUDA that change it:
@@ -58,7 +58,8 @@ typedef struct fake_cuda {
     int devices, capability; /* at most FAKE_DEVICES; ten times the number */
     int processors;          /* of a device, each for four blocks of runs */
     int clock, width;        /* of a device's memory: kHz, bits; 0: the driver does not tell */
-    bool not_pageable, no_peers;
+    bool not_pageable; /* devices behind a bus: of the host they reach only what is registered */
+    bool no_peers;
     bool no_nvlink;    /* no path between devices keeps 128 bytes whole */
     bool misroutes;    /* what kernels read and write in memory of other devices is elsewhere */
     bool migrates;     /* pages of the host that a device touches move to it (HMM) */

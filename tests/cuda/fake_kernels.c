@@ -127,9 +127,10 @@ typedef struct host_wait_args {
 
 static void host_wait_block(const void *arg, uint32_t number)
 {
-    const host_wait_args_t *args = arg;
+    host_wait_args_t args = *(const host_wait_args_t *)arg;
     (void)number;
-    lanes_host_wait_run(args->host_wait, args->number);
+    fake_memory_aim(&args.host_wait, sizeof args.host_wait);
+    lanes_host_wait_run(args.host_wait, args.number);
 }
 
 static void host_wait_grid(const void *arg)
@@ -168,7 +169,8 @@ static void combine_block(const void *arg, uint32_t number)
 {
     order_t order = *(const order_t *)arg;
     (void)number;
-    fake_memory_aim(&order.combine, sizeof order.combine);
+    fake_memory_aim(order.combine.src, order.combine.nsrc * sizeof order.combine.src[0]);
+    fake_memory_aim(order.combine.dst, order.combine.ndst * sizeof order.combine.dst[0]);
     if (order.combine.scalar != NULL) {
         order.combine.scalar = &order.scalar;
     }

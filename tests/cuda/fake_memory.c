@@ -140,6 +140,40 @@ static uintptr_t real_of(uintptr_t address)
     return area != NULL ? (uintptr_t)area->real + (address - area->begin) : address;
 }
 
+/* Under the lock: the device whose memory has the byte there, as kernels have it, or −1. */
+static int device_of(uintptr_t real)
+{
+    int device = -1;
+    for (uint32_t g = 0; g < fake_addresses_top() && device < 0; g++) {
+        const area_t *area = area_of[g];
+        if (area != NULL && real - (uintptr_t)area->real < area->end - area->begin) {
+            device = area->device;
+        }
+    }
+    return device;
+}
+
+/* What the test has said of the address, or NULL. */
+static const fake_place_t *said_of(uintptr_t address)
+{
+    const fake_place_t *said = NULL;
+    for (size_t i = 0; i < sizeof fake_cuda.place / sizeof fake_cuda.place[0]; i++) {
+        const fake_place_t *place = &fake_cuda.place[i];
+        said = address - (uintptr_t)place->at < place->bytes ? place : said;
+    }
+    return said;
+}
+
+/* Under the lock: whether a word that a kernel is given is memory of the host which no device behind a bus reaches.
+ * Programs have all of theirs where no two short numbers look like an address of it. */
+static bool is_out_of_reach(uintptr_t word)
+{
+    const uintptr_t least = UINT64_C(0x500000000000), end = UINT64_C(1) << 48;
+    return fake_cuda.not_pageable && !fake_cuda.misroutes && word >= least && word < end &&
+           area_in(word, word + 1) == NULL && said_of(word) == NULL &&
+           fake_pages_are_mapped(word, 1) && device_of(word) < 0;
+}
+
 /* Under the lock, for a kernel: as real_of(), but where the bus leads it. */
 static uintptr_t real_for_kernel(uintptr_t address)
 {
@@ -147,6 +181,13 @@ static uintptr_t real_for_kernel(uintptr_t address)
     if (area != NULL && (area->access >> fake_blocks_device_now() & 1) == 0) {
         fprintf(stderr, "fake_cuda: a kernel of device %d may not access %p of device %d\n",
                 fake_blocks_device_now(), (void *)address, area->device);
+        abort();
+    }
+    if (area == NULL && is_out_of_reach(address)) {
+        fprintf(stderr,
+                "fake_cuda: a kernel of device %d is given %p, memory of the host that is not "
+                "registered\n",
+                fake_blocks_device_now(), (void *)address);
         abort();
     }
     if (area == NULL || !fake_cuda.misroutes || area->device == fake_blocks_device_now()) {
@@ -174,19 +215,6 @@ void fake_memory_aim(void *words, size_t bytes)
         word[i] = real_for_kernel(word[i]);
     }
     pthread_mutex_unlock(&lock);
-}
-
-/* Under the lock: the device whose memory has the byte there, as kernels have it, or −1. */
-static int device_of(uintptr_t real)
-{
-    int device = -1;
-    for (uint32_t g = 0; g < fake_addresses_top() && device < 0; g++) {
-        const area_t *area = area_of[g];
-        if (area != NULL && real - (uintptr_t)area->real < area->end - area->begin) {
-            device = area->device;
-        }
-    }
-    return device;
 }
 
 bool fake_memory_is_apart(const void *word)
@@ -225,12 +253,10 @@ static void place_of(struct cudaPointerAttributes *at, const void *pointer)
 {
     memset(at, 0, sizeof *at);
     at->type = cudaMemoryTypeUnregistered;
-    for (size_t i = 0; i < sizeof fake_cuda.place / sizeof fake_cuda.place[0]; i++) {
-        const fake_place_t *place = &fake_cuda.place[i];
-        if ((uintptr_t)pointer - (uintptr_t)place->at < place->bytes) {
-            at->type = place->type;
-            at->device = place->device;
-        }
+    const fake_place_t *said = said_of((uintptr_t)pointer);
+    if (said != NULL) {
+        at->type = said->type;
+        at->device = said->device;
     }
     pthread_mutex_lock(&lock);
     const area_t *area = area_apart((uintptr_t)pointer);
@@ -255,6 +281,7 @@ enum cudaMemoryType fake_memory_type(const void *at)
 
 cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *at, const void *pointer)
 {
+    (void)fake_device();
     place_of(at, pointer);
     return fake_answer(__func__);
 }
@@ -283,6 +310,9 @@ cudaError_t cudaHostRegister(void *at, size_t bytes, unsigned flags)
     cudaError_t error = fake_memory_unsafe(__func__);
     (void)flags;
     fake_context_wait(FAKE_WAITS_ALLOC, __func__);
+    if (error == cudaSuccess && !fake_pages_pin((uintptr_t)at, bytes)) {
+        return fake_told(cudaErrorInvalidValue);
+    }
     pthread_mutex_lock(&lock);
     if (error == cudaSuccess && area_in((uintptr_t)at, (uintptr_t)at + bytes) != NULL) {
         error = fake_told(cudaErrorHostMemoryAlreadyRegistered);
@@ -306,6 +336,10 @@ cudaError_t cudaHostUnregister(void *at)
     area_t *area = area_take_away(at, true);
     if (area == NULL) {
         return cudaErrorHostMemoryNotRegistered;
+    }
+    if (!fake_pages_are_mapped(area->begin, area->end - area->begin)) {
+        fprintf(stderr, "fake_cuda: memory at %p was unmapped while it was registered\n", at);
+        abort();
     }
     area_free(area);
     atomic_fetch_sub(&fake_cuda.registered, 1);

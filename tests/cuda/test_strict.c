@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What a device may do and the runtime of the tests therefore does: streams that share a hardware queue, calls that
- * wait for all kernels, blocks that find no room, launches that block. Each scene is a process of its own,
+ * wait for all kernels, blocks that find no room, launches that block, memory of the host that it does not reach. Each scene is a process of its own,
  * as its end is often a hang, which the runtime reports and ends. */
 #include <sched.h>
 #include <setjmp.h>
@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -16,6 +17,8 @@
 #include "tests/cuda/fake.h"
 
 /* Scenes ------------------------------------------------------------------------------------------- */
+
+enum { PAGE = 4096 };
 
 static cudaStream_t first, second, urgent;
 static _Atomic uint32_t gate, held, met;
@@ -189,14 +192,78 @@ static void scene_blocking(void)
     launch(first, "spin", spin);
 }
 
+static void *page_of_host(int access)
+{
+    void *page = mmap(NULL, PAGE, access, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) {
+        exit(2);
+    }
+    return page;
+}
+
+static void aim(const void *arg)
+{
+    void *words[] = {NULL, *(void *const *)arg};
+    fake_memory_aim(words, sizeof words);
+}
+
+/* A kernel is given memory of the host. */
+static void scene_reach(void)
+{
+    void *page = page_of_host(PROT_READ | PROT_WRITE);
+    if (fake_launch_as("aim", first, aim, &page, sizeof page) != cudaSuccess) {
+        exit(2);
+    }
+    settle(first);
+}
+
+static void scene_reach_registered(void)
+{
+    uint8_t *page = page_of_host(PROT_READ | PROT_WRITE), *inside = page + 100;
+    cudaHostRegister(page, PAGE, cudaHostRegisterDefault);
+    if (fake_launch_as("aim", first, aim, &inside, sizeof inside) != cudaSuccess) {
+        exit(2);
+    }
+    settle(first);
+}
+
+/* A driver that pins pages needs all of them. */
+static void scene_closed(void)
+{
+    if (cudaHostRegister(page_of_host(PROT_NONE), PAGE, cudaHostRegisterDefault) == cudaSuccess) {
+        exit(2);
+    }
+}
+
+/* What comes to that address later is not what the device has. */
+static void scene_unmapped(void)
+{
+    void *page = page_of_host(PROT_READ | PROT_WRITE);
+    cudaHostRegister(page, PAGE, cudaHostRegisterDefault);
+    munmap(page, PAGE);
+    cudaHostUnregister(page);
+}
+
 static const struct {
     const char *name;
     void (*play)(void);
 } scenes[] = {
-    {"beside", scene_beside}, {"behind", scene_behind}, {"urgent", scene_urgent},
-    {"event", scene_event},   {"free", scene_free},     {"register", scene_register},
-    {"launch", scene_launch}, {"blocks", scene_blocks}, {"room", scene_room},
-    {"memset", scene_memset}, {"depth", scene_depth},   {"blocking", scene_blocking},
+    {"beside", scene_beside},
+    {"behind", scene_behind},
+    {"urgent", scene_urgent},
+    {"event", scene_event},
+    {"free", scene_free},
+    {"register", scene_register},
+    {"launch", scene_launch},
+    {"blocks", scene_blocks},
+    {"room", scene_room},
+    {"memset", scene_memset},
+    {"depth", scene_depth},
+    {"blocking", scene_blocking},
+    {"reach", scene_reach},
+    {"closed", scene_closed},
+    {"reach-registered", scene_reach_registered},
+    {"unmapped", scene_unmapped},
 };
 
 /* Leaves at once: kernels may spin. */
@@ -293,6 +360,21 @@ static void launches_block(void **state)
     play(HANGS "CUDA_LAUNCH_BLOCKING=1", "blocking", "which its launch waits for");
 }
 
+static void a_device_behind_a_bus_reaches_what_is_registered(void **state)
+{
+    (void)state;
+    play(HANGS, "reach", "passed");
+    play(HANGS_IN("bus"), "reach", "memory of the host that is not registered");
+    play(HANGS_IN("bus"), "reach-registered", "passed");
+}
+
+static void what_is_registered_is_there_and_stays(void **state)
+{
+    (void)state;
+    play(HANGS, "closed", "passed");
+    play(HANGS, "unmapped", "was unmapped while it was registered");
+}
+
 /* More than the runtime has addresses for, one after the other beside one that stays. */
 static void addresses_are_given_again_as_late_as_possible(void **state)
 {
@@ -324,6 +406,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(nobody_launches_while_a_call_waits_for_the_context),
         cmocka_unit_test(blocks_without_room_wait),
         cmocka_unit_test(launches_block),
+        cmocka_unit_test(a_device_behind_a_bus_reaches_what_is_registered),
+        cmocka_unit_test(what_is_registered_is_there_and_stays),
         cmocka_unit_test(addresses_are_given_again_as_late_as_possible),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

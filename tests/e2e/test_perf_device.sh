@@ -6,7 +6,7 @@ fake=$build/lib/weft-test/kernel-cuda-fake.so
 [ -e "$fake" ] || skip "kernel-cuda-fake is not built: no CUDA headers"
 cuda=(--set core.kernel=kernel-cuda --set kernel-cuda.path="$fake")
 small=(-b 8 -e 32K -f 64 -n 3)
-export FAKE_CUDA="free=1000000000"
+export FAKE_CUDA="free=1000000000 bus"
 
 # Ranks go round the devices, whatever they are; the list says which ones, and which are shared.
 expect 0 "$weft" perf all_reduce -t 2 "${small[@]}" "${cuda[@]}"

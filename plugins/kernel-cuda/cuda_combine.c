@@ -131,23 +131,39 @@ static cudaError_t combine_beside(const cuda_places_t *places, weft_dtype_t dtyp
     return error;
 }
 
+/* Asked and done inside the context of an instance: the question where an operand lies makes one on the first
+ * device, in a thread that has none. */
+static cudaError_t combine_inside(weft_dtype_t dtype, weft_op_t op, const weft_combine_t *c)
+{
+    const cuda_places_t places = cuda_combine_places_of(c);
+    if (places.error == cudaSuccess && places.device < 0) {
+        cuda_combine(dtype, op, c, 0, 1);
+    }
+    if (places.error != cudaSuccess || places.device < 0) {
+        return places.error;
+    }
+    cudaError_t error = cudaSetDevice(places.device);
+    return error == cudaSuccess ? combine_beside(&places, dtype, op, c) : error;
+}
+
+static cuda_context_driver_t combine_driver;
+
+static void combine_find_driver(void)
+{
+    cuda_context_find_driver(&combine_driver);
+}
+
 static void combine(weft_dtype_t dtype, weft_op_t op, const weft_combine_t *c)
 {
-    cuda_context_driver_t driver;
+    static pthread_once_t found = PTHREAD_ONCE_INIT;
     cuda_context_t saved;
     if (c->count == 0) {
         return;
     }
-    const cuda_places_t places = cuda_combine_places_of(c);
-    cudaError_t error = places.error;
-    if (error == cudaSuccess && places.device < 0) {
-        cuda_combine(dtype, op, c, 0, 1);
-        return;
-    }
-    cuda_context_find_driver(&driver);
-    error = error == cudaSuccess ? cuda_context_enter(&driver, places.device, &saved) : error;
+    pthread_once(&found, combine_find_driver);
+    cudaError_t error = cuda_context_enter(&combine_driver, cuda_side_some_device(), &saved);
     if (error == cudaSuccess) {
-        error = combine_beside(&places, dtype, op, c);
+        error = combine_inside(dtype, op, c);
         cuda_context_leave(&saved);
     }
     failure = failure == cudaSuccess ? error : failure;

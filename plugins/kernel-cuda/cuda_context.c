@@ -54,12 +54,20 @@ cudaError_t cuda_context_enter(const cuda_context_driver_t *driver, int device,
     }
     if (error != cudaSuccess) {
         cuda_context_forget_error(saved);
+        return error;
     }
-    return error;
+    saved->mode = cudaStreamCaptureModeRelaxed;
+    if (cudaThreadExchangeStreamCaptureMode(&saved->mode) != cudaSuccess) {
+        saved->mode = cudaStreamCaptureModeGlobal;
+    }
+    return cudaSuccess;
 }
 
 void cuda_context_leave(const cuda_context_t *saved)
 {
+    enum cudaStreamCaptureMode mode = saved->mode;
+    cudaError_t error = cudaThreadExchangeStreamCaptureMode(&mode);
+    (void)error;
     cuda_context_go_back(saved);
     cuda_context_forget_error(saved);
 }

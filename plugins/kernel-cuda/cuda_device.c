@@ -285,21 +285,11 @@ weft_status_t cuda_device_open(weft_kernel_t *kernel, const cuda_config_t *confi
 
 weft_status_t cuda_guard_enter(const weft_kernel_t *kernel, cuda_guard_t *guard)
 {
-    cudaError_t error = cuda_context_enter(&kernel->contexts, kernel->device, &guard->saved);
-    if (error != cudaSuccess) {
-        return cuda_failed(kernel, error, "making the device current");
-    }
-    guard->mode = cudaStreamCaptureModeRelaxed;
-    if (cudaThreadExchangeStreamCaptureMode(&guard->mode) != cudaSuccess) {
-        guard->mode = cudaStreamCaptureModeGlobal;
-    }
-    return WEFT_OK;
+    cudaError_t error = cuda_context_enter(&kernel->contexts, kernel->device, guard);
+    return error == cudaSuccess ? WEFT_OK : cuda_failed(kernel, error, "making the device current");
 }
 
 void cuda_guard_leave(const cuda_guard_t *guard)
 {
-    enum cudaStreamCaptureMode mode = guard->mode;
-    cudaError_t error = cudaThreadExchangeStreamCaptureMode(&mode);
-    (void)error;
-    cuda_context_leave(&guard->saved);
+    cuda_context_leave(guard);
 }

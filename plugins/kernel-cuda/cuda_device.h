@@ -25,13 +25,8 @@ weft_status_t cuda_device_share(weft_kernel_t *kernel, uint32_t ranks);
  * and leave room for kernels that set memory or wait for the host. *sharers_p: how many they are. */
 uint32_t cuda_device_blocks(const weft_kernel_t *kernel, uint32_t *sharers_p);
 
-/* Sets the device and relaxes the capture mode of the thread. While the application captures a
- * graph, CUDA refuses calls of other threads that could invalidate the capture. The calls of this
- * plugin cannot: they use streams of its own, or only query. */
-typedef struct cuda_guard {
-    cuda_context_t saved;
-    enum cudaStreamCaptureMode mode;
-} cuda_guard_t;
+/* As cuda_context_enter(), for the device of the instance. */
+typedef cuda_context_t cuda_guard_t;
 
 /* Errors: ERR_SYSTEM. */
 weft_status_t cuda_guard_enter(const weft_kernel_t *kernel, cuda_guard_t *guard);

@@ -61,7 +61,15 @@ static void side_unlink(const cuda_side_t *side)
     *at = side->next;
 }
 
-/* Nobody has the lock, or the stream. */
+int cuda_side_some_device(void)
+{
+    pthread_mutex_lock(&sides.lock);
+    const int device = sides.users != NULL ? sides.users->device : 0;
+    pthread_mutex_unlock(&sides.lock);
+    return device;
+}
+
+/* Nobody has the lock, or the stream, whose device is current. */
 static void side_free(cuda_side_t *side)
 {
     cudaError_t error = cudaStreamDestroy(side->stream);
@@ -84,7 +92,19 @@ static cuda_side_t *side_without_users(void)
     return side;
 }
 
-void cuda_side_close(cuda_side_user_t *user)
+/* A stream that is left where its device cannot be made current is the driver's until the process ends. */
+static void side_free_there(cuda_side_t *side, const cuda_context_driver_t *driver)
+{
+    cuda_context_t saved;
+    if (cuda_context_enter(driver, side->device, &saved) != cudaSuccess) {
+        free(side);
+        return;
+    }
+    side_free(side);
+    cuda_context_leave(&saved);
+}
+
+void cuda_side_close(cuda_side_user_t *user, const cuda_context_driver_t *driver)
 {
     cuda_side_user_t **at = &sides.users;
     cuda_side_t *left;
@@ -95,7 +115,7 @@ void cuda_side_close(cuda_side_user_t *user)
     *at = user->next;
     pthread_mutex_unlock(&sides.lock);
     while ((left = side_without_users()) != NULL) {
-        side_free(left);
+        side_free_there(left, driver);
     }
 }
 

@@ -17,7 +17,10 @@ cudaError_t cuda_stream_urgent(cudaStream_t *stream);
 
 /* Around the life of an instance. Side streams of a device without instances are destroyed when one ends. */
 void cuda_side_open(cuda_side_user_t *user, int device);
-void cuda_side_close(cuda_side_user_t *user);
+void cuda_side_close(cuda_side_user_t *user, const cuda_context_driver_t *driver);
+
+/* The device of some instance of the process, which has a context there; 0: there is none. */
+int cuda_side_some_device(void);
 
 typedef struct cuda_side {
     struct cuda_side *next; /* of all */

@@ -17,6 +17,18 @@ static const weft_kernel_memory_t *memory_of(const char *setting)
     return bench.ops->get_extension(bench.kernel, WEFT_KERNEL_MEMORY);
 }
 
+/* Of numbers of the host. */
+static void add(void)
+{
+    float in[2][4] = {{1, 2, 3, 4}, {5, 6, 7, 8}}, out[4] = {0};
+    weft_combine_fn_t sum = NULL;
+    const weft_combine_t c = {
+        .src = {in[0], in[1]}, .dst = {out}, .count = 4, .nsrc = 2, .ndst = 1};
+    assert_int_equal(bench.ops->select(bench.kernel, WEFT_FP32, WEFT_SUM, &sum), WEFT_OK);
+    sum(&c);
+    assert_true(out[0] == 6 && out[3] == 12);
+}
+
 static void use(const weft_kernel_memory_t *memory)
 {
     void *buffer = NULL;
@@ -31,7 +43,10 @@ static void *work_on_device_one(void *arg)
     (void)arg;
     fake_cuda_context_set(NULL); /* what the set-up of the test made current */
     atomic_store(&fake_cuda.contexts, 0);
+    add();
     use(memory);
+    bench.ops->destroy(bench.kernel);
+    bench.kernel = NULL;
     assert_null(fake_cuda_context());
     assert_int_equal(atomic_load(&fake_cuda.contexts), 1u << 1);
     return NULL;

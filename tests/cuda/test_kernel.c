@@ -165,6 +165,22 @@ static void what_the_device_does_not_combine_the_host_does(void **state)
     assert_int_equal(bench.ops->combine_status(bench.kernel), WEFT_OK);
 }
 
+/* As of a progress thread while the application captures, or of the thread that captures. */
+static void combinations_leave_captures_alone(void **state)
+{
+    cudaStream_t stream = NULL;
+    cudaGraph_t graph = NULL;
+    (void)state;
+    bench_place(0, source, sizeof source, cudaMemoryTypeDevice, 0);
+    assert_int_equal(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    assert_int_equal(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), cudaSuccess);
+    add();
+    assert_int_equal(bench.ops->combine_status(bench.kernel), WEFT_OK);
+    assert_int_equal(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+    assert_int_equal(cudaGraphDestroy(graph), cudaSuccess);
+    assert_int_equal(cudaStreamDestroy(stream), cudaSuccess);
+}
+
 /* Plans -------------------------------------------------------------------------------------------- */
 
 static void a_plan_runs_and_leaves_its_message_in_the_slot(void **state)
@@ -553,6 +569,7 @@ int main(void)
         BENCH(a_combination_that_fails_is_told_once),
         BENCH(what_a_device_has_begun_is_not_done_again),
         BENCH(what_the_device_does_not_combine_the_host_does),
+        BENCH(combinations_leave_captures_alone),
         BENCH(a_plan_runs_and_leaves_its_message_in_the_slot),
         BENCH(a_run_that_waits_for_ever_ends_when_it_is_told_to),
         BENCH(an_abort_without_a_run_stops_nothing),

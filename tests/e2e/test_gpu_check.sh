@@ -49,6 +49,8 @@ printf '#!/bin/sh\necho "Cuda compilation tools, release 13.0, V13"\n' >"$work/b
 printf '#!/bin/sh\nexit 127\n' | tee "$work/bin/pgrep" >"$work/bin/pkill"
 chmod +x "$work/bin"/*
 export PATH=$work/bin:$PATH CUDA_PATH='' CUDA_HOME=''
+# As an H200 is.
+export FAKE_CUDA=bus
 export GPU_CHECK_RESULTS=$work/all.tar.gz GPU_CHECK_ON_HOST=$build GPU_CHECK_OUT=$work/gpu GPU_CHECK_NCCL=$build/lib/weft-test/fake-nccl.so
 
 # report FILTER: jq over the JSON must print true.
@@ -62,6 +64,7 @@ says out "^$work/packed: [0-9]+ MiB"
 expect 1 "$source_dir/scripts/gpu-check" pack "$work/packed"
 says err 'is there already'
 mv "$work/packed" "$work/moved"
+chmod -R go+w "$work/moved"
 [ "$(du -sm "$work/moved" | cut -f 1)" -lt 60 ] || die "the packed folder is too large to carry"
 export GPU_CHECK_ON_HOST=$work/moved/tree
 check=$work/moved/scripts/gpu-check
@@ -85,7 +88,7 @@ for protocol in '' ' ll' ' ll128' ' whole'; do
     says out "^edge = kernel-cuda same$protocol latency=[0-9]+ns overhead=[0-9]+ns bandwidth=[0-9.e+-]+GB/s"
 done
 says out '^kernel = kernel-cuda launch=[0-9]+ns copy=[0-9.e+-]+GB/s$'
-WEFT_CONF=$work/gpu/logs/figures.ini "$work/moved/tree/bin/weft" config >/dev/null ||
+WEFT_CONF=$work/gpu/logs/figures.ini "$weft" config >/dev/null ||
     die "$work/gpu/logs/figures.ini cannot be read"
 says out '^pair +sweep of 2 ranks as threads +ok'
 says out '^pair +all-reduce, 2 ranks, replayed from a graph, 8 bytes +ok'

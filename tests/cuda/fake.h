@@ -25,8 +25,6 @@ void *fake_addresses_take(size_t bytes);
 void fake_addresses_give_back(const void *at, size_t bytes);
 /* The number of the granule that has the address; FAKE_GRANULES: none has. */
 uint32_t fake_addresses_granule(uintptr_t address);
-/* No granule from there on was ever taken. */
-uint32_t fake_addresses_top(void);
 
 /* Memory of devices (fake_memory.c) ------------------------------------------------------------------ */
 

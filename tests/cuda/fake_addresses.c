@@ -8,8 +8,7 @@
 #include "tests/cuda/fake.h"
 
 static uint8_t *begin;
-static uint32_t next,
-    top; /* granules: where the search goes on; none from there on was ever given */
+static uint32_t next; /* granule where the search goes on */
 static bool given[FAKE_GRANULES];
 
 static bool addresses_open(void)
@@ -45,7 +44,6 @@ void *fake_addresses_take(size_t bytes)
     }
     memset(given + first, true, granules);
     next = first + (uint32_t)granules;
-    top = next > top ? next : top;
     return begin + (size_t)first * FAKE_GRANULE;
 }
 
@@ -58,9 +56,4 @@ uint32_t fake_addresses_granule(uintptr_t address)
 {
     const uintptr_t granule = (address - (uintptr_t)begin) / FAKE_GRANULE;
     return begin != NULL && granule < FAKE_GRANULES ? (uint32_t)granule : FAKE_GRANULES;
-}
-
-uint32_t fake_addresses_top(void)
-{
-    return top;
 }

@@ -28,7 +28,8 @@ typedef struct area {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static area_t *areas; /* of the host */
 
-static area_t *area_of[FAKE_GRANULES]; /* of devices: what has the granule now */
+static area_t *apart;                  /* of devices … */
+static area_t *area_of[FAKE_GRANULES]; /* … by granule: what has it now */
 
 /* Areas -------------------------------------------------------------------------------------------- */
 
@@ -64,6 +65,16 @@ static void area_add(void *at, size_t bytes, bool registered)
     areas = area;
 }
 
+/* Of a device; it is known no more. Under the lock. */
+static void area_take_out(const area_t *area)
+{
+    area_t **link = &apart;
+    while (*link != area) {
+        link = &(*link)->next;
+    }
+    *link = area->next;
+}
+
 /* The area has the granules from the one of `at` on. */
 static void area_set(const void *at, size_t bytes, area_t *area)
 {
@@ -79,7 +90,8 @@ void *fake_memory_apart(void *real, size_t bytes, int device, int fd)
     pthread_mutex_lock(&lock);
     void *at = fake_addresses_take(bytes);
     if (at != NULL) {
-        *area = (area_t){.begin = (uintptr_t)at,
+        *area = (area_t){.next = apart,
+                         .begin = (uintptr_t)at,
                          .end = (uintptr_t)at + bytes,
                          .real = real,
                          .type = cudaMemoryTypeDevice,
@@ -87,6 +99,7 @@ void *fake_memory_apart(void *real, size_t bytes, int device, int fd)
                          .access = fd >= 0 ? UINT32_MAX : 1u << device, /* of pools: its own */
                          .fd = fd};
         area_set(at, bytes, area);
+        apart = area;
     }
     pthread_mutex_unlock(&lock);
     if (at == NULL) {
@@ -143,14 +156,11 @@ static uintptr_t real_of(uintptr_t address)
 /* Under the lock: the device whose memory has the byte there, as kernels have it, or −1. */
 static int device_of(uintptr_t real)
 {
-    int device = -1;
-    for (uint32_t g = 0; g < fake_addresses_top() && device < 0; g++) {
-        const area_t *area = area_of[g];
-        if (area != NULL && real - (uintptr_t)area->real < area->end - area->begin) {
-            device = area->device;
-        }
+    const area_t *area = apart;
+    while (area != NULL && real - (uintptr_t)area->real >= area->end - area->begin) {
+        area = area->next;
     }
-    return device;
+    return area != NULL ? area->device : -1;
 }
 
 /* What the test has said of the address, or NULL. */
@@ -165,13 +175,13 @@ static const fake_place_t *said_of(uintptr_t address)
 }
 
 /* Under the lock: whether a word that a kernel is given is memory of the host which no device behind a bus reaches.
- * Programs have all of theirs where no two short numbers look like an address of it. */
+ * Addresses of a program are so high that no two short numbers in a word look like one. */
 static bool is_out_of_reach(uintptr_t word)
 {
     const uintptr_t least = UINT64_C(0x500000000000), end = UINT64_C(1) << 48;
     return fake_cuda.not_pageable && !fake_cuda.misroutes && word >= least && word < end &&
-           area_in(word, word + 1) == NULL && said_of(word) == NULL &&
-           fake_pages_are_mapped(word, 1) && device_of(word) < 0;
+           area_in(word, word + 1) == NULL && said_of(word) == NULL && device_of(word) < 0 &&
+           fake_pages_are_mapped(word, 1);
 }
 
 /* Under the lock, for a kernel: as real_of(), but where the bus leads it. */
@@ -453,7 +463,8 @@ bool fake_memory_map_allocation(void *at, uint8_t *real, fake_allocation_t *a)
     const bool maps = area_apart((uintptr_t)at) == NULL &&
                       mmap(real, a->bytes, PROT_READ | PROT_WRITE, how, a->fd, 0) != MAP_FAILED;
     if (maps) {
-        *area = (area_t){.begin = (uintptr_t)at,
+        *area = (area_t){.next = apart,
+                         .begin = (uintptr_t)at,
                          .end = (uintptr_t)at + a->bytes,
                          .real = real,
                          .type = cudaMemoryTypeDevice,
@@ -461,6 +472,7 @@ bool fake_memory_map_allocation(void *at, uint8_t *real, fake_allocation_t *a)
                          .allocation = fake_allocation_share(a),
                          .fd = -1};
         area_set(at, a->bytes - 1, area);
+        apart = area;
     }
     pthread_mutex_unlock(&lock);
     if (!maps) {
@@ -490,9 +502,9 @@ cudaMemPool_t fake_memory_pool(const void *at)
 void fake_memory_pool_grant(cudaMemPool_t pool, int device)
 {
     pthread_mutex_lock(&lock);
-    for (uint32_t g = 0; g < fake_addresses_top(); g++) {
-        if (area_of[g] != NULL && area_of[g]->pool == pool) {
-            area_of[g]->access |= 1u << device;
+    for (area_t *area = apart; area != NULL; area = area->next) {
+        if (area->pool == pool) {
+            area->access |= 1u << device;
         }
     }
     pthread_mutex_unlock(&lock);
@@ -525,6 +537,7 @@ bool fake_memory_unmap(void *at)
         area != NULL && area->type == cudaMemoryTypeDevice && area->begin == (uintptr_t)at;
     if (found) {
         area_set(at, area->end - area->begin - (area->allocation != NULL), NULL);
+        area_take_out(area);
     }
     if (found && area->allocation == NULL) {
         fake_addresses_give_back(at, area->end - area->begin);

@@ -14,6 +14,7 @@ from typing import Any, Callable, NamedTuple, Optional
 
 from . import dlpack
 from ._dtypes import BY_CODE, BY_NAME, SIZES, of_module
+from ._interface import checked
 from ._library import Dtype
 
 # Types that can be reduced, by what most arrays call them.
@@ -64,6 +65,8 @@ def _find_describer(kind: type) -> Callable[[Any, bool], Memory]:
     numpy = sys.modules.get("numpy")
     if numpy is not None and issubclass(kind, numpy.generic):
         return _describe_scalar
+    if numpy is not None and issubclass(kind, numpy.ndarray):
+        return _describe_numpy
     if hasattr(kind, "__array_interface__"):
         return _describe_interface
     if hasattr(kind, "__cuda_array_interface__"):
@@ -80,28 +83,35 @@ def _refuse_read_only() -> None:
 # numpy and everything with its interface ----------------------------------------------------------
 
 
-def _describe_interface(array: Any, writable: bool) -> Memory:
+def _describe_numpy(array: Any, writable: bool) -> Memory:
+    """What numpy says of its own arrays is right: most calls have it, without a detour."""
     interface = array.__array_interface__
-    data = interface.get("data")
-    if type(data) is not tuple:
-        return _describe_data(array, interface, writable)
-    address, read_only = data
+    address, read_only = interface["data"]
     if read_only and writable:
         _refuse_read_only()
     typestr = interface["typestr"]
-    # What most calls have, without a detour.
     dtype = _NATIVE.get(typestr)
-    if dtype is None or interface.get("strides") is not None:
+    if dtype is None or interface["strides"] is not None:
         return _from_interface(array, interface, address, "cpu")
     count = math.prod(interface["shape"])
     return Memory(address, count, dtype, SIZES[dtype], typestr, "cpu", array)
+
+
+def _describe_interface(array: Any, writable: bool) -> Memory:
+    interface = checked(array, "__array_interface__")
+    if type(interface.get("data")) is not tuple:
+        return _describe_data(array, interface, writable)
+    address, read_only = interface["data"]
+    if read_only and writable:
+        _refuse_read_only()
+    return _from_interface(array, interface, address, "cpu")
 
 
 def _describe_scalar(scalar: Any, writable: bool) -> Memory:
     """Of a scalar numpy describes an array that is gone by then: this one stays."""
     if writable:
         raise _Refused("the array is read-only: it is a scalar of numpy")
-    return _describe_interface(sys.modules["numpy"].asarray(scalar), False)
+    return _describe_numpy(sys.modules["numpy"].asarray(scalar), False)
 
 
 def _describe_data(array: Any, interface: Any, writable: bool) -> Memory:
@@ -121,7 +131,7 @@ def _describe_data(array: Any, interface: Any, writable: bool) -> Memory:
 
 
 def _describe_cuda_interface(array: Any, writable: bool) -> Memory:
-    interface = array.__cuda_array_interface__
+    interface = checked(array, "__cuda_array_interface__")
     address, read_only = interface["data"]
     if read_only and writable:
         _refuse_read_only()
@@ -168,6 +178,8 @@ def _named(
 
 def _is_packed(shape: Any, strides: Any, size: int) -> bool:
     expected = size
+    if 0 in shape:
+        return True
     for length, stride in zip(reversed(shape), reversed(strides)):
         if length > 1 and stride != expected:
             return False

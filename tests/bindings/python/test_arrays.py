@@ -74,6 +74,75 @@ class Interfaces(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, "^send: the interface of Interface lacks 'shape'"):
             describe(values, "send", False)
 
+    def test_what_an_interface_cannot_say_is_refused(self):
+        """The address would be written to, so nothing is taken for something else."""
+        wrong = [
+            ({"data": (0x1000,)}, TypeError, "data = .* the address, and whether"),
+            ({"data": (0x1000, False, 1)}, TypeError, "data = "),
+            ({"data": ("text", False)}, TypeError, "data = "),
+            ({"data": (b"bytes", False)}, TypeError, "data = "),
+            ({"data": (None, False)}, TypeError, "data = "),
+            ({"data": (1.5, False)}, TypeError, "data = "),
+            ({"data": (-4096, False)}, ValueError, "data = "),
+            ({"data": (1 << 64, False)}, ValueError, "data = "),
+            ({"shape": 2}, TypeError, "shape = 2, expected a tuple of lengths"),
+            ({"shape": None}, TypeError, "shape = "),
+            ({"shape": (2.0,)}, TypeError, "shape = "),
+            ({"shape": ("2",)}, TypeError, "shape = "),
+            ({"shape": (-2,)}, ValueError, "shape = .* at least 0"),
+            ({"shape": (-2, -2)}, ValueError, "shape = .* at least 0"),
+            ({"shape": (1 << 40, 1 << 40)}, ValueError, "shape = .* no memory is so large"),
+            ({"typestr": ""}, TypeError, "typestr = '', expected .* such as '<f4'"),
+            ({"typestr": "f4"}, TypeError, "typestr = "),
+            ({"typestr": "<f"}, TypeError, "elements of type <f "),
+            ({"typestr": "<fx"}, TypeError, "typestr = "),
+            ({"typestr": "<V-1"}, TypeError, "typestr = "),
+            ({"typestr": b"<f4"}, TypeError, "typestr = "),
+            ({"typestr": None}, TypeError, "typestr = "),
+            ({"strides": 4}, TypeError, "strides = 4, expected None, or"),
+            ({"strides": ("4",)}, TypeError, "strides = "),
+            ({"strides": ()}, ValueError, "strides = "),
+            ({"strides": (8, 4)}, ValueError, "strides = "),
+            ({"strides": (-4,)}, ValueError, "not contiguous"),
+            ({"strides": (0,)}, ValueError, "not contiguous"),
+            ({"mask": object()}, TypeError, "mask = "),
+        ]
+        for name in ("__array_interface__", "__cuda_array_interface__"):
+            for given, kind, words in wrong:
+                held = types.SimpleNamespace()
+                good = {"shape": (2,), "typestr": "<f4", "data": (0x1000, False), "version": 3}
+                setattr(held, name, {**good, **given})
+                with self.subTest(name=name, **given):
+                    with self.assertRaisesRegex(kind, f"^send: .*{words}"):
+                        describe(held, "send", False)
+            for said in ("text", None, ("shape", (2,))):
+                held = types.SimpleNamespace()
+                setattr(held, name, said)
+                with self.assertRaisesRegex(TypeError, f"^send: the {name} of .* expected a dict"):
+                    describe(held, "send", False)
+            held = types.SimpleNamespace()
+            setattr(held, name, {**good, "data": (0x1000, True)})
+            with self.assertRaisesRegex(ValueError, "^recv: the array is read-only$"):
+                describe(held, "recv", True)
+        with self.assertRaisesRegex(TypeError, "^send: .* offset = '4', expected a number of bytes"):
+            describe(Interface(data=bytes(16), offset="4"), "send", False)
+        with self.assertRaisesRegex(TypeError, "^send: the interface of .* lacks 'data'"):
+            held.__cuda_array_interface__ = {"shape": (2,), "typestr": "<f4", "version": 3}
+            describe(held, "send", False)
+
+    def test_numbers_need_not_be_those_of_python(self):
+        """Lengths of numpy, lists in place of tuples; strides of an empty array mean nothing."""
+
+        class Number:
+            def __index__(self):
+                return 2
+
+        given = {"shape": [Number(), Number()], "strides": [8, 4], "data": (Number(), 0)}
+        found = describe(Interface(**given), "recv", True)
+        self.assertEqual((found.address, found.count, found.dtype), (2, 4, Dtype.INT32))
+        self.assertIs(type(found.count), int)
+        empty = Interface(shape=(3, 0), strides=(-8, 16), data=(0, False))
+        self.assertEqual(describe(empty, "recv", True).count, 0)
 
     def test_an_object_may_have_one_of_its_own(self):
         """As numpy understands it: objects of classes without an interface."""

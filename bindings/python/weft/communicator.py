@@ -175,11 +175,16 @@ class Communicator(Bound, Collectives[None]):
 
     @classmethod
     def join(
-        cls, ticket: bytes, *, config: str | None = None, settings: Settings | None = None
+        cls,
+        ticket: bytes,
+        *,
+        config: str | None = None,
+        settings: Settings | None = None,
+        name: str | None = None,
     ) -> Communicator:
         """Comes into a communicator that grows, with a ticket of its tickets(). The members call
-        grow(). The options must be theirs."""
-        options, given = Options(config, settings), _ticket(ticket)
+        grow(). The options must be theirs, but for the name."""
+        options, given = Options(config, settings, name), _ticket(ticket)
         return cls.__new__(cls)._become(
             lambda made: int(lib.weft_comm_join(made, ctypes.byref(given), options.address)),
             options.join,

@@ -591,7 +591,8 @@ class Collectives(unittest.TestCase):
             ticket = bytearray(made[0] if made else bytes(160))
             comm.broadcast(ticket, root=0)
             if members is None:
-                grown = weft.Communicator.join(bytes(ticket))
+                grown = weft.Communicator.join(bytes(ticket), name="newcomer")
+                self.assertEqual(grown.name, "newcomer")
             else:
                 grown = members.grow(made)
             with grown:

@@ -170,7 +170,12 @@ weft_status_t weft_comm_init_launcher(weft_comm_t **comm_p, const weft_comm_opti
 {
     weft_launcher_t launcher = {.size = sizeof launcher};
     weft_unique_id_t id;
-    weft_status_t status = weft_launcher_detect(&launcher);
+    weft_status_t status =
+        comm_p == NULL ? weft_fail(WEFT_ERR_ARG, 0, "weft_comm_init_launcher: comm_p is NULL")
+                       : weft_launcher_detect(&launcher);
+    if (status == WEFT_OK && weft_naming_option(options) != NULL) {
+        status = weft_naming_check("weft_comm_init_launcher", options->name);
+    }
     if (status == WEFT_OK && launcher.rank == 0) {
         status = comm_create_id(&id, options);
     }
@@ -451,11 +456,16 @@ static weft_status_t comm_check_asked_args(const weft_comm_state_t *state, weft_
     return status;
 }
 
+/* `missing`: what the answer has no place for, in words; NULL: nothing. */
 static weft_status_t comm_check_question(const weft_comm_state_t *state, const char *call,
-                                         bool has_room, weft_args_t *args)
+                                         const char *missing, weft_args_t *args)
 {
-    if ((unsigned)args->coll >= WEFT_COLL_COUNT || !has_room) {
-        return weft_fail(WEFT_ERR_ARG, 0, "%s: unknown collective or no room", call);
+    if (missing != NULL) {
+        return weft_fail(WEFT_ERR_ARG, 0, "%s: %s", call, missing);
+    }
+    if ((unsigned)args->coll >= WEFT_COLL_COUNT) {
+        return weft_fail(WEFT_ERR_ARG, 0, "%s: unknown collective %d, known are 0 … %d", call,
+                         (int)args->coll, WEFT_COLL_COUNT - 1);
     }
     if (weft_engine_is_busy(state)) {
         return weft_fail(WEFT_ERR_STATE, 0, "%s: asynchronous calls are under way", call);
@@ -464,7 +474,7 @@ static weft_status_t comm_check_question(const weft_comm_state_t *state, const c
 }
 
 /* Takes the communicator to ask about a call, and logs why it cannot. The caller leaves it after OK. */
-static weft_status_t comm_enter_to_ask(weft_comm_t *comm, const char *call, bool has_room,
+static weft_status_t comm_enter_to_ask(weft_comm_t *comm, const char *call, const char *missing,
                                        weft_args_t *args, weft_comm_state_t **state_p)
 {
     weft_status_t status = weft_comm_enter(comm, call, state_p);
@@ -473,7 +483,7 @@ static weft_status_t comm_enter_to_ask(weft_comm_t *comm, const char *call, bool
     }
     bool logged = weft_comm_has_failed(*state_p);
     status =
-        logged ? weft_comm_failure(*state_p) : comm_check_question(*state_p, call, has_room, args);
+        logged ? weft_comm_failure(*state_p) : comm_check_question(*state_p, call, missing, args);
     if (status != WEFT_OK) {
         weft_comm_leave(*state_p);
     }
@@ -494,8 +504,8 @@ weft_status_t weft_comm_explain(weft_comm_t *comm, weft_coll_t coll, uint64_t co
 {
     weft_comm_state_t *state;
     weft_args_t args = {.coll = coll, .count = count, .dtype = dtype, .op = op, .root = root};
-    weft_status_t status =
-        comm_enter_to_ask(comm, "weft_comm_explain", text != NULL && bytes > 0, &args, &state);
+    const char *missing = text == NULL ? "text is NULL" : bytes == 0 ? "bytes is 0" : NULL;
+    weft_status_t status = comm_enter_to_ask(comm, "weft_comm_explain", missing, &args, &state);
     if (status != WEFT_OK) {
         return status;
     }
@@ -511,8 +521,8 @@ weft_status_t weft_comm_predict(weft_comm_t *comm, weft_coll_t coll, uint64_t co
 {
     weft_comm_state_t *state;
     weft_args_t args = {.coll = coll, .count = count, .dtype = dtype, .op = op, .root = root};
-    weft_status_t status =
-        comm_enter_to_ask(comm, "weft_comm_predict", seconds_p != NULL, &args, &state);
+    const char *missing = seconds_p == NULL ? "seconds_p is NULL" : NULL;
+    weft_status_t status = comm_enter_to_ask(comm, "weft_comm_predict", missing, &args, &state);
     if (status != WEFT_OK) {
         return status;
     }

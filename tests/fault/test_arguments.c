@@ -98,6 +98,12 @@ static void calls_have_the_names_of_their_functions(void **state)
     bad += expect(weft_recv(a, 4, WEFT_FP32, 0, NULL, NULL), WEFT_ERR_ARG,
                   "weft_recv: the communicator is NULL");
     bad += expect(weft_barrier(NULL, NULL), WEFT_ERR_ARG, "weft_barrier: the communicator is NULL");
+    weft_comm_t *comm = NULL;
+    const weft_comm_options_t unnamed = {.size = sizeof unnamed, .name = ""};
+    bad += expect(weft_comm_init_launcher(NULL, NULL), WEFT_ERR_ARG,
+                  "weft_comm_init_launcher: comm_p is NULL");
+    bad += expect(weft_comm_init_launcher(&comm, &unnamed), WEFT_ERR_ARG,
+                  "weft_comm_init_launcher: the name is empty");
     assert_int_equal(bad, 0);
 }
 
@@ -151,7 +157,6 @@ static void bad_buffers_are_refused_and_nothing_is_lost(void **state)
     assert_int_equal(run_jobs(bad_buffers, 2), 0);
 }
 
-/* Both questions about one call get the answer that the call itself would. */
 static void add_nothing(void *inout, const void *in, uint64_t count, weft_dtype_t dtype, void *arg)
 {
     (void)inout;
@@ -206,46 +211,6 @@ static void what_was_good_before_is_looked_at_again(void **state)
 {
     (void)state;
     assert_int_equal(run_jobs(good_and_then_bad, 2), 0);
-}
-
-static int ask(weft_comm_t *comm, weft_coll_t coll, uint64_t count, weft_dtype_t dtype,
-               uint32_t root, const char *words)
-{
-    weft_status_t wanted = words != NULL ? WEFT_ERR_ARG : WEFT_OK;
-    char text[512];
-    double seconds = -1;
-    int bad = expect(weft_comm_explain(comm, coll, count, dtype, WEFT_SUM, root, text, sizeof text),
-                     wanted, words);
-    bad += expect(weft_comm_predict(comm, coll, count, dtype, WEFT_SUM, root, &seconds), wanted,
-                  words);
-    return bad + (words == NULL && seconds < 0);
-}
-
-static int questions(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
-{
-    const uint32_t other = n - 1 - rank;
-    int bad = 0;
-    (void)arg;
-    bad += ask(comm, WEFT_SEND_RECV, 8, WEFT_FP32, other, NULL);
-    bad += ask(comm, WEFT_SEND_RECV, 8, WEFT_FP32, n, "weft_send: peer ");
-    bad += ask(comm, WEFT_SEND_RECV, 8, WEFT_FP32, 100000000, "weft_send: peer 100000000 is out");
-    bad += ask(comm, WEFT_SEND_RECV, 8, WEFT_FP32, WEFT_ANY_RANK, "WEFT_ANY_RANK is for weft_recv");
-    bad += ask(comm, WEFT_SEND_RECV, UINT64_MAX, WEFT_FP32, other, "overflow");
-    bad += ask(comm, WEFT_ALL_REDUCE, UINT64_MAX, WEFT_FP32, 0, "overflow");
-    bad += ask(comm, WEFT_ALL_REDUCE, UINT64_C(1) << 60, WEFT_FP64, 0, "overflow");
-    bad += ask(comm, WEFT_ALL_REDUCE, UINT64_C(1) << 59, WEFT_FP64, 0, NULL);
-    bad += ask(comm, WEFT_ALL_GATHER_V, UINT64_MAX, WEFT_UINT8, 0, "overflow");
-    bad += ask(comm, WEFT_ALL_GATHER_V, 1000, WEFT_UINT8, 0, NULL);
-    bad += ask(comm, WEFT_BROADCAST, 8, WEFT_FP32, n, "root ");
-    return bad;
-}
-
-static void questions_about_calls_that_cannot_be_are_refused(void **state)
-{
-    (void)state;
-    for (uint32_t nranks = 1; nranks <= 2; nranks++) {
-        assert_int_equal(run_jobs(questions, nranks), 0);
-    }
 }
 
 static void null_and_stale_handles_are_errors(void **state)
@@ -577,7 +542,6 @@ int main(void)
         cmocka_unit_test(more_ranks_than_a_job_has_are_refused),
         cmocka_unit_test(bad_buffers_are_refused_and_nothing_is_lost),
         cmocka_unit_test(what_was_good_before_is_looked_at_again),
-        cmocka_unit_test(questions_about_calls_that_cannot_be_are_refused),
         cmocka_unit_test(own_blocks_of_two_lengths_are_refused),
         cmocka_unit_test(places_of_blocks_that_cannot_be_are_refused),
         cmocka_unit_test(null_and_stale_handles_are_errors),

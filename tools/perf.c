@@ -65,11 +65,6 @@ static int perf_check_ranks(perf_options_t *options, const weft_launcher_t *laun
                             int64_t nranks)
 {
     bool rooted = options->every || weft_coll_is_rooted(options->coll);
-    if (options->processes > 0 && launcher->nranks > 1) {
-        return tool_usage(
-            "-P is for one machine without a launcher, and this is rank %u of %u of %s",
-            launcher->rank, launcher->nranks, launcher->name);
-    }
     if (rooted && options->root >= nranks) {
         return tool_usage("--root %lld, but the ranks are 0 to %lld", (long long)options->root,
                           (long long)nranks - 1);

@@ -3,7 +3,8 @@
  * -P: forks the processes of a job on this machine before any thread exists. The parent runs no rank:
  * it carries the unique id from the first child to the others and watches. A child holds the write
  * end of its `up` pipe for its whole life, so end of file there means that it ended. A byte before
- * that says that it did its part: a plugin may call exit(). */
+ * that says that it did its part: a plugin may call exit(). Another one says that nobody reads what it
+ * prints: then all end, without a word, as one process does that is ended by SIGPIPE. */
 #include "tools/perf_fork.h"
 
 #include <errno.h>
@@ -38,9 +39,16 @@ typedef struct family {
     uint32_t count;
     weft_unique_id_t id;
     bool have_id;
+    bool unread;       /* nobody takes what a rank prints */
     int code;          /* exit code of the job so far */
     uint64_t deadline; /* when the rest is killed; WEFT_NEVER while all is well */
 } family_t;
+
+/* Bytes that a child sends. */
+enum { WORD_DONE = 0, WORD_UNREAD = 1 };
+
+/* What a shell tells of a process that a signal ended. */
+enum { SIGNALLED = 128 };
 
 /* Survivors need this long at most to find out and say so. */
 static const double patience = 10;
@@ -94,6 +102,33 @@ static void perf_fork_keep_own_ends(family_t *family, uint32_t index)
     }
 }
 
+/* Where a child says that it is unread; a handler has no argument. */
+static volatile sig_atomic_t unread_at = -1;
+
+/* Its rank stays here until the parent ends it: the others are not to see it end, and report that. */
+static void perf_fork_on_broken_pipe(int number)
+{
+    const char word = WORD_UNREAD;
+    (void)number;
+    if (write(unread_at, &word, 1) != 1) {
+        _exit(SIGNALLED + SIGPIPE);
+    }
+    for (;;) {
+        pause();
+    }
+}
+
+/* Where SIGPIPE is ignored, a write that fails is told as on a full disk. */
+static void perf_fork_watch_output(const child_t *me)
+{
+    const struct sigaction broken = {.sa_handler = perf_fork_on_broken_pipe};
+    struct sigaction now;
+    unread_at = me->up[1];
+    if (sigaction(SIGPIPE, NULL, &now) == 0 && now.sa_handler == SIG_DFL) {
+        (void)sigaction(SIGPIPE, &broken, NULL);
+    }
+}
+
 static int perf_fork_child_main(family_t *family, uint32_t index, pid_t parent)
 {
     weft_unique_id_t id;
@@ -120,8 +155,10 @@ static int perf_fork_child_main(family_t *family, uint32_t index, pid_t parent)
     } else if (!perf_fork_read_all(me->down[0], &id, sizeof id)) {
         return TOOL_LIBRARY; /* the first rank has reported why there is no id */
     }
+    perf_fork_watch_output(me);
     const int code = family->job->run(family->job->arg, index, &id);
-    return write(me->up[1], "", 1) == 1 ? code : TOOL_INTERNAL;
+    const char word = WORD_DONE;
+    return write(me->up[1], &word, 1) == 1 ? code : TOOL_INTERNAL;
 }
 
 /* FORK_FAILED, FORK_PARENT, or in a child its index. */
@@ -255,13 +292,29 @@ static void perf_fork_kill_rest(family_t *family)
     }
 }
 
-/* Not all could be started: those that were, end without a word. */
+static void perf_fork_await(child_t *c, int options)
+{
+    int status = 0;
+    pid_t got;
+    do {
+        got = waitpid(c->pid, &status, options);
+    } while (got < 0 && errno == EINTR);
+    c->ended = got < 0 || !WIFSTOPPED(status);
+}
+
+/* Those that run end without a word: none runs any more when the first one ends. */
 static void perf_fork_take_back(family_t *family)
 {
-    for (uint32_t i = 0; i < family->count; i++) {
-        if (family->children[i].pid > 0) {
-            kill(family->children[i].pid, SIGKILL);
-            while (waitpid(family->children[i].pid, NULL, 0) < 0 && errno == EINTR) {
+    static const int steps[] = {SIGSTOP, SIGKILL};
+    for (size_t k = 0; k < sizeof steps / sizeof steps[0]; k++) {
+        for (uint32_t i = 0; i < family->count; i++) {
+            if (family->children[i].pid > 0 && !family->children[i].ended) {
+                kill(family->children[i].pid, steps[k]);
+            }
+        }
+        for (uint32_t i = 0; i < family->count; i++) {
+            if (family->children[i].pid > 0 && !family->children[i].ended) {
+                perf_fork_await(&family->children[i], steps[k] == SIGSTOP ? WUNTRACED : 0);
             }
         }
     }
@@ -276,19 +329,20 @@ static int perf_fork_wait_ms(const family_t *family)
     return now >= family->deadline ? 0 : (int)((family->deadline - now) / WEFT_NS_PER_MS) + 1;
 }
 
-/* Whether it was the byte that came, and not the end. */
-static bool perf_fork_take_word(child_t *c)
+/* Whether it was a byte that came, and not the end. */
+static bool perf_fork_take_word(family_t *family, child_t *c)
 {
     char word;
     const bool came = perf_fork_read_all(c->up[0], &word, 1);
     c->finished = c->finished || came;
+    family->unread = family->unread || (came && word == WORD_UNREAD);
     return came;
 }
 
 static void perf_fork_watch(family_t *family, struct pollfd *polls)
 {
     uint32_t alive = family->count;
-    while (alive > 0) {
+    while (alive > 0 && !family->unread) {
         for (uint32_t i = 0; i < family->count; i++) {
             polls[i] = (struct pollfd){.fd = family->children[i].up[0], .events = POLLIN};
         }
@@ -298,7 +352,7 @@ static void perf_fork_watch(family_t *family, struct pollfd *polls)
             return;
         }
         for (uint32_t i = 0; ready > 0 && i < family->count; i++) {
-            if (polls[i].revents != 0 && !perf_fork_take_word(&family->children[i])) {
+            if (polls[i].revents != 0 && !perf_fork_take_word(family, &family->children[i])) {
                 perf_fork_reap(family, i);
                 alive--;
             }
@@ -306,10 +360,41 @@ static void perf_fork_watch(family_t *family, struct pollfd *polls)
     }
 }
 
+/* Each rank of a launcher would fork a job of its own. */
+static int perf_fork_check_launcher(void)
+{
+    weft_launcher_t launcher = {.size = sizeof launcher};
+    weft_status_t status = weft_launcher_detect(&launcher);
+    if (status != WEFT_OK) {
+        return tool_report(status);
+    }
+    return launcher.nranks < 2
+               ? TOOL_OK
+               : tool_usage(
+                     "-P is for one machine without a launcher, and this is rank %u of %u of %s",
+                     launcher.rank, launcher.nranks, launcher.name);
+}
+
+/* The parent's part. */
+static void perf_fork_lead(family_t *family, struct pollfd *polls)
+{
+    signal(SIGPIPE, SIG_IGN);
+    perf_fork_pass_id(family);
+    perf_fork_watch(family, polls);
+    if (family->unread) {
+        perf_fork_take_back(family);
+        family->code = SIGNALLED + SIGPIPE;
+    }
+}
+
 int perf_fork_run(const perf_fork_job_t *job)
 {
     family_t family = {.job = job, .count = job->processes, .deadline = WEFT_NEVER};
     pid_t parent = getpid();
+    family.code = perf_fork_check_launcher();
+    if (family.code != TOOL_OK) {
+        return family.code;
+    }
     struct pollfd *polls = calloc(family.count, sizeof *polls);
     family.children = calloc(family.count, sizeof *family.children);
     if (polls == NULL || family.children == NULL) {
@@ -320,16 +405,12 @@ int perf_fork_run(const perf_fork_job_t *job)
     int index = fork_all(&family);
     if (index >= 0) {
         family.code = perf_fork_child_main(&family, (uint32_t)index, parent);
-        goto err_free;
-    }
-    if (index == FORK_FAILED) {
+    } else if (index == FORK_FAILED) {
         family.code = TOOL_INTERNAL;
         perf_fork_take_back(&family);
-        goto err_free;
+    } else {
+        perf_fork_lead(&family, polls);
     }
-    signal(SIGPIPE, SIG_IGN);
-    perf_fork_pass_id(&family);
-    perf_fork_watch(&family, polls);
 err_free:
     free(family.children);
     free(polls);

@@ -6,7 +6,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -45,10 +48,50 @@ static void an_end_that_nobody_tells_is_a_failure(void **state)
     assert_true(signal(SIGCHLD, SIG_DFL) != SIG_ERR);
 }
 
+/* Rank 0 prints to a pipe that nobody reads, and rank 1 waits for it. */
+static int run_unread(const void *arg, uint32_t index, const weft_unique_id_t *id)
+{
+    int ends[2];
+    (void)arg;
+    (void)id;
+    if (index == 0 && pipe(ends) == 0) {
+        close(ends[0]);
+        if (write(ends[1], "row", 3) < 0) {
+            return TOOL_LIBRARY;
+        }
+    }
+    sleep(60);
+    return TOOL_WRONG;
+}
+
+static void all_end_in_silence_when_nobody_reads(void **state)
+{
+    (void)state;
+    FILE *said = tmpfile();
+    const int before = dup(STDERR_FILENO);
+    assert_non_null(said);
+    assert_true(dup2(fileno(said), STDERR_FILENO) >= 0);
+    assert_true(signal(SIGPIPE, SIG_DFL) != SIG_ERR);
+    const tool_settings_t settings = {.count = 0};
+    const perf_fork_job_t job = {
+        .processes = 3, .threads = 1, .settings = &settings, .run = run_unread};
+    const time_t began = time(NULL);
+    const int code = run_job(&job);
+    assert_true(dup2(before, STDERR_FILENO) >= 0);
+    assert_int_equal(code, 128 + SIGPIPE);
+    assert_true(time(NULL) - began < 30);
+    assert_int_equal(lseek(fileno(said), 0, SEEK_END), 0);
+    /* None is left. */
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    close(before);
+    (void)fclose(said);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_end_that_nobody_tells_is_a_failure),
+        cmocka_unit_test(all_end_in_silence_when_nobody_reads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,7 +43,7 @@ static int args_unknown_option(const tool_args_t *args, const char *name, size_t
     if (near != NULL) {
         tool_usage("unknown option --%s; did you mean --%s?", text, near);
     } else {
-        tool_usage("unknown option %s%s; --help lists them", length > 1 ? "--" : "-", text);
+        tool_usage("unknown option %s%s; --help lists them", length == 1 ? "-" : "--", text);
     }
     return TOOL_ARGS_ERROR;
 }

@@ -61,6 +61,8 @@ static const tool_option_t options_table[] = {
     {0, NULL, NULL, NULL, 0},
 };
 
+enum { RANKS_MOST = 65536 };
+
 /* Whole-number options: where they go and their range. */
 typedef struct integer_row {
     int id;
@@ -280,6 +282,18 @@ static int perf_options_read_environment(perf_options_t *options)
     return TOOL_OK;
 }
 
+static int perf_options_check_ranks(const perf_options_t *options)
+{
+    const int64_t processes = options->processes > 0 ? options->processes : 1;
+    const int64_t ranks = processes * options->threads * options->gpus;
+    return ranks <= RANKS_MOST
+               ? TOOL_OK
+               : tool_usage(
+                     "-P %lld, -t %lld and -g %lld are %lld ranks, at most %d can be started",
+                     (long long)processes, (long long)options->threads, (long long)options->gpus,
+                     (long long)ranks, RANKS_MOST);
+}
+
 static int perf_options_check_together(const perf_options_t *options)
 {
     if (options->coll == WEFT_COLL_COUNT && !options->every) {
@@ -294,8 +308,8 @@ static int perf_options_check_together(const perf_options_t *options)
         options->sizes.min_bytes < options->sizes.max_bytes) {
         return tool_usage("--stepbytes 0 never reaches --maxbytes");
     }
-    if (options->processes > 0 && options->processes * options->threads * options->gpus > 65536) {
-        return tool_usage("too many ranks");
+    if (perf_options_check_ranks(options) != TOOL_OK) {
+        return TOOL_USAGE;
     }
     if ((options->loop.per_iter != 0 || options->loop.stats) &&
         options->loop.per_iter_skip >= options->loop.iters) {

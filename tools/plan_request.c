@@ -82,6 +82,9 @@ static int plan_request_take_operand(plan_request_t *request, const char *text)
         request->form = PLAN_LIST;
         return TOOL_OK;
     }
+    if (request->coll != WEFT_COLL_COUNT) {
+        return tool_usage("'%s' is one name too many", text);
+    }
     int coll = tool_parse_coll(text, NULL);
     request->coll = coll < 0 ? WEFT_COLL_COUNT : (weft_coll_t)coll;
     return coll < 0 ? TOOL_USAGE : TOOL_OK;

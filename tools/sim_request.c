@@ -89,7 +89,10 @@ static bool sim_request_take_ranks(sim_request_t *request, const char *text)
         }
         at += length + (at[length] == ',');
     }
-    return true;
+    if (request->nranks == 0) {
+        tool_usage("--nranks wants numbers of ranks such as 4,16,64 or 4..65536, got '%s'", text);
+    }
+    return request->nranks > 0;
 }
 
 /* "a,b:x=1,y=2,c": a part with '=' and without ':' belongs to the one before. */
@@ -153,6 +156,10 @@ static bool sim_request_take(sim_request_t *request, int id, const char *text)
 {
     switch (id) {
     case TOOL_ARGS_OPERAND: {
+        if (request->coll != WEFT_COLL_COUNT) {
+            (void)tool_usage("'%s' is one name too many", text);
+            return false;
+        }
         int coll = tool_parse_coll(text, NULL);
         request->coll = coll < 0 ? WEFT_COLL_COUNT : (weft_coll_t)coll;
         return coll >= 0;

@@ -3,26 +3,26 @@
  * Values on the command line: numbers, sizes, names, and the configuration options. */
 #include "tools/values.h"
 
-#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/ascii.h"
 #include "core/config/nearest.h"
+#include "core/config/number.h"
 #include "tools/tool.h"
 
 bool tool_parse_integer(const char *what, const char *text, int64_t min, int64_t max,
                         int64_t *value_p)
 {
-    char *end = NULL;
-    errno = 0;
-    long long value = strtoll(text, &end, 0);
-    if (end == text || *end != '\0' || errno != 0) {
+    const char *end = text;
+    int64_t value = 0;
+    const weft_number_t found = weft_number_int(text, &value, &end);
+    if (found == WEFT_NUMBER_NONE || (found == WEFT_NUMBER_OK && *end != '\0')) {
         tool_usage("%s wants a whole number, got '%s'", what, text);
         return false;
     }
-    if (value < min || value > max) {
+    if (found == WEFT_NUMBER_RANGE || value < min || value > max) {
         tool_usage("%s is %s, allowed are %lld to %lld", what, text, (long long)min,
                    (long long)max);
         return false;

@@ -17,6 +17,10 @@ says out '^# algo-flat +does not serve: .*max_ranks'
 expect 3 "$weft" sim all_reduce -A algo-flat -n 100 $model
 expect 6 "$weft" sim
 says err 'which collective'
+expect 6 "$weft" sim all_reduce broadcast -n 4
+says err "'broadcast' is one name too many"
+expect 6 "$weft" sim all_reduce -n ''
+says err '^weft: --nranks wants numbers of ranks'
 expect 6 "$weft" sim all_reduce -n 4,x
 expect 6 "$weft" sim all_reduce -n 100000
 expect 6 "$weft" sim all_reduce -A algo-rng

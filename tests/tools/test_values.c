@@ -36,6 +36,11 @@ static void integers_keep_their_range(void **state)
     assert_false(tool_parse_integer("x", "8", 0, 7, &value));
     assert_false(tool_parse_integer("x", "7x", 0, 7, &value));
     assert_false(tool_parse_integer("x", "99999999999999999999", 0, INT64_MAX, &value));
+    assert_false(tool_parse_integer("x", "", 0, 7, &value));
+    /* As in the configuration: a zero in front does not make it octal. */
+    assert_true(tool_parse_integer("x", "010", 0, 16, &value) && value == 10);
+    assert_true(tool_parse_integer("x", "0x10", 0, 16, &value) && value == 16);
+    assert_true(tool_parse_integer("x", "-1", -1, 7, &value) && value == -1);
 }
 
 static void the_nearest_name_is_offered(void **state)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "core/base/error.h"
+#include "core/base/plural.h"
 #include "tools/draw_steps.h"
 #include "tools/draw_title.h"
 #include "tools/svg.h"
@@ -138,8 +139,8 @@ static void draw_grid_put_pair(const grid_t *grid, const draw_link_t *pair)
     double gap = grid->cell >= 8 ? 1 : 0.25;
     svg_paint_t fill = {.fill = colour.text};
     svg_begin(svg, "rank %u to rank %u: %u message%s over %u link%s, the first in step %.4g",
-              pair->from, pair->to, pair->messages, pair->messages == 1 ? "" : "s", pair->channel,
-              pair->channel == 1 ? "" : "s", pair->first + 1);
+              pair->from, pair->to, pair->messages, weft_plural(pair->messages), pair->channel,
+              weft_plural(pair->channel), pair->first + 1);
     svg_rect(svg,
              (svg_box_t){at.x + gap, at.y + gap, grid->cell - 2 * gap, grid->cell - 2 * gap,
                          grid->cell >= 8 ? 2 : 0},
@@ -162,10 +163,11 @@ static void draw_grid_put_legend(const grid_t *grid, double x)
     svg_font_t font = {.size = 13, .anchor = 's'};
     draw_steps_put_legend(draw, &grid->steps, at);
     at.y += draw_steps_legend_height(&grid->steps) + 14;
-    svg_text(&draw->svg, at, &font, "%u pairs of ranks", grid->npairs);
-    svg_text(&draw->svg, (svg_point_t){at.x, at.y + 20}, &font, "%u links", draw->nlinks);
-    svg_text(&draw->svg, (svg_point_t){at.x, at.y + 40}, &font, "%u messages",
-             draw->timeline.nmessages);
+    svg_text(&draw->svg, at, &font, "%u pair%s of ranks", grid->npairs, weft_plural(grid->npairs));
+    svg_text(&draw->svg, (svg_point_t){at.x, at.y + 20}, &font, "%u link%s", draw->nlinks,
+             weft_plural(draw->nlinks));
+    svg_text(&draw->svg, (svg_point_t){at.x, at.y + 40}, &font, "%u message%s",
+             draw->timeline.nmessages, weft_plural(draw->timeline.nmessages));
     svg_text(&draw->svg, (svg_point_t){at.x, at.y + 60}, &font, "busiest pair: %u", grid->most);
 }
 

@@ -9,6 +9,7 @@
 
 #include "core/base/coll.h"
 #include "core/base/error.h"
+#include "core/base/plural.h"
 #include "tools/draw_circle.h"
 #include "tools/draw_steps.h"
 #include "tools/draw_title.h"
@@ -172,9 +173,9 @@ static void draw_hosts_put_inside(const hosts_t *hosts, const draw_link_t *pair)
     draw_circle_link(&circle, hosts->place[pair->from], hosts->place[pair->to], 0, curve);
     curve[0] = draw_circle_towards(curve[0], curve[1], circle.node + 1);
     curve[2] = draw_circle_towards(curve[2], curve[1], circle.node + 1.5);
-    svg_begin(svg, "rank %u to rank %u: %u messages over %u link%s, the first in step %.4g",
-              pair->from, pair->to, pair->messages, pair->channel, pair->channel == 1 ? "" : "s",
-              pair->first + 1);
+    svg_begin(svg, "rank %u to rank %u: %u message%s over %u link%s, the first in step %.4g",
+              pair->from, pair->to, pair->messages, weft_plural(pair->messages), pair->channel,
+              weft_plural(pair->channel), pair->first + 1);
     svg_arrow(svg, curve, 7, &paint);
     svg_end(svg);
 }
@@ -200,9 +201,9 @@ static void draw_hosts_put_between(const hosts_t *hosts, const draw_link_t *pair
     draw_circle_link(&l->hosts, pair->from, pair->to, 0, curve);
     curve[0] = draw_hosts_leave(l, curve[0], curve[1], 1);
     curve[2] = draw_hosts_leave(l, curve[2], curve[1], 2);
-    svg_begin(svg, "host %u to host %u: %u messages over %u link%s, the first in step %.4g",
-              pair->from, pair->to, pair->messages, pair->channel, pair->channel == 1 ? "" : "s",
-              pair->first + 1);
+    svg_begin(svg, "host %u to host %u: %u message%s over %u link%s, the first in step %.4g",
+              pair->from, pair->to, pair->messages, weft_plural(pair->messages), pair->channel,
+              weft_plural(pair->channel), pair->first + 1);
     svg_arrow(svg, curve, 9 + paint.width, &paint);
     svg_end(svg);
 }
@@ -274,8 +275,8 @@ static void draw_hosts_put_legend(const hosts_t *hosts, double x)
     draw_steps_put_legend(draw, &hosts->steps, at);
     at.y += draw_steps_legend_height(&hosts->steps) + 14;
     svg_text(&draw->svg, at, &font, "%u links, %u between hosts", draw->nlinks, hosts->nlinks);
-    svg_text(&draw->svg, (svg_point_t){at.x, at.y + 20}, &font, "%u messages",
-             draw->timeline.nmessages);
+    svg_text(&draw->svg, (svg_point_t){at.x, at.y + 20}, &font, "%u message%s",
+             draw->timeline.nmessages, weft_plural(draw->timeline.nmessages));
     svg_text(&draw->svg, (svg_point_t){at.x, at.y + 40}, &font, "busiest pair of ranks: %u",
              hosts->most);
     svg_text(&draw->svg, (svg_point_t){at.x, at.y + 66}, &grey, "×4: four links in one arrow");

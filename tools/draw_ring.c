@@ -8,6 +8,7 @@
 
 #include "core/base/coll.h"
 #include "core/base/error.h"
+#include "core/base/plural.h"
 #include "tools/draw_circle.h"
 #include "tools/draw_page.h"
 #include "tools/draw_steps.h"
@@ -71,8 +72,9 @@ static void draw_ring_put_link(const ring_t *ring, const draw_link_t *link, uint
     curve[0] = draw_circle_towards(curve[0], curve[1], ring->circle.node + 1.5);
     curve[2] = draw_circle_towards(curve[2], curve[1], ring->circle.node + 2.5);
     svg_begin(&ring->draw->svg,
-              "rank %u to rank %u, channel %u: %u messages, the first in step %.4g", link->from,
-              link->to, link->channel, link->messages, link->first + 1);
+              "rank %u to rank %u, channel %u: %u message%s, the first in step %.4g", link->from,
+              link->to, link->channel, link->messages, weft_plural(link->messages),
+              link->first + 1);
     svg_arrow(&ring->draw->svg, curve, many > 600 ? 5 : many > 150 ? 7 : 11, &paint);
     svg_end(&ring->draw->svg);
 }
@@ -134,7 +136,7 @@ static void draw_ring_put_middle(const ring_t *ring)
     svg_point_t at = ring->circle.centre;
     svg_text(&ring->draw->svg, (svg_point_t){at.x, at.y + 2}, &large, "%u", ring->most);
     svg_text(&ring->draw->svg, (svg_point_t){at.x, at.y + 24}, &small, "message%s of 1/%u block",
-             ring->most == 1 ? "" : "s", draw->input->plans[0]->k);
+             weft_plural(ring->most), draw->input->plans[0]->k);
     svg_text(&ring->draw->svg, (svg_point_t){at.x, at.y + 41}, &small, "over each link");
 }
 
@@ -156,9 +158,9 @@ static void draw_ring_put_legend(const ring_t *ring, double x)
         at.y += 14;
     }
     svg_font_t font = {.size = 13, .anchor = 's'};
-    svg_text(&draw->svg, at, &font, "%u links", draw->nlinks);
-    svg_text(&draw->svg, (svg_point_t){at.x, at.y + 20}, &font, "%u messages",
-             draw->timeline.nmessages);
+    svg_text(&draw->svg, at, &font, "%u link%s", draw->nlinks, weft_plural(draw->nlinks));
+    svg_text(&draw->svg, (svg_point_t){at.x, at.y + 20}, &font, "%u message%s",
+             draw->timeline.nmessages, weft_plural(draw->timeline.nmessages));
     svg_text(&draw->svg, (svg_point_t){at.x, at.y + 40}, &font, "busiest link: %u", ring->most);
     svg_text(&draw->svg, (svg_point_t){at.x, at.y + 60}, &font, "most peers sent to: %u",
              ring->degree);

@@ -9,6 +9,7 @@
 
 #include <weft/weft.h>
 
+#include "core/base/plural.h"
 #include "core/plan/plan_print.h"
 #include "core/plan/verify.h"
 
@@ -105,7 +106,7 @@ static void draw_title_lines(const draw_t *draw, title_lines_t *lines)
     }
     bool both = r[1].verdict == WEFT_VERDICT_OK;
     snprintf(text, sizeof text, "proved with %u slots and %u slice%s%s", input->slots,
-             input->slices, input->slices == 1 ? "" : "s", both ? ", in place too" : "");
+             input->slices, weft_plural(input->slices), both ? ", in place too" : "");
     draw_title_add(lines, GOOD, text);
     if (!both) {
         snprintf(text, sizeof text, "not in place: %s", r[1].text);
@@ -143,7 +144,7 @@ void draw_begin(draw_t *draw, FILE *out, double width, double height, const char
     svg_text(&draw->svg, (svg_point_t){DRAW_MARGIN, 40}, &large, "%s", title);
     svg_text(&draw->svg, (svg_point_t){DRAW_MARGIN, 62}, &small,
              "%u ranks on %u host%s · %u chunk%s a block · %.4g steps · %s", input->nranks,
-             input->nhosts, input->nhosts == 1 ? "" : "s", plan->k, plan->k == 1 ? "" : "s",
+             input->nhosts, weft_plural(input->nhosts), plan->k, weft_plural(plan->k),
              draw->timeline.end, what);
     draw_title_put_verdict(draw);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/base/plural.h"
 #include "tools/draw_forest.h"
 #include "tools/draw_page.h"
 #include "tools/draw_title.h"
@@ -230,7 +231,7 @@ static void put_tree(const trees_t *trees, uint32_t t, svg_point_t origin)
     snprintf(title, sizeof title, trees->forest->count > 1 ? "tree %u" : "tree", t);
     svg_text(&trees->draw->svg, origin, &font, "%s", title);
     svg_text(&trees->draw->svg, (svg_point_t){origin.x + 16 + svg_width(title, 14), origin.y},
-             &small, "root %u, %u level%s below it", tree->root, height, height == 1 ? "" : "s");
+             &small, "root %u, %u level%s below it", tree->root, height, weft_plural(height));
     origin.y += 12;
     draw_tree_put_boxes(trees, origin);
     for (uint32_t r = 0; r < trees->draw->input->nranks; r++) {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/coll.h"
+#include "core/base/plural.h"
 #include "core/base/signature.h"
 #include "core/comm/args.h"
 #include "core/comm/history.h"
@@ -190,7 +191,7 @@ static void jobs_message_text(const weft_flight_entry_t *entry, char *text, size
     const unsigned long long count = entry->count;
     const char *dtype = weft_dtype_name((weft_dtype_t)entry->dtype);
     if (entry->op == WEFT_ONE_SIDED_WAIT) {
-        snprintf(text, bytes, "wait for %llu signal%s of rank %u", count, count == 1 ? "" : "s",
+        snprintf(text, bytes, "wait for %llu signal%s of rank %u", count, weft_plural(count),
                  entry->root);
     } else if (entry->root == WEFT_ANY_RANK) {
         snprintf(text, bytes, "receive of %llu %s from any rank", count, dtype);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/plural.h"
 #include "core/os/os.h"
 #include "tools/tool.h"
 
@@ -273,7 +274,7 @@ static void story_put_open(const flight_job_t *job, uint64_t now, FILE *out)
     }
     if (lines > 2 * LISTED) {
         fprintf(out, "    … and %u more open operation%s\n", lines - 2 * LISTED,
-                tool_plural(lines - 2 * LISTED));
+                weft_plural(lines - 2 * LISTED));
     }
 }
 
@@ -363,7 +364,7 @@ static void story_put_late(const flight_job_t *job, FILE *out)
             out,
             "  of %u collective%s whose times are known, rank %u came last in %u, by %.3g ms in "
             "the median\n",
-            times.count, tool_plural(times.count), worst->comm->rank, mine,
+            times.count, weft_plural(times.count), worst->comm->rank, mine,
             times.late[mine / 2] * 1e3);
     }
 }
@@ -386,7 +387,7 @@ void flight_story(const flight_job_t *job, uint64_t now, FILE *out)
         closed += job->rank[i].comm->life == WEFT_FLIGHT_CLOSED ? 1 : 0;
     }
     fprintf(out, "communicator %s (%016" PRIx64 ") of %u rank%s%s\n", job->rank[0].comm->name,
-            job->id, job->nranks, tool_plural(job->nranks),
+            job->id, job->nranks, weft_plural(job->nranks),
             closed == job->found ? ", destroyed" : "");
     story_put_missing(job, out);
     story_put_gone(job, out);

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/plural.h"
 #include "core/config/env.h"
 #include "tools/args.h"
 #include "tools/tool.h"
@@ -325,7 +326,7 @@ static void nccl_run_report(FILE *in)
     }
     for (size_t i = 0; i < report.known; i++) {
         fprintf(stderr, "weft: refused: %s (%u time%s)\n", report.calls[i].name,
-                report.calls[i].times, tool_plural(report.calls[i].times));
+                report.calls[i].times, weft_plural(report.calls[i].times));
     }
     if (!report.answered) {
         fputs("weft: no call reached weft's libnccl.so.2: the command used no NCCL, or has one "

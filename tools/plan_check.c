@@ -3,6 +3,7 @@
  * The verdict, the figures and the prices of `weft plan`. */
 #include "tools/plan_check.h"
 
+#include "core/base/plural.h"
 #include "core/comm/vectors.h"
 #include "core/plan/plan_print.h"
 #include "tools/json.h"
@@ -26,11 +27,11 @@ static void plan_check_print_shape(const plan_request_t *request, const plan_stu
     const weft_plan_t *p = set->plans[0];
     printf("plan      %s by %s, %u ranks on %u host%s\n", weft_coll_name(request->asked),
            set->source->label, set->nranks, set->view.topo.nhosts,
-           set->view.topo.nhosts == 1 ? "" : "s");
+           weft_plural(set->view.topo.nhosts));
     printf("rank 0    %u lane%s, %u port%s, %u move%s, %u chunk%s a block, %u scratch chunk%s\n",
-           p->nlanes, tool_plural(p->nlanes), p->nports, tool_plural(p->nports), p->nmoves,
-           tool_plural(p->nmoves), p->k, tool_plural(p->k), p->tmp_chunks,
-           tool_plural(p->tmp_chunks));
+           p->nlanes, weft_plural(p->nlanes), p->nports, weft_plural(p->nports), p->nmoves,
+           weft_plural(p->nmoves), p->k, weft_plural(p->k), p->tmp_chunks,
+           weft_plural(p->tmp_chunks));
 }
 
 /* Instructions before and after the one that a verdict names. */
@@ -104,9 +105,9 @@ static void plan_check_print_proof(const plan_request_t *request, const plan_stu
 {
     const weft_verify_report_t *r = &study->reports[0];
     printf("proved    at %lld slot%s and %lld slice%s in %llu step%s; at most %u slot%s used\n",
-           (long long)request->slots, tool_plural((uint64_t)request->slots),
-           (long long)request->slices, tool_plural((uint64_t)request->slices),
-           (unsigned long long)r->steps, tool_plural(r->steps), r->peak_slots,
+           (long long)request->slots, weft_plural((uint64_t)request->slots),
+           (long long)request->slices, weft_plural((uint64_t)request->slices),
+           (unsigned long long)r->steps, weft_plural(r->steps), r->peak_slots,
            r->peak_slots == 1 ? " was" : "s were");
     printf("bits      %s on all ranks, %s for all chunks, fingerprint %016llx\n",
            r->same_on_all_ranks ? "the same" : "may differ",
@@ -115,42 +116,50 @@ static void plan_check_print_proof(const plan_request_t *request, const plan_stu
     printf("vectors   %s\n", plan_vector_text(r->vector));
 }
 
+/* Of figures that may be parts of one. */
+static const char *plan_check_plural(double count)
+{
+    return count >= 1 && count <= 1 ? "" : "s";
+}
+
 static void plan_check_print_figures(const plan_request_t *request, const plan_study_t *study)
 {
     const price_facts_t *f = &study->facts;
     const weft_cost_t *c = &study->cost;
+    const double messages = weft_cost_sum(c->fill.messages);
+    const double further = weft_cost_sum(c->steady.messages);
     printf("depth     ");
     if (study->least_slots != 0) {
         printf("queues of %u slot%s are enough for %lld slice%s a chunk\n", study->least_slots,
-               tool_plural(study->least_slots), (long long)request->slices,
-               tool_plural((uint64_t)request->slices));
+               weft_plural(study->least_slots), (long long)request->slices,
+               weft_plural((uint64_t)request->slices));
     } else {
         printf("not searched: the run is too long, or no depth up to 1024 suffices\n");
     }
     printf("links     %llu, %llu chunk%s over all, %llu over the busiest (%u to %u), each 1/%u of "
            "a block\n",
-           (unsigned long long)f->links, (unsigned long long)f->chunks, tool_plural(f->chunks),
+           (unsigned long long)f->links, (unsigned long long)f->chunks, weft_plural(f->chunks),
            (unsigned long long)f->chunks_most, f->from, f->to, f->k);
     if (f->packed > 1) {
         printf("messages  %llu for each slice, of up to %u chunks\n",
                (unsigned long long)f->messages, f->packed);
     }
-    printf("memory    %llu chunks read and written by all ranks\n", (unsigned long long)f->touched);
+    printf("memory    %llu chunk%s read and written by all ranks\n", (unsigned long long)f->touched,
+           weft_plural(f->touched));
     printf(
-        "steps     %u move%s on the longest chain: %.4g transfers, %.4g of them waited for, %.4g "
-        "slices "
-        "combined or copied\n"
-        "          each further slice: %.4g transfers, %.4g combined or copied at the busiest "
+        "steps     %u move%s on the longest chain: %.4g transfer%s, %.4g of them waited for, %.4g "
+        "slice%s combined or copied\n"
+        "          each further slice: %.4g transfer%s, %.4g combined or copied at the busiest "
         "rank\n",
-        c->chain, tool_plural(c->chain), weft_cost_sum(c->fill.messages),
-        weft_cost_sum(c->fill.hops), c->fill.touched, weft_cost_sum(c->steady.messages),
-        c->steady.touched);
+        c->chain, weft_plural(c->chain), messages, plan_check_plural(messages),
+        weft_cost_sum(c->fill.hops), c->fill.touched, plan_check_plural(c->fill.touched), further,
+        plan_check_plural(further), c->steady.touched);
     printf("size      %llu words a rank at most (%llu in all), %u port%s, %u lane%s, %llu move%s, "
            "%u scratch chunk%s\n",
            (unsigned long long)f->words_most, (unsigned long long)f->words, f->ports_most,
-           tool_plural(f->ports_most), f->lanes_most, tool_plural(f->lanes_most),
-           (unsigned long long)f->moves_most, tool_plural(f->moves_most), f->tmp_most,
-           tool_plural(f->tmp_most));
+           weft_plural(f->ports_most), f->lanes_most, weft_plural(f->lanes_most),
+           (unsigned long long)f->moves_most, weft_plural(f->moves_most), f->tmp_most,
+           weft_plural(f->tmp_most));
 }
 
 static void plan_check_put_verdict(json_t *json, const char *key, const weft_verify_report_t *r)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/base/plural.h"
 #include "tools/json.h"
 #include "tools/plan_depth.h"
 #include "tools/plan_price.h"
@@ -177,7 +178,7 @@ static void plan_compare_show_text(const pair_t *pair)
 {
     uint32_t hosts = pair->study[0].set.view.topo.nhosts;
     printf("compare   %s over %lld ranks on %u host%s\n", weft_coll_name(pair->request->coll),
-           (long long)pair->request->nranks, hosts, hosts == 1 ? "" : "s");
+           (long long)pair->request->nranks, hosts, weft_plural(hosts));
     plan_compare_print_both(pair);
     printf("bits      %s\n", plan_compare_bits_text(pair));
     plan_compare_put_turns(pair, NULL);

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "core/base/plural.h"
 #include "core/comm/figures.h"
 
 void price_head_protocols(const weft_cost_model_t *model, const char *head)
@@ -36,8 +37,9 @@ static void price_head_path(const plan_path_t *path, const char *first, const ch
     }
     printf("%s\n", path->presumed ? "; presumed, no device was asked" : "");
     price_head_protocols(&model, head);
-    printf("%sa launch: %s; sums at %.4g GB/s; up to %u channels\n", head,
-           price_time_text(path->launch, alpha), 1e-9 / path->gamma, path->channels);
+    printf("%sa launch: %s; sums at %.4g GB/s; up to %u channel%s\n", head,
+           price_time_text(path->launch, alpha), 1e-9 / path->gamma, path->channels,
+           weft_plural(path->channels));
 }
 
 static void price_head_edge_json(const char *name, const weft_cost_edge_t *edge, json_t *json)

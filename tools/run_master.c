@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/base/plural.h"
 #include "core/boot/fixed_id.h"
 #include "core/os/os.h"
 #include "tools/run_far.h"
@@ -253,7 +254,7 @@ static void run_master_close(run_master_t *master, run_far_t *far)
                        WIFEXITED(status) ? WEXITSTATUS(status) : RUN_SIGNALLED + WTERMSIG(status));
     } else if (!master->quiet) {
         run_master_say(master, "the connection to %s ended, with %u rank%s there", far->host->name,
-                       left, tool_plural(left));
+                       left, weft_plural(left));
     }
     run_master_fail(master, TOOL_LIBRARY);
 }

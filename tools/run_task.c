@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/plural.h"
 #include "core/os/os.h"
 #include "tools/tool.h"
 #include "tools/values.h"
@@ -77,7 +78,7 @@ static bool run_task_share(run_job_t *job, uint32_t nranks)
     job->nranks = nranks > 0 ? nranks : slots;
     if (job->nranks > slots) {
         tool_usage("-n %u, but the hosts of -H have %u slot%s; HOST:N gives a host N of them",
-                   nranks, slots, tool_plural(slots));
+                   nranks, slots, weft_plural(slots));
         return false;
     }
     uint32_t used = 0;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "core/base/error.h"
+#include "core/base/plural.h"
 #include "core/comm/figures.h"
 #include "tools/plan_price.h"
 #include "tools/sim_point.h"
@@ -227,7 +228,7 @@ static void sim_figure_put_model(figure_t *figure, const price_model_t *model)
              price_time_text(edge->alpha, text), price_time_text(edge->overhead, more),
              1e-9 / edge->beta, 1e-9 / figures.gamma, (long long)request->slots,
              (unsigned long long)(model->slot_bytes >> 10), (long long)request->per_host,
-             request->per_host == 1 ? "" : "s");
+             weft_plural((uint64_t)request->per_host));
 }
 
 static void put_figure(figure_t *figure, FILE *out)

@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "core/base/plural.h"
 #include "tools/json.h"
 #include "tools/plan_price.h"
 #include "tools/price_head.h"
@@ -47,9 +48,9 @@ static void sim_table_put_head(const sim_request_t *request, const sim_point_t *
         } else {
             printf(
                 "# %-20s ok: %u step%s, %u of %lld slot%s used, %u port%s, %u class%s of ranks\n",
-                p->algo, s->cost.chain, tool_plural(s->cost.chain), s->peak_slots,
-                (long long)request->slots, tool_plural((uint64_t)request->slots), s->ports_max,
-                tool_plural(s->ports_max), s->classes, s->classes == 1 ? "" : "es");
+                p->algo, s->cost.chain, weft_plural(s->cost.chain), s->peak_slots,
+                (long long)request->slots, weft_plural((uint64_t)request->slots), s->ports_max,
+                weft_plural(s->ports_max), s->classes, s->classes == 1 ? "" : "es");
         }
     }
     printf("# %10s  %-20s %12s %10s %10s%s\n", "size", "algorithm", "time", "algbw", "busbw",

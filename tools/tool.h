@@ -82,12 +82,6 @@ void tool_begin(void);
  * something of the output is lost. */
 int tool_end(int code);
 
-/* What a plural ends with: "" behind 1, "s" behind all other numbers. */
-static inline const char *tool_plural(uint64_t count)
-{
-    return count == 1 ? "" : "s";
-}
-
 /* Which limits to look at after fork() failed with `error`: text to put behind that of the error. */
 const char *tool_fork_limits(int error);
 

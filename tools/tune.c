@@ -10,6 +10,7 @@
 
 #include "core/base/coll.h"
 #include "core/base/error.h"
+#include "core/base/plural.h"
 #include "core/os/os.h"
 #include "tools/args.h"
 #include "tools/job.h"
@@ -38,6 +39,8 @@ static const tool_option_t options_table[] = {
     {'h', "help", NULL, "this text", 'h'},
     {0, NULL, NULL, NULL, 0},
 };
+
+enum { TUNE_OUT_MAX = 480 };
 
 /* What rank 0 alone has. */
 typedef struct tune_desk {
@@ -153,7 +156,7 @@ static bool tune_finish(tune_rank_t *rank, tune_desk_t *desk, tune_figures_t *fi
     }
     tune_errors_print(stdout, &errors[0], &errors[1]);
     printf("# %zu result%s; rules and figures in %s, results in %s\n", desk->results.count,
-           tool_plural(desk->results.count), rank->request->out, desk->path);
+           weft_plural(desk->results.count), rank->request->out, desk->path);
     return true;
 }
 
@@ -238,11 +241,16 @@ static bool tune_take_coll(tune_request_t *request, const char *text)
     return coll >= 0;
 }
 
-/* Before hours of measuring. */
+/* Before hours of measuring. The file's name goes on where the state is kept. */
 static bool tune_take_out(tune_request_t *request, const char *text)
 {
     struct stat found;
     request->out = text;
+    if (text[0] == '\0' || strlen(text) > TUNE_OUT_MAX) {
+        (void)tool_usage("--output wants the name of a file, at most %d bytes long, got '%.40s'",
+                         TUNE_OUT_MAX, text);
+        return false;
+    }
     return stat(text, &found) != 0 || !S_ISDIR(found.st_mode) ||
            tool_usage("--output %s: a folder, expected the name of a file", text) == TOOL_OK;
 }

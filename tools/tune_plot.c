@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/coll.h"
+#include "core/base/plural.h"
 #include "tools/svg_plot.h"
 #include "tools/tool.h"
 #include "tools/whole_file.h"
@@ -91,7 +92,7 @@ static void tune_plot_draw(const tune_rank_t *rank, tune_curves_t *curves, FILE 
     tune_plot_collect(curves, &plot);
     snprintf(title, sizeof title, "%s, %u ranks on %u host%s",
              weft_coll_name(curves->results->list[curves->first].coll), rank->nranks,
-             rank->figures.nhosts, rank->figures.nhosts == 1 ? "" : "s");
+             rank->figures.nhosts, weft_plural(rank->figures.nhosts));
     svg_open(&svg, out, 920, 560, title);
     plot_axes(&plot, title);
     for (uint32_t i = 0; i < curves->count; i++) {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/coll.h"
+#include "core/base/plural.h"
 #include "tools/tool.h"
 
 #define STATE_LINE 512
@@ -97,7 +98,7 @@ bool tune_state_open(const char *path, const char *job, bool fresh, tune_results
     }
     if (known) {
         fprintf(stderr, "weft: note: %s has %zu result%s already\n", path, results->count,
-                tool_plural(results->count));
+                weft_plural(results->count));
         fputc('\n', *file_p); /* ends a line that was cut */
     } else {
         fprintf(*file_p, "%s\n", job);

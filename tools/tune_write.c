@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "core/base/coll.h"
+#include "core/base/plural.h"
 #include "core/os/os.h"
 #include "tools/plan_price.h"
 #include "tools/tool.h"
@@ -269,7 +270,7 @@ bool tune_write_ini(const tune_rank_t *rank, const tune_figures_t *figures,
             "# Times are the middle of %lld rounds, compared within each, with the range of the "
             "median.\n",
             weft_version(), host, date, rank->nranks, rank->figures.nhosts,
-            rank->figures.nhosts == 1 ? "" : "s", (long long)rank->request->rounds);
+            weft_plural(rank->figures.nhosts), (long long)rank->request->rounds);
     tune_errors_print(out, &errors[0], &errors[1]);
     tune_write_figures(out, rank, figures);
     fprintf(out, "\n[tuner]\n");

@@ -9,6 +9,7 @@
 
 #include "core/base/coll.h"
 #include "core/base/error.h"
+#include "core/base/plural.h"
 #include "core/comm/figures.h"
 #include "tools/args.h"
 #include "tools/job.h"
@@ -88,7 +89,7 @@ static void why_print_table(const why_request_t *request, const weft_comm_figure
     char alpha[24], more[24];
     printf("# %s of %s, %u ranks on %u host%s\n", weft_coll_name(request->coll),
            weft_dtype_name(request->dtype), figures->nranks, figures->nhosts,
-           figures->nhosts == 1 ? "" : "s");
+           weft_plural(figures->nhosts));
     for (uint32_t l = 0; l < WEFT_LEVELS; l++) {
         const weft_cost_edge_t *edge = &figures->model.level[l];
         if (figures->net[l][0] != '\0') {

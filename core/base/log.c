@@ -77,9 +77,10 @@ static void log_tell_dropped(void)
     if (lines == 0) {
         return;
     }
-    const int used = snprintf(
-        line, sizeof line, "weft[%d] warn log: %u lines could not be written, and were dropped\n",
-        (int)getpid(), lines);
+    const int used =
+        snprintf(line, sizeof line,
+                 "weft[%d] warn log: lines that could not be written, and were dropped: %u\n",
+                 (int)getpid(), lines);
     if (!weft_log_put(line, (size_t)used)) {
         atomic_fetch_add_explicit(&dropped, lines, memory_order_relaxed);
     }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "core/base/log.h"
+#include "core/base/plural.h"
 #include "core/os/os.h"
 
 /* Ranks that come one after the other are less than this apart. */
@@ -17,7 +18,7 @@ static void join_notice_write(const weft_root_table_t *table, bool welcomed,
 {
     char ranks[256];
     uint32_t first, count = weft_root_missing(table, welcomed, ranks, sizeof ranks, &first);
-    const char *plural = count == 1 ? "" : "s";
+    const char *plural = weft_plural(count);
     uint32_t come = welcomed ? table->ready : table->nranks - count;
     if (welcomed) {
         snprintf(text, WEFT_JOIN_NOTICE_BYTES,

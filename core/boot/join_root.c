@@ -12,6 +12,7 @@
 
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/base/plural.h"
 #include "core/boot/auth.h"
 #include "core/boot/connector.h"
 #include "core/boot/control_listener.h"
@@ -454,7 +455,7 @@ static void root_time_out(root_t *root)
             count = weft_root_missing(table, root->welcomed, ranks, sizeof ranks, &first);
         snprintf(text, sizeof text, "%u of %u ranks did not %s before init_timeout: rank%s %s%s",
                  count, table->nranks, root->welcomed ? "connect to their neighbours" : "join",
-                 count == 1 ? "" : "s", ranks, root->welcomed ? WEFT_BOOT_CHOOSE_INTERFACE : "");
+                 weft_plural(count), ranks, root->welcomed ? WEFT_BOOT_CHOOSE_INTERFACE : "");
         root_fail(root, WEFT_ERR_TIMEOUT, count == 1 ? &table->seats[first] : NULL, text);
     }
     weft_root_tell_own(table, WEFT_NEVER); /* also of a failure that was found just now */

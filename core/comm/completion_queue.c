@@ -111,7 +111,7 @@ weft_status_t weft_completion_end(weft_completion_queue_t *queue, weft_completio
         weft_os_unlock(&q->lock);
         return weft_fail(
             WEFT_ERR_STATE, 0,
-            "%llu operations that name the completion queue are not complete; wait for "
+            "operations that name the completion queue are not complete: %llu; wait for "
             "them, or destroy their communicators first",
             (unsigned long long)expected);
     }

@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/base/plural.h"
 #include "core/comm/p2p_stripes.h"
 #include "core/comm/watchdog.h"
 #include "core/exec/port_export.h"
@@ -134,9 +135,10 @@ static void any_fail_timeout(weft_comm_state_t *state, const weft_request_t *req
 {
     weft_fail(WEFT_ERR_TIMEOUT, 0,
               "receive of %" PRIu64 " %s from any rank not done after %.3g s: rank %u waits for a "
-              "message of any of the other %u ranks",
+              "message of any of the other %u rank%s",
               request->args.count, weft_dtype_name(request->args.dtype),
-              (double)(now - request->started) / 1e9, state->self.rank, state->self.nranks - 1);
+              (double)(now - request->started) / 1e9, state->self.rank, state->self.nranks - 1,
+              weft_plural(state->self.nranks - 1));
     weft_comm_fail(state, -1);
 }
 

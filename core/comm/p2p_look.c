@@ -9,6 +9,7 @@
 #include "core/base/dtype.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/base/plural.h"
 #include "core/comm/question.h"
 #include "core/comm/stripes_compare.h"
 #include "core/comm/watchdog.h"
@@ -77,7 +78,7 @@ static void p2p_look_text(const weft_request_t *request, char *text, size_t byte
 {
     if (request->args.one_sided == WEFT_ONE_SIDED_WAIT) {
         snprintf(text, bytes, "wait for %" PRIu64 " signal%s of rank %u (wait %" PRIu64 ")",
-                 request->args.count, request->args.count == 1 ? "" : "s", request->args.root,
+                 request->args.count, weft_plural(request->args.count), request->args.root,
                  request->sequence);
         return;
     }

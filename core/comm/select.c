@@ -12,6 +12,7 @@
 #include "core/base/coll.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/base/plural.h"
 #include "core/comm/select_candidates.h"
 #include "core/exec/traffic.h"
 #include "core/exec/zero_copy.h"
@@ -173,11 +174,12 @@ static void select_describe(const weft_comm_state_t *state, const weft_args_t *a
         snprintf(packed, sizeof packed, ", up to %u chunks in a message", entry->cost.packed);
     }
     snprintf(program->reason, sizeof program->reason,
-             "%s by %s on %u channel%s, %" PRIu64 " passes of %u chunks of %u slices of %" PRIu64
+             "%s by %s on %u channel%s, %" PRIu64 " pass%s of %u chunk%s of %u slice%s of %" PRIu64
              " bytes%s%s, kernel %s%s; %s; proved in %.1f ms%s",
-             weft_coll_name(args->coll), algo, program->channels, program->channels == 1 ? "" : "s",
-             program->segmentation.passes, program->segmentation.k, choice->slices,
-             program->segmentation.slice * program->elem, packed,
+             weft_coll_name(args->coll), algo, program->channels, weft_plural(program->channels),
+             program->segmentation.passes, program->segmentation.passes == 1 ? "" : "es",
+             program->segmentation.k, weft_plural(program->segmentation.k), choice->slices,
+             weft_plural(choice->slices), program->segmentation.slice * program->elem, packed,
              runs_plans && program->offload.meets ? ", whole between windows" : "",
              state->self.family->kernel.props.variant, runs_plans ? " running plans" : "",
              choice->reason, entry->verify_seconds * 1e3,

@@ -9,6 +9,7 @@
 
 #include "core/base/dtype.h"
 #include "core/base/error.h"
+#include "core/base/plural.h"
 #include "core/comm/question.h"
 
 #define ASK_NS (100 * WEFT_NS_PER_MS)
@@ -88,14 +89,13 @@ void weft_stripes_compare(weft_comm_state_t *state, uint32_t from, const weft_si
     error.status = WEFT_ERR_MISMATCH;
     error.peer = (int32_t)from;
     error.sequence = theirs->sequence;
-    snprintf(error.text, sizeof error.text,
-             "message %" PRIu32 " from rank %u (%s) to rank %u (%s) differs: %" PRIu64
-             " bytes in %u stripe%s here, %" PRIu64
-             " bytes in %u there; send and receive must have "
-             "one length, and all ranks the same weft_comm_set_channels()",
-             theirs->sequence, sends ? state->self.rank : from, sends ? "here" : "there",
-             sends ? from : state->self.rank, sends ? "there" : "here", bytes, count,
-             count == 1 ? "" : "s", theirs->count * weft_dtype_bytes((weft_dtype_t)theirs->dtype),
-             theirs->plan);
+    snprintf(
+        error.text, sizeof error.text,
+        "message %" PRIu32 " from rank %u (%s) to rank %u (%s) differs: %" PRIu64
+        " bytes in %u stripe%s here, %" PRIu64 " bytes in %u there; send and receive must have "
+        "one length, and all ranks the same weft_comm_set_channels()",
+        theirs->sequence, sends ? state->self.rank : from, sends ? "here" : "there",
+        sends ? from : state->self.rank, sends ? "there" : "here", bytes, count, weft_plural(count),
+        theirs->count * weft_dtype_bytes((weft_dtype_t)theirs->dtype), theirs->plan);
     weft_failure_set(&state->failure, &state->self, &error, NULL, true);
 }

@@ -5,6 +5,7 @@
 #include "core/exec/waiter.h"
 
 #include "core/base/log.h"
+#include "core/base/plural.h"
 #include "core/exec/mapped_port.h"
 #include "core/exec/traffic.h"
 #include "core/os/os.h"
@@ -44,8 +45,8 @@ void weft_waiter_init(weft_waiter_t *waiter, const weft_exec_settings_t *setting
     }
     waiter->spins = (uint32_t)(spin * PAUSES_PER_SECOND);
     waiter->spin_ns = (uint64_t)(spin * 1e9);
-    weft_log(WEFT_LOG_INFO, "wait", "%u ranks on %u cores: spin %u steps, then %s", ranks, cores,
-             waiter->spins,
+    weft_log(WEFT_LOG_INFO, "wait", "%u rank%s on %u core%s: spin %u steps, then %s", ranks,
+             weft_plural(ranks), cores, weft_plural(cores), waiter->spins,
              waiter->mode == WEFT_WAIT_SPIN    ? "go on spinning"
              : waiter->mode == WEFT_WAIT_YIELD ? "yield"
                                                : "yield, then sleep");

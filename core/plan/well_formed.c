@@ -8,6 +8,7 @@
 #include <stdarg.h>
 
 #include "core/base/error.h"
+#include "core/base/plural.h"
 #include "core/os/os.h"
 
 #define CHUNKS_MAX (1u << 28)
@@ -44,8 +45,8 @@ static weft_status_t well_formed_check_port(const check_t *at, const weft_plan_o
 {
     const weft_plan_t *plan = at->plan;
     if (operand->index >= plan->nports) {
-        return well_formed_refuse(at, "port %u, but the plan has %u ports", operand->index,
-                                  plan->nports);
+        return well_formed_refuse(at, "port %u, but the plan has %u port%s", operand->index,
+                                  plan->nports, weft_plural(plan->nports));
     }
     const weft_plan_port_t *port = &plan->ports[operand->index];
     if (port->lane != at->lane) {
@@ -69,13 +70,14 @@ static weft_status_t well_formed_check_chunk(const check_t *at, const weft_plan_
 {
     uint32_t chunks = weft_plan_chunks(at->plan, operand->kind);
     if (operand->index >= chunks) {
-        return well_formed_refuse(at, "%s[%u], but %s has %u chunks",
-                                  well_formed_buffer_name(operand->kind), operand->index,
-                                  well_formed_buffer_name(operand->kind), chunks);
+        return well_formed_refuse(
+            at, "%s[%u], but %s has %u chunk%s", well_formed_buffer_name(operand->kind),
+            operand->index, well_formed_buffer_name(operand->kind), chunks, weft_plural(chunks));
     }
     if (cnt > chunks) {
-        return well_formed_refuse(at, "count %u, but %s has %u chunks", cnt,
-                                  well_formed_buffer_name(operand->kind), chunks);
+        return well_formed_refuse(at, "count %u, but %s has %u chunk%s", cnt,
+                                  well_formed_buffer_name(operand->kind), chunks,
+                                  weft_plural(chunks));
     }
     return WEFT_OK;
 }

@@ -53,6 +53,10 @@ rm full.ini.state
 mkdir tiny
 expect 6 "$weft" tune all_reduce -P 2 -O tiny
 says err '^weft: --output tiny: a folder, expected the name of a file$'
+for name in '' "$(printf '%0500d' 0)"; do
+    expect 6 "$weft" tune all_reduce -P 2 -O "$name"
+    says err '^weft: --output wants the name of a file, at most 480 bytes long, got '
+done
 if unshare -rm mount -t tmpfs -o size=8k none tiny 2>"$work/err"; then
     expect 3 unshare -rm bash -c 'mount -t tmpfs -o size=8k none tiny && cd tiny && echo "; rules" >old.ini || exit
         "$@" tune all_reduce -P 2 -b 8 -e 8 -n 1 -O old.ini; code=$?; cat old.ini; ls; exit $code' - "$weft"

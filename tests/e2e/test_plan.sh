@@ -202,3 +202,10 @@ expect 3 "$weft" plan all_reduce -n 4 --patience 30 -A algo-wrong "${wrong[@]}" 
 says err 'algo-wrong: plan of rank 0: .*no end in sight'
 expect 0 "$weft" plan all_reduce -n 4 --patience 0 "${wrong[@]}"
 expect 6 "$weft" plan all_reduce -n 4 --patience x
+
+# One of something is one.
+for n in 2 4; do
+    expect 0 "$weft" plan broadcast -n $n --check
+    ! grep -E '(^|[ (])1 (chunk|copie|hop|lane|link|message|move|port|rank|slice|slot|step|transfer|word)s\b' "$work/out" ||
+        die "1 of several"
+done

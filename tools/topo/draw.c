@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "core/base/plural.h"
 #include "tools/svg.h"
 #include "tools/topo/draw_paths.h"
 #include "tools/topo/sheet.h"
@@ -234,7 +235,7 @@ static void draw_put_place_head(sheet_t *sheet, uint32_t index, svg_point_t at)
     svg_text(&sheet->svg, (svg_point_t){at.x, at.y + 20}, &font, "NUMA node %u, %s", place->index,
              topo_bytes(place->memory, size));
     svg_text(&sheet->svg, (svg_point_t){at.x, at.y + 37}, &small, "%u core%s, %u PU%s, %u usable",
-             place->cores, tool_plural(place->cores), place->pus, tool_plural(place->pus),
+             place->cores, weft_plural(place->cores), place->pus, weft_plural(place->pus),
              place->usable);
     svg_text(&sheet->svg, (svg_point_t){at.x, at.y + 53}, &small, "%s",
              draw_caches_text(sheet->topo, index, caches));

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "core/base/plural.h"
 #include "tools/topo/topo.h"
 #include "core/topo/paths.h"
 #include "tools/topo/words.h"
@@ -111,8 +112,8 @@ static void print_put_place(const print_t *print, uint32_t index, int indent)
     topo_name_t size;
     FILE *out = print->out;
     fprintf(out, "%*sNUMA node %u: %s, %u core%s, %u PU%s", indent, "", place->index,
-            topo_bytes(place->memory, size), place->cores, tool_plural(place->cores), place->pus,
-            tool_plural(place->pus));
+            topo_bytes(place->memory, size), place->cores, weft_plural(place->cores), place->pus,
+            weft_plural(place->pus));
     if (place->pus > 0) {
         fprintf(out, " (%s)", place->list);
     }

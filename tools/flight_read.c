@@ -269,6 +269,10 @@ static bool read_file(const char *path, const char *name, read_holder_t *holder,
         *why_p = strerror(errno);
         return false;
     }
+    if (!S_ISREG(file.st_mode)) {
+        *why_p = S_ISDIR(file.st_mode) ? strerror(EISDIR) : "no plain file";
+        return false;
+    }
     flight_source_t *known = read_find(sources, &file);
     if (known != NULL || (holder != NULL && holder->records >= FLIGHT_PROCESS_MAX)) {
         sources->full = sources->full || known == NULL;
@@ -408,12 +412,14 @@ static const char *read_why_not(const char *pid)
     if (access(folder, R_OK) == 0) {
         return "has no flight record: it runs no communicator of this version of weft";
     }
-    if (errno == ENOENT && kill((pid_t)strtol(pid, NULL, 10), 0) != 0 && errno == ESRCH) {
+    const int error = errno;
+    const unsigned long long number = strtoull(pid, NULL, 10);
+    if (number == 0 || number > INT32_MAX || (kill((pid_t)number, 0) != 0 && errno == ESRCH)) {
         return "there is no such process";
     }
-    return errno == EPERM || errno == EACCES
+    return error == ENOENT || error == EPERM || error == EACCES
                ? "belongs to another user, whose processes root may look at"
-               : strerror(errno);
+               : strerror(error);
 }
 
 static bool read_is_number(const char *text)

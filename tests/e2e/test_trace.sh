@@ -191,3 +191,14 @@ expect 0 "$weft" perf barrier -P 2 -n 5 --set core.flight="$records"
 [ -z "$(ls "$records")" ] || die "left behind: $(ls "$records")"
 expect 3 "$weft" perf barrier -P 2 -n 5 --set core.flight="$work/no/folder"
 says err "cannot make a file in the folder '$work/no/folder'"
+
+# What is no process and no record.
+for number in 0 99999999999999999999; do
+    expect 6 "$weft" trace $number
+    says err "^weft: process $number: there is no such process$"
+done
+mkfifo "$work/fifo"
+for name in "$work/fifo" /dev/zero; do
+    expect 6 "$weft" trace "$name"
+    says err "^weft: $name: no plain file$"
+done

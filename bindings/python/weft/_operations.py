@@ -42,6 +42,14 @@ class Slot:
         # Gives the Request, or None once nobody can wait for the operation any longer.
         self.waiter: Callable[[], Request | None] | None = None
 
+    def call_blocking(self, function: Any, args: tuple[Any, ...], handle: Any) -> int:
+        """Makes the call without a request: so C tells a message to oneself that nothing could end."""
+        self.call.request_p, self.call.patience = None, 0
+        try:
+            return int(function(*args, handle, self.call_p))
+        finally:
+            self.call.request_p, self.call.patience = self.request_p, PIECE
+
     def let_go(self) -> bool:
         """Whether an operation that was left alone is complete; its Request is told."""
         if self.waiter is None:

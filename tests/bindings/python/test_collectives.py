@@ -603,6 +603,23 @@ class Collectives(unittest.TestCase):
 
         self.check(run, [[(rank + 1) % N, N, (1 << N) - 1, []] for rank in range(N)])
 
+    def test_a_message_to_oneself_waits_for_nothing(self):
+        """Nobody else could end it: it is refused at once, unless its other half is under way."""
+        with weft.Communicator() as comm:
+            for call in (comm.send, comm.recv):
+                with self.assertRaisesRegex(weft.ArgumentError, "to itself would wait for ever"):
+                    call(ints([1]), 0)
+            with self.assertRaisesRegex(weft.ArgumentError, "no other rank to receive from"):
+                comm.recv(ints([1]))
+            data = ints([0])
+            request = comm.start.recv(data, 0)
+            comm.send(ints([7]), 0)
+            request.wait()
+            sent = comm.start.send(ints([8]), 0)
+            self.assertEqual((data[0], comm.recv(data)), (7, 0))
+            sent.wait()
+            self.assertEqual(data[0], 8)
+
     def test_one_rank_alone(self):
         with weft.Communicator() as comm:
             data = ints([4])

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What other packages say of their arrays, looked at before it is believed: its address is written to."""
+"""What other packages say of their arrays, looked at before it is believed: the address that they
+give is written to."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Slot:
         self.waiter: Callable[[], Request | None] | None = None
 
     def call_blocking(self, function: Any, args: tuple[Any, ...], handle: Any) -> int:
-        """Makes the call without a request: so C tells a message to oneself that nothing could end."""
+        """Makes the call without a request: C then tells a message to oneself that nothing ends."""
         self.call.request_p, self.call.patience = None, 0
         try:
             return int(function(*args, handle, self.call_p))

@@ -117,11 +117,16 @@ def _rank_vector(ranks: Iterable[int], name: str) -> Any:
     return (ctypes.c_uint32 * len(numbers))(*numbers)
 
 
-def _ticket(ticket: bytes) -> Ticket:
-    with memoryview(ticket) as view:
-        if view.nbytes != ctypes.sizeof(Ticket):
-            raise ValueError(f"ticket: {view.nbytes} bytes are no ticket of weft")
-        return Ticket.from_buffer_copy(view)
+def _copied(value: Any, name: str, kind: Any, what: str) -> Any:
+    """Bytes that another rank has sent, as the struct that they are."""
+    try:
+        view = memoryview(value)
+    except TypeError:
+        raise TypeError(f"{name}: {type(value).__name__} has no bytes, expected a {what}") from None
+    with view:
+        if view.nbytes != ctypes.sizeof(kind):
+            raise ValueError(f"{name}: {view.nbytes} bytes are no {what} of weft")
+        return kind.from_buffer_copy(view)
 
 
 class Communicator(Bound, Collectives[None]):
@@ -159,10 +164,7 @@ class Communicator(Bound, Collectives[None]):
                 return int(lib.weft_comm_init_launcher(made, options.address))
 
         else:
-            with memoryview(id) as view:
-                if view.nbytes != ctypes.sizeof(UniqueId):
-                    raise ValueError(f"id: {view.nbytes} bytes are no unique id of weft")
-                key = UniqueId.from_buffer_copy(view)
+            key = _copied(id, "id", UniqueId, "unique id")
             size = fitting(nranks, "nranks", UINT32)
             mine = fitting(rank, "rank", UINT32)
 
@@ -184,7 +186,8 @@ class Communicator(Bound, Collectives[None]):
     ) -> Communicator:
         """Comes into a communicator that grows, with a ticket of its tickets(). The members call
         grow(). The options must be theirs, but for the name."""
-        options, given = Options(config, settings, name), _ticket(ticket)
+        options = Options(config, settings, name)
+        given = _copied(ticket, "ticket", Ticket, "ticket")
         return cls.__new__(cls)._become(
             lambda made: int(lib.weft_comm_join(made, ctypes.byref(given), options.address)),
             options.join,
@@ -454,7 +457,7 @@ class Communicator(Bound, Collectives[None]):
         """A communicator of these ranks and newcomers, who call Communicator.join(). Every rank
         calls it; one of them gives all tickets of one call of tickets(). This communicator stays
         as it is, also if that fails, and must still be destroyed."""
-        given = [_ticket(ticket) for ticket in tickets]
+        given = [_copied(each, "ticket", Ticket, "ticket") for each in tickets]
         vector = (Ticket * len(given))(*given)
         made = self._make(
             lambda child: int(lib.weft_comm_grow(self._handle, vector, len(given), child))

@@ -603,6 +603,17 @@ class Collectives(unittest.TestCase):
 
         self.check(run, [[(rank + 1) % N, N, (1 << N) - 1, []] for rank in range(N)])
 
+    def test_what_is_no_id_and_no_ticket_is_named(self):
+        for value, kind, words in (
+            ("text", TypeError, "str has no bytes, expected"),
+            (3, TypeError, "int has no bytes, expected"),
+            (b"short", ValueError, "5 bytes are no"),
+        ):
+            with self.assertRaisesRegex(kind, f"^id: {words} (a )?unique id"):
+                weft.Communicator(1, 0, value)
+            with self.assertRaisesRegex(kind, f"^ticket: {words} (a )?ticket"):
+                weft.Communicator.join(value)
+
     def test_a_message_to_oneself_waits_for_nothing(self):
         """Nobody else could end it: it is refused at once, unless its other half is under way."""
         with weft.Communicator() as comm:

@@ -361,8 +361,7 @@ SIM_CALL ssize_t write(int fd, const void *data, size_t bytes)
         return SIM_REAL(write)(fd, data, bytes);
     }
     if (fd == STDERR_FILENO) {
-        machine_note("%u says: %.*s", machine.self->process->number, (int)bytes - 1,
-                     (const char *)data);
+        machine_tell(data, bytes);
         return (ssize_t)bytes;
     }
     thread_call("write");

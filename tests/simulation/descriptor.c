@@ -241,6 +241,10 @@ static uint64_t wait_until(uint64_t wait_ns)
 
 int descriptor_poll(struct pollfd *entries, nfds_t count, uint64_t wait_ns)
 {
+    if (count == 1 && entries[0].fd == STDERR_FILENO) { /* see machine_tell(): the log has room */
+        entries[0].revents = entries[0].events;
+        return 1;
+    }
     thread_call("poll");
     uint64_t until = wait_until(wait_ns);
     int ready;

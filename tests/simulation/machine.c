@@ -81,6 +81,14 @@ void machine_note(const char *format, ...)
     }
 }
 
+void machine_tell(const char *line, size_t bytes)
+{
+    if (machine.loud) {
+        fprintf(stderr, "%12.6f %u says: %.*s", (double)(machine.now - BEGINNING) / 1e9,
+                machine.self->process->number, (int)bytes, line);
+    }
+}
+
 /* Events -------------------------------------------------------------------------------------------- */
 
 void machine_at(uint64_t at, void (*happen)(void *object), void *object)

@@ -139,6 +139,8 @@ uint64_t machine_between(uint64_t least, uint64_t most);
 
 /* Notes that something happened. */
 __attribute__((format(printf, 1, 2))) void machine_note(const char *format, ...);
+/* Tells what a rank logs, which is nothing that happens: a run is the same however much is logged. */
+void machine_tell(const char *line, size_t bytes);
 
 /* Processes and threads ----------------------------------------------------------------------------- */
 

@@ -52,6 +52,11 @@ static int replay(const options_t *options)
     if (options->run.loud) {
         run_seed(&options->run, options->from, &second);
     }
+    if (first.trace != second.trace) {
+        printf("seed %llu: the run that was told had trace %016llx\n",
+               (unsigned long long)options->from, (unsigned long long)second.trace);
+        return 1;
+    }
     return !first.good;
 }
 
@@ -193,15 +198,22 @@ static void begin_alike(char **argv)
     }
 }
 
-/* Libraries that all images share begin once, which the first run would see. */
+/* Libraries that all images share begin once, which the first run would see. Where plugins are missing no rank
+ * joins, which in many kinds of run is nothing wrong. */
 static void begin_libraries(const options_t *options)
 {
     run_result_t result;
     run_options_t first = options->run;
     first.kind = RUN_CALM;
     first.ranks = 2;
+    first.net = first.net != NULL ? first.net : "net-shm net-socket";
     first.loud = false;
     run_seed(&first, 1, &result);
+    if (!result.good) {
+        fprintf(stderr, "weft-simtest: two ranks to which nothing happens cannot run: %s\n",
+                result.what);
+        exit(2);
+    }
 }
 
 int main(int argc, char **argv)

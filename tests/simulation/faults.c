@@ -26,8 +26,8 @@ static fault_t pool[FAULTS_MOST];
 const char *run_kind_name(run_kind_t kind)
 {
     static const char *const names[RUN_KINDS] = {
-        "calm",  "revoked", "deaths", "replaced", "network", "scarce", "resets",
-        "storm", "regrown", "fixed",  "folder",   "leaving", "flaps",  "joining"};
+        "calm",    "revoked", "deaths", "replaced", "network", "scarce",  "resets", "storm",
+        "regrown", "fixed",   "folder", "leaving",  "flaps",   "joining", "cuts"};
     return names[kind];
 }
 
@@ -328,6 +328,19 @@ static void faults_draw(faults_t *faults, fault_t *f, uint64_t at)
     }
 }
 
+/* The second one begins when what broke in the first is hardly made again. Together they are no longer than one alone
+ * may be: nobody is away for as long as the limit. */
+static void faults_follow(faults_t *faults, fault_t *first, fault_t *second, uint64_t at)
+{
+    uint64_t between = 50 * SIM_MS + machine_below(550 * SIM_MS), least = 100 * SIM_MS;
+    uint64_t both = FLAP_MOST - between - machine_below(3 * SIM_S);
+    /* Connections break 3 to 4 s after they were cut, at one end before the other. */
+    first->lasts = machine_below(2) == 0 ? 3 * SIM_S + machine_below(3 * SIM_S / 2)
+                                         : least + machine_below(both - least);
+    faults_draw(faults, second, at + first->lasts + between);
+    second->lasts = both - first->lasts;
+}
+
 void faults_plan(faults_t *faults, uint64_t within)
 {
     bool many = faults->kind == RUN_RESETS || faults->kind == RUN_STORM;
@@ -358,5 +371,8 @@ void faults_plan(faults_t *faults, uint64_t within)
         at = follows ? at + machine_between(SIM_US, 5 * SIM_MS)
                      : machine.now + machine_between(first, within);
         faults_draw(faults, &pool[i], at);
+    }
+    if (faults->twice) {
+        faults_follow(faults, &pool[0], &pool[1], at);
     }
 }

@@ -23,6 +23,7 @@ typedef enum {
     RUN_LEAVING,
     RUN_FLAPS,
     RUN_JOINING,
+    RUN_CUTS,
     RUN_KINDS
 } run_kind_t;
 
@@ -35,6 +36,7 @@ typedef struct guilt {
 typedef struct faults {
     run_kind_t kind;
     uint32_t nranks, nhosts, count;
+    bool twice;       /* a short cut is followed by another */
     uint32_t members; /* ranks, and newcomers */
     process_t *process[PLAYERS];
     guilt_t guilt[PLAYERS];

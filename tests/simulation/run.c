@@ -36,6 +36,7 @@ typedef struct run {
     faults_t faults;
     char net[64], plugins[512], at[96];
     bool quorum;
+    run_kind_t kind; /* as it was asked for; faults.kind: what it comes to */
     /* What each left behind when it ended by itself. */
     memory_holdings_t left[PLAYERS];
     uint32_t files[PLAYERS], threads[PLAYERS];
@@ -248,6 +249,11 @@ static void run_begin(void)
     faults->nhosts = 1 + (uint32_t)machine_below(faults->nranks < 4 ? faults->nranks : 4);
     faults->kind = run.options->kind >= 0 ? (run_kind_t)run.options->kind
                                           : (run_kind_t)machine_below(RUN_KINDS);
+    run.kind = faults->kind;
+    if (run.kind == RUN_CUTS) {
+        faults->twice = true;
+        faults->kind = machine_below(2) == 0 ? RUN_FLAPS : RUN_JOINING;
+    }
     run.board.parts = faults->kind == RUN_REGROWN;
     if ((faults->kind == RUN_NETWORK || run.board.parts) && faults->nhosts < 2) {
         faults->nhosts = 2;
@@ -548,7 +554,7 @@ void run_seed(const run_options_t *options, uint64_t seed, run_result_t *result)
     run_begin();
     uint64_t began = machine.now;
     machine_run(began + RUN_MOST);
-    result->kind = run.faults.kind;
+    result->kind = run.kind;
     result->nranks = run.faults.nranks;
     result->nhosts = run.faults.nhosts;
     result->turns = machine.turns;

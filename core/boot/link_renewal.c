@@ -11,10 +11,6 @@
 #include "core/boot/wire.h"
 #include "core/os/os.h"
 
-/* A child that has not said where it listens, because its first connection broke before that was
- * asked of the kernel, comes again by then: its keepalive says within a second that the connection is
- * gone. */
-#define RENEWAL_UNSEEN_NS (2 * WEFT_NS_PER_S)
 /* A child that has answered a knock comes again, unless it dies before that: it is asked again. */
 #define RENEWAL_KNOCK_NS (WEFT_NS_PER_S / 2)
 
@@ -27,6 +23,13 @@ static bool renewal_is_parent(const weft_boot_t *boot, const weft_tree_link_t *l
 static bool renewal_is_unseen(const weft_boot_t *boot, const weft_tree_link_t *link)
 {
     return weft_join_request_addrs(&boot->requests[link->rank]) == 0;
+}
+
+/* A child that has not said where it listens, because its first connection broke before that was asked of the kernel,
+ * comes again by then. If it died the root says so. */
+static uint64_t renewal_unseen_until(const weft_boot_t *boot, const weft_tree_link_t *link)
+{
+    return link->broke + weft_connector_patience(boot->settings.unresponsive);
 }
 
 static uint64_t renewal_knock_at(const weft_tree_link_t *link)
@@ -130,7 +133,7 @@ void weft_link_renewal_prepare(const weft_boot_t *boot, struct pollfd entries[WE
         if (link->connector != NULL) {
             weft_connector_prepare(link->connector, &entries[1 + i], until);
         } else if (link->broke != 0) {
-            uint64_t wake = renewal_is_unseen(boot, link) ? link->broke + RENEWAL_UNSEEN_NS
+            uint64_t wake = renewal_is_unseen(boot, link) ? renewal_unseen_until(boot, link)
                                                           : renewal_knock_at(link);
             *until = wake < *until ? wake : *until;
         }
@@ -171,7 +174,7 @@ static weft_status_t renewal_step_link(weft_boot_t *boot, weft_tree_link_t *link
 {
     weft_status_t status = WEFT_OK;
     if (renewal_is_unseen(boot, link)) {
-        return weft_os_clock_ns() >= link->broke + RENEWAL_UNSEEN_NS
+        return weft_os_clock_ns() >= renewal_unseen_until(boot, link)
                    ? weft_fail(WEFT_ERR_LINK, 0, "it did not connect again")
                    : WEFT_OK;
     }

@@ -34,10 +34,10 @@ void weft_root_knock_end(weft_connector_t **knock_p)
     }
 }
 
-bool weft_root_knock_refused(weft_connector_t **knock_p)
+weft_status_t weft_root_knock_step(weft_connector_t **knock_p)
 {
     weft_status_t status = WEFT_IN_PROGRESS;
-    for (int i = 0; *knock_p != NULL && i < KNOCK_STEPS && status == WEFT_IN_PROGRESS; i++) {
+    for (int i = 0; i < KNOCK_STEPS && status == WEFT_IN_PROGRESS; i++) {
         status = weft_connector_step(*knock_p);
     }
     if (status == WEFT_OK) {
@@ -46,5 +46,5 @@ bool weft_root_knock_refused(weft_connector_t **knock_p)
     if (status != WEFT_IN_PROGRESS) {
         weft_root_knock_end(knock_p);
     }
-    return status == WEFT_ERR_LINK;
+    return status;
 }

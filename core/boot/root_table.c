@@ -256,10 +256,11 @@ bool weft_root_has_ended(const weft_root_table_t *table, const weft_root_seat_t 
 void weft_root_seat_lose(const weft_root_table_t *table, weft_root_seat_t *seat, int error)
 {
     uint64_t now = weft_os_clock_ns();
-    uint64_t waits = error == 0 ? LOST_NS : weft_os_was_reset(error) ? RESET_NS : table->away;
-    seat->lost = now + waits;
+    seat->answered = false;
     seat->knock = weft_root_knock_begin(table->tree_key, &seat->request,
                                         now + (error == 0 ? LOST_NS : table->away));
+    bool soon = weft_os_was_reset(error) && seat->knock != NULL;
+    seat->lost = now + (error == 0 ? LOST_NS : soon ? RESET_NS : table->away);
 }
 
 void weft_root_seat_find(weft_root_seat_t *seat)
@@ -270,8 +271,21 @@ void weft_root_seat_find(weft_root_seat_t *seat)
 
 bool weft_root_seat_is_dead(const weft_root_table_t *table, weft_root_seat_t *seat, uint64_t now)
 {
-    return (now >= seat->lost && seat->knock == NULL) || weft_root_has_ended(table, seat) ||
-           weft_root_knock_refused(&seat->knock);
+    if (weft_root_has_ended(table, seat)) {
+        return true;
+    }
+    if (seat->knock != NULL) {
+        weft_status_t status = weft_root_knock_step(&seat->knock);
+        seat->answered = status == WEFT_OK;
+        seat->lost = seat->answered ? now + RESET_NS : seat->lost;
+        return status == WEFT_ERR_LINK;
+    }
+    if (now >= seat->lost && seat->answered) {
+        /* It lived, and has not come: it died since, or another cut keeps it away. */
+        seat->answered = false;
+        seat->knock = weft_root_knock_begin(table->tree_key, &seat->request, now + table->away);
+    }
+    return now >= seat->lost && seat->knock == NULL;
 }
 
 static void root_seat_tell(weft_root_table_t *table, weft_root_seat_t *seat)

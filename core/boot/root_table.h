@@ -31,6 +31,7 @@ typedef struct weft_root_seat {
      * again; 0: it has one. */
     uint64_t lost;
     weft_connector_t *knock;                  /* while it is lost: root_knock.h; NULL: none */
+    bool answered;                            /* the last one */
     weft_root_header_t from_join, from_claim; /* of the next frame */
     weft_join_request_t request;              /* once it has claimed or arrived */
 } weft_root_seat_t;

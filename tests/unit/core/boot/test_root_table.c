@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "core/boot/control_listener.h"
 #include "core/boot/root_table.h"
 #include "core/os/os.h"
 
@@ -261,6 +262,68 @@ static void an_answer_finds_that_a_claim_is_broken(void **state)
     scene_end(&scene);
 }
 
+#define AWAY (7 * WEFT_NS_PER_S)
+
+/* A rank that has said no port yet, as one with a claim. */
+static void a_reset_is_no_death_where_nobody_can_be_knocked_at(void **unused)
+{
+    (void)unused;
+    scene_t scene;
+    scene_begin(&scene);
+    weft_root_seat_t *seat = &scene.table.seats[1];
+    scene.table.away = AWAY;
+    weft_root_seat_lose(&scene.table, seat, ECONNRESET);
+    uint64_t now = weft_os_clock_ns();
+    assert_false(weft_root_seat_is_dead(&scene.table, seat, now + AWAY / 2));
+    assert_true(weft_root_seat_is_dead(&scene.table, seat, now + AWAY));
+    scene_end(&scene);
+}
+
+/* Its listener is served until the knock has been answered. */
+static void scene_be_knocked_at(scene_t *scene, weft_root_seat_t *seat,
+                                weft_control_listener_t *listener)
+{
+    for (int i = 0; i < 2000 && seat->knock != NULL; i++) {
+        int fd;
+        uint8_t label[WEFT_AUTH_LABEL];
+        struct pollfd entry = {.revents = POLLIN};
+        assert_false(weft_root_seat_is_dead(&scene->table, seat, weft_os_clock_ns()));
+        while (weft_control_listener_poll(listener, &entry, &fd, label) == WEFT_OK) {
+            weft_os_close(fd);
+        }
+        weft_os_sleep_ns(WEFT_NS_PER_MS);
+    }
+    assert_null(seat->knock);
+}
+
+/* It answered, and another cut keeps it away: or it has died since, and then nobody listens. */
+static void who_has_answered_a_knock_is_knocked_at_again(void **unused)
+{
+    (void)unused;
+    scene_t scene;
+    weft_control_listener_t listener = {.port = 0};
+    scene_begin(&scene);
+    weft_root_seat_t *seat = &scene.table.seats[1];
+    scene.table.away = AWAY;
+    assert_int_equal(weft_control_listener_open(&listener, "test", scene.table.tree_key), WEFT_OK);
+    seat->request.addrs[0] =
+        (weft_os_addr_t){.family = 4, .bytes = {127, 0, 0, 1}, .port = listener.port};
+    weft_root_seat_lose(&scene.table, seat, ECONNRESET);
+    scene_be_knocked_at(&scene, seat, &listener);
+    assert_false(weft_root_seat_is_dead(&scene.table, seat, weft_os_clock_ns() + AWAY / 2));
+    assert_non_null(seat->knock);
+    scene_be_knocked_at(&scene, seat, &listener);
+    weft_control_listener_close(&listener);
+    assert_false(weft_root_seat_is_dead(&scene.table, seat, weft_os_clock_ns() + AWAY / 2));
+    bool dead = false;
+    for (int i = 0; i < 2000 && !dead; i++) {
+        dead = weft_root_seat_is_dead(&scene.table, seat, weft_os_clock_ns());
+        weft_os_sleep_ns(WEFT_NS_PER_MS);
+    }
+    assert_true(dead);
+    scene_end(&scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -272,6 +335,8 @@ int main(void)
         cmocka_unit_test(a_welcome_finds_that_a_connection_is_broken),
         cmocka_unit_test(a_claim_that_comes_again_counts_once_and_hears_what_it_missed),
         cmocka_unit_test(an_answer_finds_that_a_claim_is_broken),
+        cmocka_unit_test(a_reset_is_no_death_where_nobody_can_be_knocked_at),
+        cmocka_unit_test(who_has_answered_a_knock_is_knocked_at_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

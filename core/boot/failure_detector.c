@@ -212,12 +212,17 @@ void weft_detector_stream_ended(weft_health_t *health, weft_neighbour_t *neighbo
     bool broken = cause != 0 && !half_made && !detector_has_ended(health, rank);
     bool orderly = state == WEFT_MEMBER_LEFT || state == WEFT_MEMBER_DEAD ||
                    health->detection_ended || (health->leaving && !broken);
-    bool fresh = neighbour->fresh;
+    bool fresh = neighbour->fresh, missed = health->missed;
     uint64_t since = neighbour->asked != 0 ? neighbour->asked : weft_os_clock_ns();
+    health->missed |= health->leaving && state == WEFT_MEMBER_LEFT &&
+                      (cause != 0 || weft_os_unacknowledged(neighbour->fd) > 0);
     weft_neighbour_close(neighbour);
     health->taken |= health->leaving && state == WEFT_MEMBER_LIVE && cause == 0 && !fresh &&
                      !detector_has_ended(health, rank);
     if (orderly) {
+        if (health->missed && !missed) {
+            weft_tree_repair(health);
+        }
         return;
     }
     if (broken) {
@@ -229,16 +234,20 @@ void weft_detector_stream_ended(weft_health_t *health, weft_neighbour_t *neighbo
     }
 }
 
+/* It may have left, and the word of that be held up behind the cut that broke its connection, or behind another one.
+ * Who leaves cannot ask any more. */
 void weft_detector_refused(weft_health_t *health, uint32_t rank)
 {
     weft_health_assert_owner(health);
-    bool awaited = health->membership.states[rank] == WEFT_MEMBER_LIVE &&
+    weft_membership_t *membership = &health->membership;
+    bool awaited = membership->states[rank] == WEFT_MEMBER_LIVE &&
                    weft_neighbours_find(&health->neighbours, rank) == NULL;
-    if (awaited && health->membership.breaks[rank] != WEFT_BREAK_NONE) {
-        detector_declare_died(health, rank, weft_error_record()->os_errno);
-    } else {
-        weft_detector_suspect(health, rank);
+    bool known = membership->breaks[rank] != WEFT_BREAK_NONE && !health->leaving;
+    if (awaited && known) {
+        membership->breaks[rank] = WEFT_BREAK_REFUSED;
+        membership->since[rank] = membership->since[rank] != 0 ? weft_os_clock_ns() : 0;
     }
+    weft_detector_suspect(health, rank);
 }
 
 void weft_detector_beat(weft_health_t *health, weft_neighbour_t *neighbour)
@@ -334,8 +343,11 @@ static void detector_judge_silent(weft_health_t *health, uint64_t now)
 typedef struct absence {
     bool suspect;     /* it does not answer where it should be */
     bool unreachable; /* nothing comes back from there */
+    bool refused;     /* nobody listens there */
     bool ended;       /* its process, while nobody is known to leave */
     bool closed;      /* its listener, likewise */
+    bool
+        silent; /* nothing but time tells of it, for others may not know it either, or we do not hear them */
 } absence_t;
 
 static void detector_declare_absent(weft_health_t *health, uint32_t rank, const absence_t *absence)
@@ -368,11 +380,14 @@ static absence_t detector_look_at_absent(const weft_health_t *health, uint32_t r
 {
     const weft_membership_t *membership = &health->membership;
     absence_t absence = {.suspect = membership->states[rank] == WEFT_MEMBER_SUSPECT,
-                         .unreachable = weft_membership_is_unreachable(membership, rank)};
+                         .unreachable = weft_membership_is_unreachable(membership, rank),
+                         .refused = membership->breaks[rank] == WEFT_BREAK_REFUSED};
     if (ns >= DETECTOR_ENDED_NS && !membership->leavers) {
         absence.ended = detector_has_ended(health, rank);
         absence.closed = !absence.ended && asks && !weft_neighbour_listens(health->boot, rank);
     }
+    absence.silent = !absence.ended && !absence.closed &&
+                     (!absence.suspect || absence.unreachable || weft_tree_is_cut(health));
     return absence;
 }
 
@@ -380,10 +395,30 @@ static absence_t detector_look_at_absent(const weft_health_t *health, uint32_t r
  * a rank that is cut off, or seeks its parent: for others its time begins when that is over. */
 static uint64_t detector_absence_limit(const weft_health_t *health, const absence_t *absence)
 {
-    bool silent = !absence->suspect || absence->unreachable || weft_tree_is_cut(health);
     return absence->ended || absence->closed ? DETECTOR_ENDED_NS
-           : silent                          ? health->detector.unresponsive
+           : absence->silent                 ? health->detector.unresponsive
+           : absence->refused                ? 1
                                              : DETECTOR_SUSPECT_NS;
+}
+
+/* That a suspect has left may be known to a neighbour, and held up by a cut of which nobody has heard yet. It comes
+ * before the answer to a question that is put now. True: all that were asked since then have answered. */
+static bool detector_has_inquired(weft_health_t *health, uint64_t since, uint64_t now)
+{
+    bool answered = true, asks = health->detector.inquired <= since;
+    for (uint32_t i = 0; i < health->neighbours.count; i++) {
+        weft_neighbour_t *neighbour = &health->neighbours.list[i];
+        if (neighbour->fd < 0 || neighbour->ended_sending ||
+            health->membership.states[neighbour->rank] != WEFT_MEMBER_LIVE) {
+            continue;
+        }
+        if (asks) {
+            detector_ask(health, neighbour);
+        }
+        answered &= neighbour->asked == 0;
+    }
+    health->detector.inquired = asks ? now : health->detector.inquired;
+    return answered;
 }
 
 /* A suspect of which nothing was heard may have lost its connection before it said a word on it, and wait
@@ -413,13 +448,14 @@ static void detector_judge_absent(weft_health_t *health, uint64_t now)
         absence_t absence = detector_look_at_absent(health, rank, ns, asks);
         uint64_t limit = detector_absence_limit(health, &absence);
         bool early = limit == DETECTOR_SUSPECT_NS && now - health->detector.cut < limit;
-        if (limit > 0 && ns > 0 && ns >= limit && !early) {
-            bool asked = membership->breaks[rank] != WEFT_BREAK_NONE;
-            if (absence.suspect && !absence.ended && !absence.closed && !asked) {
-                detector_ask_suspect(health, rank);
-            } else {
-                detector_declare_absent(health, rank, &absence);
-            }
+        bool due = limit > 0 && ns > 0 && ns >= limit && !early;
+        bool known = !absence.suspect || absence.ended || absence.closed ||
+                     membership->breaks[rank] != WEFT_BREAK_NONE;
+        if (due && !known) {
+            detector_ask_suspect(health, rank);
+        } else if (due && (absence.silent ||
+                           detector_has_inquired(health, membership->since[rank], now))) {
+            detector_declare_absent(health, rank, &absence);
         } else if (ns > 0) {
             detector_ask_others(health, membership->since[rank], now);
         }

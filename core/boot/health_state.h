@@ -32,6 +32,7 @@ typedef struct weft_detector {
     uint64_t last_look;    /* when this thread looked at the clock */
     uint64_t heard;        /* when something last came from any neighbour */
     uint64_t ask_again;    /* when to ask again whether absent ranks listen */
+    uint64_t inquired;     /* when the neighbours were last asked for the sake of a suspect */
     uint64_t cut;          /* when this rank was last cut off from others, or sought its parent */
 } weft_detector_t;
 
@@ -68,7 +69,8 @@ struct weft_health {
     /* We were declared dead: nobody is declared dead here any more. */
     bool detection_ended;
     bool leaving;
-    bool taken; /* a rank that stays has our word that we leave */
+    bool taken;  /* a rank that stays has our word that we leave */
+    bool missed; /* one that left may have gone without it: those that it had below it come to us */
     uint64_t leave_since;
     uint64_t leave_until; /* for those that have a connection, or make one; then anew */
     uint64_t seek_until;  /* for those that have lost it */

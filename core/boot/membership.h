@@ -29,6 +29,7 @@ typedef enum weft_member_break {
     WEFT_BREAK_SEEN,        /* somebody has looked */
     WEFT_BREAK_UNREACHABLE, /* nothing comes back from its address; it is looked for */
     WEFT_BREAK_STILL,       /* its kernel answers, it does not, and it never was connected to */
+    WEFT_BREAK_REFUSED,     /* nobody listens at its address: it has left, or died */
 } weft_member_break_t;
 
 typedef struct weft_membership {

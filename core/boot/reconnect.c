@@ -90,8 +90,7 @@ static uint8_t reconnect_missed(const weft_connector_t *connector, uint8_t broke
     return first && connector->heard ? WEFT_BREAK_STILL : WEFT_BREAK_UNREACHABLE;
 }
 
-/* Each turn either waits, or suspects one more rank, or ends. Who leaves does not tell of a death: its parent may have
- * left, too, and the word of that may be held up with all others behind a cut. */
+/* Each turn either waits, or suspects one more rank, or ends. */
 static void reconnect_step_parent(weft_health_t *health)
 {
     weft_reconnect_t *reconnect = &health->reconnect;
@@ -104,7 +103,7 @@ static void reconnect_step_parent(weft_health_t *health)
         if (status == WEFT_OK) {
             reconnect->since = 0;
             reconnect_attach(health, reconnect->connector.fd, reconnect->rank);
-        } else if (status == WEFT_ERR_LINK && !health->leaving) {
+        } else if (status == WEFT_ERR_LINK) {
             weft_detector_refused(health, reconnect->rank);
         } else if (status == WEFT_ERR_TIMEOUT) {
             weft_detector_unreachable(health, reconnect->rank, reconnect->since,
@@ -114,16 +113,6 @@ static void reconnect_step_parent(weft_health_t *health)
             weft_detector_suspect(health, reconnect->rank);
         }
     }
-}
-
-/* Tells whether our parent has said something since we had to look for it. Before, the word that somebody left may be
- * held up there. */
-static bool reconnect_has_parent(const weft_health_t *health)
-{
-    const weft_membership_t *membership = &health->membership;
-    uint32_t parent = weft_membership_parent(membership, membership->rank);
-    const weft_neighbour_t *neighbour = weft_neighbours_find(&health->neighbours, parent);
-    return parent == membership->rank || (neighbour != NULL && !neighbour->fresh);
 }
 
 /* Whom we expect has listened, and is waited for; or it cannot be reached, and is looked for again. */
@@ -136,7 +125,7 @@ static void reconnect_knocked(weft_health_t *health, weft_status_t status)
     if (status == WEFT_OK) {
         weft_os_close(knock->connector.fd);
         weft_tree_expect(health);
-    } else if (status == WEFT_ERR_LINK && reconnect_has_parent(health)) {
+    } else if (status == WEFT_ERR_LINK) {
         weft_detector_refused(health, knock->rank);
     }
     weft_tree_repair(health);

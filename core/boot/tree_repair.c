@@ -125,21 +125,9 @@ static void tree_repair_knock(weft_health_t *health)
     }
 }
 
-void weft_tree_repair(weft_health_t *health)
+/* Those whom we expect, and of whose connection nothing is known. */
+static void tree_repair_look_for_awaited(weft_membership_t *membership)
 {
-    weft_health_assert_owner(health);
-    if (!health->detection_ended) {
-        tree_repair_connect(health);
-        tree_repair_drop_unreachable(health);
-        weft_membership_update(&health->membership, &health->neighbours);
-        tree_repair_knock(health);
-    }
-}
-
-void weft_tree_repair_below_silent(weft_health_t *health)
-{
-    weft_membership_t *membership = &health->membership;
-    weft_health_assert_owner(health);
     for (uint32_t i = 0; i < membership->ndoubts; i++) {
         uint32_t rank = membership->doubts[i];
         if (membership->states[rank] == WEFT_MEMBER_LIVE &&
@@ -147,5 +135,27 @@ void weft_tree_repair_below_silent(weft_health_t *health)
             membership->breaks[rank] = WEFT_BREAK_NEW;
         }
     }
+}
+
+/* Who leaves, and whose word a neighbour that left did not take, is the one to say it to those below that one. They
+ * may be behind the same cut. */
+void weft_tree_repair(weft_health_t *health)
+{
+    weft_health_assert_owner(health);
+    if (!health->detection_ended) {
+        tree_repair_connect(health);
+        tree_repair_drop_unreachable(health);
+        weft_membership_update(&health->membership, &health->neighbours);
+        if (health->leaving && health->missed) {
+            tree_repair_look_for_awaited(&health->membership);
+        }
+        tree_repair_knock(health);
+    }
+}
+
+void weft_tree_repair_below_silent(weft_health_t *health)
+{
+    weft_health_assert_owner(health);
+    tree_repair_look_for_awaited(&health->membership);
     weft_tree_repair(health);
 }

@@ -21,63 +21,7 @@
 #include "core/boot/reconnect.h"
 #include "core/boot/tree_repair.h"
 #include "core/boot/wire.h"
-
-enum { RANKS = 4 }; /* rank 3 has left, unless the test is its own */
-
-#define FAMILY UINT64_C(7)
-
-/* The health of one rank, without a thread, and a listener that stands for all others. */
-typedef struct stage {
-    weft_boot_t boot;
-    weft_boot_peer_t peers[RANKS];
-    weft_join_request_t requests[RANKS];
-    weft_health_t health;
-    int listener;
-    int ends[RANKS]; /* the other ends of connections that meet() made */
-} stage_t;
-
-static void ignore_death(void *arg, uint64_t comm_id, const weft_error_t *error)
-{
-    (void)arg, (void)comm_id, (void)error;
-}
-
-static void stage_begin(stage_t *s, uint32_t rank)
-{
-    uint16_t port = 0;
-    memset(s, 0, sizeof *s);
-    assert_int_equal(weft_os_listen(4, &s->listener, &port), WEFT_OK);
-    s->boot.rank = rank;
-    s->boot.nranks = RANKS;
-    s->boot.comm_id = FAMILY;
-    s->boot.peers = s->peers;
-    s->boot.requests = s->requests;
-    for (uint32_t r = 0; r < RANKS; r++) {
-        s->requests[r].rank = r;
-        s->requests[r].addrs[0] =
-            (weft_os_addr_t){.family = 4, .bytes = {127, 0, 0, 1}, .port = port};
-    }
-    s->health.boot = &s->boot;
-    s->health.callbacks.died = ignore_death;
-    weft_health_own(&s->health);
-    weft_detector_init(&s->health);
-    assert_int_equal(weft_membership_init(&s->health.membership, rank, RANKS), WEFT_OK);
-    assert_int_equal(weft_event_log_init(&s->health.log, RANKS), WEFT_OK);
-    assert_int_equal(weft_neighbours_init(&s->health.neighbours, &s->boot), WEFT_OK);
-    s->health.membership.states[3] = rank == 3 ? WEFT_MEMBER_LIVE : WEFT_MEMBER_LEFT;
-    s->health.membership.leavers = rank != 3;
-}
-
-static void stage_end(stage_t *s)
-{
-    weft_reconnect_end(&s->health);
-    weft_neighbours_fini(&s->health.neighbours);
-    weft_event_log_fini(&s->health.log);
-    weft_membership_fini(&s->health.membership);
-    weft_os_close(s->listener);
-    for (uint32_t r = 0; r < RANKS; r++) {
-        weft_os_close(s->ends[r] != 0 ? s->ends[r] : -1);
-    }
-}
+#include "tests/support/health_stage.h"
 
 /* A new connection to `peer` ends by a reset before anything came. */
 static void lose_fresh(stage_t *s, uint32_t peer)
@@ -92,29 +36,15 @@ static void lose_fresh(stage_t *s, uint32_t peer)
     assert_int_equal(s->health.membership.states[peer], WEFT_MEMBER_SUSPECT);
 }
 
-static weft_neighbour_t *meet(stage_t *s, uint32_t peer)
-{
-    int ends[2];
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
-    assert_int_equal(weft_neighbours_add(&s->health.neighbours, ends[0], peer), WEFT_OK);
-    s->ends[peer] = ends[1];
-    return weft_neighbours_find(&s->health.neighbours, peer);
-}
-
-static void look_later(stage_t *s, double seconds)
-{
-    weft_detector_step(&s->health, weft_os_deadline(seconds));
-}
-
 static void a_child_that_is_suspected_is_knocked_at(void **unused)
 {
     (void)unused;
     stage_t s;
     stage_begin(&s, 0);
     lose_fresh(&s, 1);
-    look_later(&s, 1.5);
+    stage_look_later(&s, 1.5);
     assert_int_equal(s.health.membership.states[1], WEFT_MEMBER_SUSPECT);
-    look_later(&s, 2.5);
+    stage_look_later(&s, 2.5);
     assert_int_equal(s.health.membership.states[1], WEFT_MEMBER_LIVE);
     assert_true(s.health.knock.active);
     assert_int_equal(s.health.knock.rank, 1);
@@ -127,7 +57,7 @@ static void a_parent_that_is_suspected_is_connected_to(void **unused)
     stage_t s;
     stage_begin(&s, 1);
     lose_fresh(&s, 0);
-    look_later(&s, 2.5);
+    stage_look_later(&s, 2.5);
     assert_int_equal(s.health.membership.states[0], WEFT_MEMBER_LIVE);
     assert_true(s.health.reconnect.active);
     assert_int_equal(s.health.reconnect.rank, 0);
@@ -141,7 +71,11 @@ static void be_knocked_at(stage_t *s, uint32_t by)
     weft_auth_label_make(label, WEFT_PURPOSE_TREE, by);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
     weft_reconnect_accept(&s->health, ends[0], label);
-    weft_os_close(ends[1]);
+    if (by > s->boot.rank) {
+        s->ends[by] = ends[1]; /* a child: this is its connection */
+    } else {
+        weft_os_close(ends[1]);
+    }
 }
 
 static void a_parent_that_knocks_is_connected_to(void **unused)
@@ -173,28 +107,12 @@ static void a_parent_that_cannot_be_reached_is_given_up_in_time(void **unused)
 
 /* Away ---------------------------------------------------------------------------------------------- */
 
-static uint64_t ago(double seconds)
-{
-    return weft_os_clock_ns() - (uint64_t)(seconds * (double)WEFT_NS_PER_S);
-}
-
-static void break_off(stage_t *s, uint32_t peer, uint64_t asked)
-{
-    int ends[2];
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
-    assert_int_equal(weft_neighbours_add(&s->health.neighbours, ends[0], peer), WEFT_OK);
-    weft_neighbours_find(&s->health.neighbours, peer)->asked = asked;
-    weft_detector_stream_ended(&s->health, weft_neighbours_find(&s->health.neighbours, peer),
-                               ETIMEDOUT);
-    weft_os_close(ends[1]);
-}
-
 /* Its connection broke, and nothing came back from its address. */
 static void away_begin(stage_t *s, uint32_t rank, uint32_t parent, uint64_t asked)
 {
     stage_begin(s, rank);
     s->health.detector.unresponsive = 10 * WEFT_NS_PER_S;
-    break_off(s, parent, asked);
+    stage_break_off(s, parent, asked);
     assert_int_equal(s->health.reconnect.rank, parent);
     weft_reconnect_end(&s->health);
     s->health.reconnect.active = false;
@@ -206,12 +124,12 @@ static void a_parent_that_is_away_is_looked_for_until_the_limit(void **unused)
 {
     (void)unused;
     stage_t s;
-    away_begin(&s, 1, 0, ago(3));
-    look_later(&s, 6.5);
+    away_begin(&s, 1, 0, stage_ago(3));
+    stage_look_later(&s, 6.5);
     assert_int_equal(s.health.membership.states[0], WEFT_MEMBER_SUSPECT);
     assert_true(s.health.knock.active);
     assert_int_equal(s.health.knock.rank, 0);
-    look_later(&s, 7.5); /* it was asked 3 s before */
+    stage_look_later(&s, 7.5); /* it was asked 3 s before */
     assert_int_equal(s.health.membership.states[0], WEFT_MEMBER_DEAD);
     assert_int_equal(weft_error_record()->status, WEFT_ERR_PEER_UNRESPONSIVE);
     stage_end(&s);
@@ -223,10 +141,10 @@ static void a_child_is_waited_for_since_it_was_asked(void **unused)
     stage_t s;
     stage_begin(&s, 0);
     s.health.detector.unresponsive = 10 * WEFT_NS_PER_S;
-    break_off(&s, 1, ago(3));
-    look_later(&s, 6.5);
+    stage_break_off(&s, 1, stage_ago(3));
+    stage_look_later(&s, 6.5);
     assert_int_equal(s.health.membership.states[1], WEFT_MEMBER_LIVE);
-    look_later(&s, 7.5);
+    stage_look_later(&s, 7.5);
     assert_int_equal(s.health.membership.states[1], WEFT_MEMBER_DEAD);
     stage_end(&s);
 }
@@ -238,7 +156,7 @@ static void who_would_be_the_parent_is_looked_for_further(void **unused)
     stage_t s;
     away_begin(&s, 3, 1, 0);
     assert_int_equal(s.health.reconnect.rank, 0);
-    meet(&s, 0);
+    stage_meet(&s, 0);
     weft_tree_repair(&s.health);
     assert_int_equal(s.health.membership.states[1], WEFT_MEMBER_SUSPECT);
     assert_int_equal(s.health.knock.rank, 1);
@@ -255,7 +173,7 @@ static void who_would_not_be_the_parent_is_left_to_others(void **unused)
     weft_detector_unreachable(&s.health, 0, s.health.reconnect.since, WEFT_BREAK_UNREACHABLE);
     assert_int_equal(s.health.membership.states[0], WEFT_MEMBER_SUSPECT);
     weft_detector_trust(&s.health, 1);
-    meet(&s, 1);
+    stage_meet(&s, 1);
     weft_tree_repair(&s.health);
     assert_int_equal(s.health.membership.states[0], WEFT_MEMBER_LIVE);
     assert_false(s.health.knock.active);
@@ -270,14 +188,14 @@ static void a_suspect_is_not_judged_behind_a_cut(void **unused)
     stage_begin(&s, 0);
     s.health.detector.unresponsive = 10 * WEFT_NS_PER_S;
     lose_fresh(&s, 2);
-    break_off(&s, 1, 0);
-    look_later(&s, 4);
+    stage_break_off(&s, 1, 0);
+    stage_look_later(&s, 4);
     assert_int_equal(s.health.membership.states[2], WEFT_MEMBER_SUSPECT);
-    s.health.membership.since[2] = ago(4);
+    s.health.membership.since[2] = stage_ago(4);
     be_knocked_at(&s, 1);
-    look_later(&s, 1);
+    stage_look_later(&s, 1);
     assert_int_equal(s.health.membership.states[2], WEFT_MEMBER_SUSPECT);
-    look_later(&s, 2.5);
+    stage_look_later(&s, 2.5);
     assert_int_equal(s.health.membership.states[2], WEFT_MEMBER_LIVE); /* it is asked */
     stage_end(&s);
 }
@@ -288,13 +206,17 @@ static void who_was_away_and_is_gone_may_have_left(void **unused)
 {
     (void)unused;
     stage_t s;
-    away_begin(&s, 1, 0, ago(9));
+    away_begin(&s, 1, 0, stage_ago(9));
     s.health.membership.breaks[0] = WEFT_BREAK_SEEN;
     s.health.membership.breaks[2] = WEFT_BREAK_NEW;
     be_knocked_at(&s, 2);
-    look_later(&s, 1);
+    stage_look_later(&s, 1);
     assert_int_equal(s.health.membership.states[0], WEFT_MEMBER_SUSPECT);
-    look_later(&s, 2.5);
+    stage_look_later(
+        &s, 2.5); /* rank 2 is asked: there may be another cut, of which nobody has heard yet */
+    assert_int_equal(s.health.membership.states[0], WEFT_MEMBER_SUSPECT);
+    stage_say(&s, 2, WEFT_FRAME_BEAT);
+    stage_look_later(&s, 2.5);
     assert_int_equal(s.health.membership.states[0], WEFT_MEMBER_DEAD);
     stage_end(&s);
 }
@@ -307,11 +229,11 @@ static void who_seeks_its_parent_judges_no_suspect(void **unused)
     stage_begin(&s, 3);
     s.health.detector.unresponsive = 10 * WEFT_NS_PER_S;
     s.health.membership.states[1] = WEFT_MEMBER_LEFT;
-    break_off(&s, 0, ago(3));
+    stage_break_off(&s, 0, stage_ago(3));
     weft_detector_suspect(&s.health, 0);
     assert_true(s.health.reconnect.active);
     assert_int_equal(s.health.reconnect.rank, 2);
-    look_later(&s, 4);
+    stage_look_later(&s, 4);
     assert_int_equal(s.health.membership.states[0], WEFT_MEMBER_SUSPECT);
     stage_end(&s);
 }
@@ -321,10 +243,10 @@ static void who_is_connected_to_is_heard_first(void **unused)
 {
     (void)unused;
     stage_t s;
-    away_begin(&s, 1, 0, ago(9));
+    away_begin(&s, 1, 0, stage_ago(9));
     s.health.membership.breaks[0] = WEFT_BREAK_SEEN;
     be_knocked_at(&s, 2);
-    look_later(&s, 1);
+    stage_look_later(&s, 1);
     assert_int_equal(s.health.membership.states[0], WEFT_MEMBER_SUSPECT);
     stage_end(&s);
 }
@@ -366,45 +288,13 @@ static void who_stands_still_hears_from_others(void **unused)
 
 #define LIMIT 2.0 /* boot.unresponsive */
 
-static void say(stage_t *s, uint32_t peer, uint32_t type)
-{
-    uint8_t bytes[WEFT_WIRE_HEADER + WEFT_WIRE_SIGNATURE] = {0};
-    weft_signature_t nothing = {.sequence = 0};
-    weft_frame_t frame = {.type = type,
-                          .bytes = type == WEFT_FRAME_ASK ? WEFT_WIRE_SIGNATURE : 0,
-                          .from = peer,
-                          .sequence = 3,
-                          .comm_id = FAMILY};
-    weft_frame_encode(&frame, bytes);
-    weft_signature_encode(&nothing, bytes + WEFT_WIRE_HEADER);
-    size_t length = WEFT_WIRE_HEADER + frame.bytes;
-    assert_int_equal(send(s->ends[peer], bytes, length, 0), length);
-    weft_control_frames_read(&s->health, weft_neighbours_find(&s->health.neighbours, peer));
-}
-
-/* How many frames of that type came to `peer` since it was asked last. */
-static uint32_t heard_by(stage_t *s, uint32_t peer, uint32_t type)
-{
-    static uint8_t bytes[1 << 16];
-    weft_frame_t frame;
-    const char *why;
-    uint32_t count = 0;
-    weft_neighbours_flush(&s->health.neighbours);
-    ssize_t got = recv(s->ends[peer], bytes, sizeof bytes, 0);
-    for (ssize_t at = 0; at < got; at += WEFT_WIRE_HEADER + (ssize_t)frame.bytes) {
-        assert_int_equal(weft_frame_decode(bytes + at, RANKS, FAMILY, &frame, &why), WEFT_OK);
-        count += frame.type == type;
-    }
-    return count;
-}
-
 /* Rank 0 and its children 1 and 2, of which 1 was asked for a sign of life `seconds` ago. */
 static void silence_begin(stage_t *s, double seconds)
 {
     stage_begin(s, 0);
     s->health.detector.unresponsive = (uint64_t)(LIMIT * (double)WEFT_NS_PER_S);
-    meet(s, 1)->asked = weft_os_clock_ns() - (uint64_t)(seconds * (double)WEFT_NS_PER_S);
-    meet(s, 2);
+    stage_meet(s, 1)->asked = weft_os_clock_ns() - (uint64_t)(seconds * (double)WEFT_NS_PER_S);
+    stage_meet(s, 2);
 }
 
 static void who_asks_has_not_answered(void **unused)
@@ -412,9 +302,9 @@ static void who_asks_has_not_answered(void **unused)
     (void)unused;
     stage_t s;
     silence_begin(&s, LIMIT / 2);
-    say(&s, 1, WEFT_FRAME_ASK);
+    stage_say(&s, 1, WEFT_FRAME_ASK);
     assert_true(weft_neighbours_find(&s.health.neighbours, 1)->asked != 0);
-    say(&s, 1, WEFT_FRAME_BEAT);
+    stage_say(&s, 1, WEFT_FRAME_BEAT);
     assert_true(weft_neighbours_find(&s.health.neighbours, 1)->asked == 0);
     stage_end(&s);
 }
@@ -424,11 +314,11 @@ static void others_are_asked_when_somebody_is_silent(void **unused)
     (void)unused;
     stage_t s;
     silence_begin(&s, LIMIT / 8);
-    look_later(&s, 0);
-    assert_int_equal(heard_by(&s, 2, WEFT_FRAME_ASK), 0);
-    look_later(&s, LIMIT / 4);
-    look_later(&s, LIMIT / 2);
-    assert_int_equal(heard_by(&s, 2, WEFT_FRAME_ASK), 1);
+    stage_look_later(&s, 0);
+    assert_int_equal(stage_heard_by(&s, 2, WEFT_FRAME_ASK), 0);
+    stage_look_later(&s, LIMIT / 4);
+    stage_look_later(&s, LIMIT / 2);
+    assert_int_equal(stage_heard_by(&s, 2, WEFT_FRAME_ASK), 1);
     stage_end(&s);
 }
 
@@ -438,10 +328,10 @@ static void who_hears_others_tells_them_of_the_silent(void **unused)
     stage_t s;
     silence_begin(&s, LIMIT);
     weft_detector_look(&s.health);
-    say(&s, 2, WEFT_FRAME_BEAT);
-    look_later(&s, 0.1);
+    stage_say(&s, 2, WEFT_FRAME_BEAT);
+    stage_look_later(&s, 0.1);
     assert_int_equal(s.health.membership.states[1], WEFT_MEMBER_DEAD);
-    assert_int_equal(heard_by(&s, 2, WEFT_FRAME_DEATH), 1);
+    assert_int_equal(stage_heard_by(&s, 2, WEFT_FRAME_DEATH), 1);
     stage_end(&s);
 }
 
@@ -450,14 +340,14 @@ static void who_hears_nobody_tells_nobody(void **unused)
     (void)unused;
     stage_t s;
     silence_begin(&s, LIMIT);
-    look_later(&s, 0.1);
+    stage_look_later(&s, 0.1);
     assert_int_equal(s.health.membership.states[1], WEFT_MEMBER_DEAD);
     assert_int_equal(s.health.membership.states[2], WEFT_MEMBER_LIVE);
-    assert_int_equal(heard_by(&s, 1, WEFT_FRAME_DEATH), 0);
-    assert_int_equal(heard_by(&s, 2, WEFT_FRAME_DEATH), 0);
-    say(&s, 2, WEFT_FRAME_BEAT); /* so it was the other end after all */
-    assert_int_equal(heard_by(&s, 1, WEFT_FRAME_DEATH), 1);
-    assert_int_equal(heard_by(&s, 2, WEFT_FRAME_DEATH), 1);
+    assert_int_equal(stage_heard_by(&s, 1, WEFT_FRAME_DEATH), 0);
+    assert_int_equal(stage_heard_by(&s, 2, WEFT_FRAME_DEATH), 0);
+    stage_say(&s, 2, WEFT_FRAME_BEAT); /* so it was the other end after all */
+    assert_int_equal(stage_heard_by(&s, 1, WEFT_FRAME_DEATH), 1);
+    assert_int_equal(stage_heard_by(&s, 2, WEFT_FRAME_DEATH), 1);
     stage_end(&s);
 }
 
@@ -469,10 +359,10 @@ static void who_is_alone_tells_the_silent(void **unused)
     silence_begin(&s, LIMIT);
     weft_neighbours_find(&s.health.neighbours, 2)->asked =
         weft_neighbours_find(&s.health.neighbours, 1)->asked;
-    look_later(&s, 0.1);
+    stage_look_later(&s, 0.1);
     assert_int_equal(s.health.membership.states[2], WEFT_MEMBER_DEAD);
-    assert_int_equal(heard_by(&s, 1, WEFT_FRAME_DEATH), 2);
-    assert_int_equal(heard_by(&s, 2, WEFT_FRAME_DEATH), 2);
+    assert_int_equal(stage_heard_by(&s, 1, WEFT_FRAME_DEATH), 2);
+    assert_int_equal(stage_heard_by(&s, 2, WEFT_FRAME_DEATH), 2);
     stage_end(&s);
 }
 
@@ -484,7 +374,7 @@ static void doubt_begin(stage_t *s, bool connected)
     stage_begin(s, 3);
     s->health.detector.unresponsive = (uint64_t)(LIMIT * (double)WEFT_NS_PER_S);
     if (connected) {
-        meet(s, 1);
+        stage_meet(s, 1);
     }
     be_knocked_at(s, 0);
 }
@@ -503,11 +393,11 @@ static void a_parent_that_another_rank_has_lost_is_asked(void **unused)
     (void)unused;
     stage_t s;
     doubt_begin(&s, true);
-    assert_int_equal(heard_by(&s, 1, WEFT_FRAME_ASK), 1);
-    look_later(&s, LIMIT * 0.4);
+    assert_int_equal(stage_heard_by(&s, 1, WEFT_FRAME_ASK), 1);
+    stage_look_later(&s, LIMIT * 0.4);
     assert_int_equal(s.health.membership.states[1], WEFT_MEMBER_LIVE);
     assert_false(s.health.reconnect.active);
-    look_later(&s, LIMIT * 0.6);
+    stage_look_later(&s, LIMIT * 0.6);
     assert_passed_over(&s);
     stage_end(&s);
 }
@@ -518,9 +408,9 @@ static void a_parent_that_answers_is_not_left(void **unused)
     (void)unused;
     stage_t s;
     doubt_begin(&s, true);
-    say(&s, 1, WEFT_FRAME_BEAT);
-    look_later(&s, LIMIT * 0.6);
-    look_later(&s, LIMIT * 2);
+    stage_say(&s, 1, WEFT_FRAME_BEAT);
+    stage_look_later(&s, LIMIT * 0.6);
+    stage_look_later(&s, LIMIT * 2);
     assert_int_equal(s.health.membership.states[1], WEFT_MEMBER_LIVE);
     assert_false(s.health.reconnect.active);
     stage_end(&s);
@@ -542,13 +432,13 @@ static void who_is_declared_dead_and_leaves_tells_its_death(void **unused)
     stage_t s;
     stage_begin(&s, 1);
     s.health.membership.states[3] = WEFT_MEMBER_LIVE;
-    meet(&s, 3);
+    stage_meet(&s, 3);
     weft_fail(WEFT_ERR_PEER_UNRESPONSIVE, 0, "rank 1 does not answer");
     weft_detector_declare_dead(&s.health, 1);
     weft_disseminate_leave_family(&s.health, NULL, 1);
-    assert_int_equal(heard_by(&s, 3, WEFT_FRAME_DEATH), 1);
+    assert_int_equal(stage_heard_by(&s, 3, WEFT_FRAME_DEATH), 1);
     weft_disseminate_leave_family(&s.health, NULL, 1);
-    assert_int_equal(heard_by(&s, 3, WEFT_FRAME_LEAVE_FAMILY), 0);
+    assert_int_equal(stage_heard_by(&s, 3, WEFT_FRAME_LEAVE_FAMILY), 0);
     stage_end(&s);
 }
 

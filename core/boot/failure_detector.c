@@ -346,8 +346,7 @@ typedef struct absence {
     bool refused;     /* nobody listens there */
     bool ended;       /* its process, while nobody is known to leave */
     bool closed;      /* its listener, likewise */
-    bool
-        silent; /* nothing but time tells of it, for others may not know it either, or we do not hear them */
+    bool silent;      /* only time tells: nothing is known of it, or what others know is late */
 } absence_t;
 
 static void detector_declare_absent(weft_health_t *health, uint32_t rank, const absence_t *absence)

@@ -5,7 +5,8 @@
  *
  * A connection may break while both ends live, by a reset from the middle of the network. The child
  * then connects again, as to a new parent. The parent, which can only wait for that, knocks: it
- * connects to the child's listener and closes. If nobody listens, at either end, the rank has died.
+ * connects to the child's listener and closes. If nobody listens, at either end, the rank has died,
+ * unless a neighbour that is asked says first that it left.
  * If nothing comes back from the parent's address, the child goes to the next one, and knocks at
  * the first again and again: when that one opens, it is the parent as before.
  * One end may not know yet that the connection is broken: a parent takes the child's new one in its

@@ -372,7 +372,8 @@ static void detector_declare_absent(weft_health_t *health, uint32_t rank, const 
     weft_detector_declare_dead(health, rank);
 }
 
-/* Looks at a rank that has been absent for `ns`. To ask whether it listens is a connection, so that
+/* Looks at a rank that has been absent for `ns`. That its process has ended says nothing to a rank that is cut off: it
+ * may have left, and only others know. To ask whether it listens is a connection, so that
  * is done in the rhythm of `asks`. */
 static absence_t detector_look_at_absent(const weft_health_t *health, uint32_t rank, uint64_t ns,
                                          bool asks)
@@ -381,12 +382,13 @@ static absence_t detector_look_at_absent(const weft_health_t *health, uint32_t r
     absence_t absence = {.suspect = membership->states[rank] == WEFT_MEMBER_SUSPECT,
                          .unreachable = weft_membership_is_unreachable(membership, rank),
                          .refused = membership->breaks[rank] == WEFT_BREAK_REFUSED};
-    if (ns >= DETECTOR_ENDED_NS && !membership->leavers) {
+    bool cut = weft_tree_is_cut(health);
+    if (ns >= DETECTOR_ENDED_NS && !membership->leavers && !cut) {
         absence.ended = detector_has_ended(health, rank);
         absence.closed = !absence.ended && asks && !weft_neighbour_listens(health->boot, rank);
     }
-    absence.silent = !absence.ended && !absence.closed &&
-                     (!absence.suspect || absence.unreachable || weft_tree_is_cut(health));
+    absence.silent =
+        !absence.ended && !absence.closed && (!absence.suspect || absence.unreachable || cut);
     return absence;
 }
 

@@ -35,8 +35,8 @@ void weft_detector_beat(weft_health_t *health, weft_neighbour_t *neighbour);
  * rank dead unless it had left, or we are leaving. Or the stream broke (errno `cause`): the tree is
  * repaired, and the rank is looked for (weft_detector_refused). */
 void weft_detector_stream_ended(weft_health_t *health, weft_neighbour_t *neighbour, int cause);
-/* Nobody listens at the address of `rank`, which is suspect. If its connection broke it is dead when all
- * neighbours have answered a question, and none has said before that it left. */
+/* Nobody listens at the address of `rank`, which is suspect. If its connection broke it is dead
+ * when all neighbours have answered a question, and none has said before that it left. */
 void weft_detector_refused(weft_health_t *health, uint32_t rank);
 /* `rank` does not answer where it should be. It has left, or it is declared dead after a while. */
 void weft_detector_suspect(weft_health_t *health, uint32_t rank);

@@ -16,8 +16,8 @@
  * most. NULL: the request does not say where, or there is no memory. */
 weft_connector_t *weft_root_knock_begin(const uint8_t key[32], const weft_join_request_t *request,
                                         uint64_t until);
-/* Goes on with *knock_p, and sets it to NULL when it has ended. IN_PROGRESS; OK: the rank listens; ERR_LINK: nobody
- * does; any other: it is not known. */
+/* Goes on with *knock_p, and sets it to NULL when it has ended. IN_PROGRESS; OK: the rank listens;
+ * ERR_LINK: nobody does; any other: it is not known. */
 weft_status_t weft_root_knock_step(weft_connector_t **knock_p);
 /* Gives up *knock_p, which may be NULL, and sets it to NULL. */
 void weft_root_knock_end(weft_connector_t **knock_p);

@@ -4,8 +4,8 @@
 # Usage: test_kept.sh PROGRAM SEEDS
 set -eu
 program=$1 seeds=$2
-while read -r kind seed; do
-    "$program" --kind "$kind" --from "$seed" --seeds 10
+while read -r kind seed ranks; do
+    "$program" --kind "$kind" --from "$seed" --seeds 10 ${ranks:+--ranks "$ranks"}
 done < <(sed -E '/^(#|$)/d' "$seeds")
 for kind in calm revoked deaths replaced network scarce resets storm regrown; do
     for seed in 11 12 13; do

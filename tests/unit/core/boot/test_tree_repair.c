@@ -11,6 +11,7 @@
 #include "core/base/error.h"
 #include "core/boot/dissemination.h"
 #include "core/boot/failure_detector.h"
+#include "core/boot/reconnect.h"
 #include "core/boot/tree_repair.h"
 #include "tests/support/health_stage.h"
 
@@ -89,11 +90,41 @@ static void who_leaves_looks_for_those_below_one_that_left_unaware(void **unused
     stage_end(&s);
 }
 
+/* Rank 1, a process of this host that does not run any more, may have left: rank 0 may know it, to which there is no
+ * connection. */
+static void who_is_cut_off_takes_no_ended_process_for_dead(void **unused)
+{
+    (void)unused;
+    stage_t s;
+    stage_begin(&s, 2);
+    s.health.detector.unresponsive = 10 * WEFT_NS_PER_S;
+    s.health.membership.leavers = false;
+    s.requests[1].space = s.requests[2].space = 1;
+    s.requests[1].pid = INT32_MAX;
+    stage_break_off(&s, 0, 0);
+    weft_membership_suspect(&s.health.membership, 1, stage_ago(1));
+    assert_true(weft_tree_is_cut(&s.health));
+    stage_look_later(&s, 1);
+    assert_int_equal(s.health.membership.states[1], WEFT_MEMBER_SUSPECT);
+    weft_reconnect_end(&s.health);
+    s.health.reconnect.active = s.health.knock.active = false;
+    s.health.membership.breaks[0] = WEFT_BREAK_NONE;
+    stage_meet(&s, 0);
+    weft_tree_repair(&s.health);
+    stage_look_later(&s, 1.1);
+    assert_int_equal(s.health.membership.states[1], WEFT_MEMBER_SUSPECT);
+    stage_say(&s, 0, WEFT_FRAME_BEAT);
+    stage_look_later(&s, 1.2);
+    assert_int_equal(s.health.membership.states[1], WEFT_MEMBER_DEAD);
+    stage_end(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_is_refused_asks_the_others_first),
         cmocka_unit_test(who_is_refused_may_hear_that_it_left),
+        cmocka_unit_test(who_is_cut_off_takes_no_ended_process_for_dead),
         cmocka_unit_test(who_leaves_looks_for_those_below_one_that_left_unaware),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,8 @@
 #include "hwloc_instance.h"
 
 #include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "hwloc_load.h"
@@ -59,12 +61,39 @@ static weft_status_t topo_hwloc_discover(weft_topo_t *topo, const weft_topo_buil
     return status == WEFT_OK ? hwloc_add_devices(topo, builder) : status;
 }
 
+static bool hwloc_write(const char *text, size_t bytes, const char *file)
+{
+    FILE *out = strcmp(file, "-") == 0 ? stdout : fopen(file, "we");
+    if (out == NULL) {
+        return false;
+    }
+    bool written = fwrite(text, 1, bytes, out) == bytes && fflush(out) == 0;
+    int error = errno;
+    if (out != stdout && fclose(out) != 0 && written) {
+        written = false;
+        error = errno;
+    }
+    errno = error;
+    return written;
+}
+
+/* hwloc would write the file itself, and does not tell why it could not. */
 static weft_status_t topo_hwloc_save(weft_topo_t *topo, const char *file)
 {
+    char *text;
+    int bytes; /* with the 0 at its end */
     weft_status_t status = hwloc_load(topo);
-    if (status == WEFT_OK && hwloc_topology_export_xml(topo->hwloc, file, 0) != 0) {
+    if (status != WEFT_OK) {
+        return status;
+    }
+    if (hwloc_topology_export_xmlbuffer(topo->hwloc, &text, &bytes, 0) != 0) {
+        return topo->host->set_error(topo->host, WEFT_ERR_SYSTEM, errno,
+                                     "hwloc cannot describe this machine as XML");
+    }
+    if (!hwloc_write(text, (size_t)bytes - 1, file)) {
         status = topo->host->set_error(topo->host, WEFT_ERR_SYSTEM, errno, "cannot write %s", file);
     }
+    hwloc_free_xmlbuffer(topo->hwloc, text);
     return status;
 }
 

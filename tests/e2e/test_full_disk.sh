@@ -41,6 +41,7 @@ refused full.svg plan all_reduce -n 4 --svg
 refused full.svg sim all_reduce -n 4 --svg
 refused full.svg sim --scale all_reduce -n 4 --svg
 refused full.svg topo --svg
+[ ! -e "$build/lib/weft/topo-hwloc.so" ] || refused full.xml topo --xml
 refused full.json perf all_reduce -t 2 -b 8 -e 8 -n 1 -J
 refused full.ini tune all_reduce -P 2 -b 8 -e 8 -n 1 -O
 # What a run that is interrupted goes on from.

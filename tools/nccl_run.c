@@ -368,8 +368,8 @@ int tool_nccl_run(int argc, char **argv)
         return TOOL_OK;
     }
     if (first >= argc || (first == 1 && argv[1][0] == '-')) {
-        return tool_usage("nccl-run: %s; see `weft nccl-run --help`",
-                          first >= argc ? "which command?" : "options belong to the command");
+        return tool_usage("%s See `weft nccl-run --help`",
+                          first >= argc ? "which command?" : "options belong to the command.");
     }
     if (!nccl_run_find(library, sizeof library)) {
         tool_usage("weft nccl-run needs lib/weft/nccl/libnccl.so.2, which is built unless "
@@ -377,8 +377,7 @@ int tool_nccl_run(int argc, char **argv)
         return TOOL_UNIMPLEMENTED;
     }
     if (strpbrk(library, ": ") != NULL) {
-        return tool_usage("nccl-run: LD_PRELOAD takes no path with a blank or a colon: %s",
-                          library);
+        return tool_usage("LD_PRELOAD takes no path with a blank or a colon: %s", library);
     }
     if (nccl_run_is_static(argv[first])) {
         fprintf(stderr, "weft: %s is linked statically: an NCCL inside it cannot be replaced\n",

@@ -83,9 +83,8 @@ static const new_kind_t *new_find_kind(const char *name)
         weft_nearest_offer(&nearest, kinds[i].kind, strlen(kinds[i].kind));
     }
     weft_nearest_hint(&nearest, "", "", hint, sizeof hint);
-    tool_usage(
-        "weft new: no kind of plugin is called '%s'%s The kinds are net, algo, kernel and tuner",
-        name, hint[0] != '\0' ? hint : ".");
+    tool_usage("no kind of plugin is called '%s'%s The kinds are net, algo, kernel and tuner", name,
+               hint[0] != '\0' ? hint : ".");
     return NULL;
 }
 
@@ -102,7 +101,7 @@ static bool new_name(const new_kind_t *kind, const char *name, new_plugin_t *plu
         good = good && (islower((unsigned char)*c) || isdigit((unsigned char)*c) || *c == '-');
     }
     if (!good) {
-        tool_usage("weft new: '%s' is no name of a plugin: it needs a letter and then letters, "
+        tool_usage("'%s' is no name of a plugin: it needs a letter and then letters, "
                    "digits and '-', in lower case, at most %d",
                    own, NEW_NAME / 2);
         return false;
@@ -218,8 +217,8 @@ static int new_write(const new_plugin_t *plugin)
                               {kind->prefix, plugin->prefix},
                               {NULL, NULL}};
     if (mkdir(plugin->name, 0777) != 0) {
-        return tool_usage("weft new: cannot make the folder %s: %s. Nothing was written",
-                          plugin->name, strerror(errno));
+        return tool_usage("cannot make the folder %s: %s. Nothing was written", plugin->name,
+                          strerror(errno));
     }
     snprintf(source, sizeof source, "%s.c", plugin->file);
     const new_file_t files[] = {{"CMakeLists.txt", new_text_cmake, names},

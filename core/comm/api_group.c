@@ -21,13 +21,30 @@
 /* Groups of so many operations need no memory of the allocator. */
 #define GROUP_FEW 8u
 
+/* Gives the operation a request that outlives the group. */
+static weft_status_t group_detach(weft_group_note_t *note)
+{
+    weft_request_t *request = weft_os_alloc(sizeof *request, 0);
+    if (request == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate an operation");
+    }
+    *request = note->own;
+    note->own.vectors = NULL;
+    note->request = request;
+    return WEFT_OK;
+}
+
 /* Makes all operations that the group would wait for parts of its request. */
-static void group_bind_parts(const weft_group_t *group, weft_request_t *whole)
+static weft_status_t group_bind_parts(const weft_group_t *group, weft_request_t *whole)
 {
     weft_async_group_t *parts = whole != NULL ? weft_request_group(whole) : NULL;
     for (weft_group_note_t *note = group->first; note != NULL && parts != NULL; note = note->next) {
         if (note->async || note->in_stream) {
             continue;
+        }
+        weft_status_t status = group_detach(note);
+        if (status != WEFT_OK) {
+            return status;
         }
         weft_async_t *part = &parts->parts[parts->nparts];
         *part = (weft_async_t){
@@ -36,16 +53,16 @@ static void group_bind_parts(const weft_group_t *group, weft_request_t *whole)
         note->part = true;
         atomic_fetch_add_explicit(&parts->open, 1, memory_order_relaxed);
     }
+    return WEFT_OK;
 }
 
 /* Does everything that can fail before anything is started. */
-static weft_status_t group_make_ready(const weft_group_t *group, weft_group_member_t *members,
-                                      uint32_t count)
+static weft_status_t group_make_ready(const weft_group_t *group)
 {
     weft_status_t status = WEFT_OK;
     for (const weft_group_note_t *note = group->first; note != NULL && status == WEFT_OK;
          note = note->next) {
-        weft_comm_state_t *state = weft_group_find_member(members, count, note->comm)->state;
+        weft_comm_state_t *state = note->state;
         status = weft_submit_open(state, &note->request->args);
         if (status == WEFT_OK && (note->async || note->in_stream || note->part)) {
             status = weft_progress_attach(state);
@@ -87,9 +104,9 @@ static void group_link_rows(const weft_group_t *group)
     }
 }
 
-static weft_status_t group_put_in_stream(weft_comm_state_t *state, weft_group_note_t *head)
+static weft_status_t group_put_in_stream(weft_group_note_t *head)
 {
-    weft_status_t status = weft_streams_put(state, &head->stream, head->row);
+    weft_status_t status = weft_streams_put(head->state, &head->stream, head->row);
     for (weft_group_note_t *note = head; note != NULL && status == WEFT_OK; note = note->next) {
         note->started |= note->head == head;
     }
@@ -119,14 +136,12 @@ static bool group_uses_host(const weft_group_t *group, const weft_comm_t *comm)
 }
 
 /* Prepares what goes into streams as far as it goes at once; true: try again. */
-static bool group_prepare_step(const weft_group_t *group, weft_group_member_t *members,
-                               uint32_t count)
+static bool group_prepare_step(const weft_group_t *group)
 {
     bool again = false;
     for (const weft_group_note_t *note = group->first; note != NULL; note = note->next) {
-        weft_comm_state_t *state = weft_group_find_member(members, count, note->comm)->state;
         if (note->head == note && !group_uses_host(group, note->comm)) {
-            again |= weft_stream_prepare_step(state, note->row);
+            again |= weft_stream_prepare_step(note->state, note->row);
         }
     }
     return again;
@@ -136,8 +151,11 @@ static bool group_prepare_step(const weft_group_t *group, weft_group_member_t *m
 static void group_prepare(const weft_group_t *group, weft_group_member_t *members, uint32_t count)
 {
     uint64_t until = 0;
+    if (group->in_streams == 0) {
+        return;
+    }
     group_link_rows(group);
-    while (group_prepare_step(group, members, count)) {
+    while (group_prepare_step(group)) {
         uint64_t now = weft_os_clock_ns();
         until = until == 0 ? now + WEFT_STREAM_PREPARE_NS : until;
         if (now > until) {
@@ -149,21 +167,19 @@ static void group_prepare(const weft_group_t *group, weft_group_member_t *member
     }
 }
 
-static weft_status_t group_append_all(const weft_group_t *group, weft_group_member_t *members,
-                                      uint32_t count)
+static weft_status_t group_append_all(const weft_group_t *group)
 {
     uint64_t now = weft_os_clock_ns();
     weft_status_t status = WEFT_OK;
     for (weft_group_note_t *note = group->first; note != NULL && status == WEFT_OK;
          note = note->next) {
-        weft_comm_state_t *state = weft_group_find_member(members, count, note->comm)->state;
         if (note->in_stream && !note->started) {
-            status = group_put_in_stream(state, note);
+            status = group_put_in_stream(note);
         } else if (!note->in_stream) {
             note->started = true;
             note->request->error_p = note->async || note->part ? NULL : &note->error;
             weft_request_begin(note->request, now);
-            weft_submit(state, note->request);
+            weft_submit(note->state, note->request);
         }
     }
     return status;
@@ -255,31 +271,16 @@ static weft_status_t group_raise(const weft_group_note_t *note)
 }
 
 /* The first failure in order of the calls becomes the thread's error. */
-static weft_status_t group_collect(const weft_group_t *group, weft_group_member_t *members,
-                                   uint32_t count)
+static weft_status_t group_collect(const weft_group_t *group)
 {
     for (const weft_group_note_t *note = group->first; note != NULL; note = note->next) {
         if (!group_is_awaited(note) || note->request->status >= 0) {
             continue;
         }
-        weft_comm_state_t *state = weft_group_find_member(members, count, note->comm)->state;
-        return weft_comm_has_failed(state) ? weft_comm_failure(state) : group_raise(note);
+        return weft_comm_has_failed(note->state) ? weft_comm_failure(note->state)
+                                                 : group_raise(note);
     }
     return WEFT_OK;
-}
-
-static void group_let_op_go(weft_comm_state_t *state, void *op)
-{
-    atomic_fetch_sub_explicit(weft_user_ops_noted(&state->user_ops, *(const weft_op_t *)op), 1,
-                              memory_order_relaxed);
-}
-
-/* Operators end with their communicator, which may have been destroyed meanwhile. */
-static void group_release_op(weft_group_note_t *note)
-{
-    weft_error_t kept = *weft_error_record();
-    (void)weft_handle_visit(note->comm, "weft_group_end", group_let_op_go, &note->op);
-    *weft_error_record() = kept;
 }
 
 /* Ends what has a request or a queue of its own and was not begun. The request may be anywhere by
@@ -292,29 +293,6 @@ static void group_end_unbegun(const weft_group_t *group, weft_status_t status)
             note->request->appended = true;
             weft_async_end(note->request->async, status);
         }
-    }
-}
-
-/* Drops the notes. The group also owns the requests of blocking calls, and those for a stream that
- * were not begun. Communicators among the members, which this thread holds, keep the memory for the
- * next group. */
-static void group_forget(weft_group_t *group, weft_group_member_t *members, uint32_t count)
-{
-    while (group->first != NULL) {
-        weft_group_note_t *note = group->first;
-        const weft_group_member_t *member = weft_group_find_member(members, count, note->comm);
-        weft_comm_state_t *state = member != NULL ? member->state : NULL;
-        bool owns = !note->part && (!note->started || group_is_awaited(note));
-        group->first = note->next;
-        if (note->op != WEFT_OP_COUNT) {
-            group_release_op(note);
-        }
-        if (owns) {
-            weft_os_free(note->request->vectors);
-            weft_spares_put(state != NULL ? &state->spares.requests : NULL, note->request);
-        }
-        weft_os_free(note->error);
-        weft_spares_put(state != NULL ? &state->spares.notes : NULL, note);
     }
 }
 
@@ -389,11 +367,11 @@ static weft_status_t group_run(weft_group_t *group, weft_group_member_t *members
     if (status != WEFT_OK) {
         return status;
     }
-    group_bind_parts(group, *whole_p);
-    status = group_make_ready(group, members, count);
+    status = group_bind_parts(group, *whole_p);
+    status = status == WEFT_OK ? group_make_ready(group) : status;
     if (status == WEFT_OK) {
         group_prepare(group, members, count);
-        status = group_append_all(group, members, count);
+        status = group_append_all(group);
         if (status == WEFT_OK && *whole_p != NULL) {
             if (group_call_is_patient(call)) {
                 status = group_let_go_patiently(whole_p, call, members, count);
@@ -405,12 +383,12 @@ static weft_status_t group_run(weft_group_t *group, weft_group_member_t *members
         }
         if (status == WEFT_OK) {
             group_drive(group, members, count);
-            status = group_collect(group, members, count);
+            status = group_collect(group);
         } else {
             group_drive_rest(group, members, count);
             group_end_unbegun(group, status);
         }
-        group_forget(group, members, count);
+        weft_group_forget(group, true);
     }
     weft_group_leave(members, count);
     return status;
@@ -446,7 +424,7 @@ static void group_give_up(weft_group_t *group, weft_status_t status, weft_reques
 {
     weft_error_t kept = *weft_error_record();
     group_end_unbegun(group, status);
-    group_forget(group, NULL, 0);
+    weft_group_forget(group, false);
     if (whole != NULL) {
         weft_request_free(whole);
     }
@@ -470,7 +448,7 @@ static weft_status_t group_finish(weft_group_t *group, const weft_call_t *call)
     if (status != WEFT_OK) {
         group_give_up(group, status, whole);
     } else {
-        group_forget(group, NULL, 0);
+        weft_group_forget(group, false);
     }
     return status;
 }
@@ -493,7 +471,7 @@ static void group_end_with_thread(void)
     group_end_unbegun(&group, weft_fail(WEFT_ERR_STATE, 0,
                                         "the thread that opened the group ended without "
                                         "weft_group_end()"));
-    group_forget(&group, NULL, 0);
+    weft_group_forget(&group, false);
 }
 
 static const weft_os_thread_end_t group_thread_end = {group_end_with_thread};

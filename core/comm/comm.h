@@ -55,8 +55,8 @@ typedef struct weft_comm_state {
     weft_mem_region_t *regions;
     weft_window_table_t windows;
     weft_user_ops_t user_ops;
-    weft_group_spares_t spares;
-    bool has_progress; /* attached to the progress thread */
+    weft_spares_t notes; /* of groups, for the next group */
+    bool has_progress;   /* attached to the progress thread */
 
     /* used by any thread, each with a rule of its own */
     weft_family_member_t member; /* guarded by the family's lock */

@@ -229,8 +229,7 @@ void weft_comm_free(weft_comm_state_t *state)
     create_free_peers(state);
     weft_identity_fini(&state->self);
     weft_p2p_close(&state->p2p);
-    weft_spares_fini(&state->spares.requests);
-    weft_spares_fini(&state->spares.notes);
+    weft_spares_fini(&state->notes);
     weft_failure_fini(&state->failure);
     weft_os_free(state);
 }

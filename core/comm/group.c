@@ -7,6 +7,7 @@
 
 #include "core/base/coll.h"
 #include "core/base/error.h"
+#include "core/comm/handle.h"
 
 /* Static by thread, since a group is the calling thread's: weft.h promises it. */
 static _Thread_local weft_group_t open_group;
@@ -60,23 +61,15 @@ weft_status_t weft_group_refuse(const char *call)
                : WEFT_OK;
 }
 
-/* Makes the request of a noted call. That of an asynchronous call may outlive the communicator. */
-static weft_status_t group_create_request(weft_comm_state_t *state, const weft_args_t *args,
-                                          const weft_call_t *call, weft_request_t **request_p)
+/* Makes the request of a noted call. Those of asynchronous calls and of streams outlive the group. */
+static weft_status_t group_create_request(const weft_comm_state_t *state, weft_group_note_t *note,
+                                          const weft_args_t *args, const weft_call_t *call)
 {
-    if (weft_call_is_async(call)) {
-        return weft_request_create(&state->self, args, call, request_p);
+    if (note->async || note->in_stream) {
+        return weft_request_create(&state->self, args, call, &note->request);
     }
-    weft_request_t *request = weft_spares_take(&state->spares.requests, sizeof *request);
-    weft_status_t status =
-        request != NULL ? weft_request_fill(&state->self, request, args, call)
-                        : weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate an operation");
-    if (status != WEFT_OK) {
-        weft_os_free(request);
-        return status;
-    }
-    *request_p = request;
-    return WEFT_OK;
+    note->request = &note->own;
+    return weft_request_fill(&state->self, &note->own, args, call);
 }
 
 /* The user's operator of a noted call stays until the group has ended. */
@@ -90,34 +83,83 @@ static weft_op_t group_hold_op(weft_comm_state_t *state, const weft_args_t *args
     return args->op;
 }
 
+static void group_append(weft_group_t *group, weft_group_note_t *note)
+{
+    note->next = NULL;
+    if (group->last != NULL) {
+        group->last->next = note;
+    } else {
+        group->first = note;
+    }
+    group->last = note;
+    group->notes++;
+    group->in_streams += note->in_stream;
+}
+
 weft_status_t weft_group_note(weft_comm_state_t *state, const weft_args_t *args,
                               const weft_call_t *call)
 {
-    bool is_async = weft_call_is_async(call);
-    weft_group_note_t *note = weft_spares_take(&state->spares.notes, sizeof *note);
-    weft_request_t *request = NULL;
-    weft_status_t status =
-        note != NULL ? group_create_request(state, args, call, &request)
-                     : weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot note an operation of a group");
+    weft_group_note_t *note = weft_spares_take(&state->notes, sizeof *note);
+    if (note == NULL) {
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot note an operation of a group");
+    }
+    note->async = weft_call_is_async(call);
+    note->in_stream = weft_call_in_stream(call);
+    weft_status_t status = group_create_request(state, note, args, call);
     if (status != WEFT_OK) {
         weft_os_free(note);
         return status;
     }
-    *note = (weft_group_note_t){.request = request,
-                                .comm = state->self.handle,
-                                .async = is_async,
-                                .in_stream = weft_call_in_stream(call),
-                                .stream = weft_call_in_stream(call) ? *call->stream : NULL,
-                                .op = group_hold_op(state, args)};
-    if (is_async && call->request_p != NULL) {
-        *call->request_p = request;
+    note->comm = state->self.handle;
+    note->state = NULL;
+    note->part = false;
+    note->stream = note->in_stream ? *call->stream : NULL;
+    note->op = group_hold_op(state, args);
+    note->head = NULL;
+    note->row = NULL;
+    note->started = false;
+    note->error = NULL;
+    if (note->async && call->request_p != NULL) {
+        *call->request_p = note->request;
     }
-    if (open_group.last != NULL) {
-        open_group.last->next = note;
-    } else {
-        open_group.first = note;
-    }
-    open_group.last = note;
-    open_group.notes++;
+    group_append(&open_group, note);
     return WEFT_OK;
+}
+
+static void group_let_op_go(weft_comm_state_t *state, void *op)
+{
+    atomic_fetch_sub_explicit(weft_user_ops_noted(&state->user_ops, *(const weft_op_t *)op), 1,
+                              memory_order_relaxed);
+}
+
+/* Operators end with their communicator, which may have been destroyed meanwhile. */
+static void group_release_op(weft_group_note_t *note)
+{
+    weft_error_t kept = *weft_error_record();
+    (void)weft_handle_visit(note->comm, "weft_group_end", group_let_op_go, &note->op);
+    *weft_error_record() = kept;
+}
+
+/* Frees the request of a note that goes, if the group still has it. */
+static void group_free_request(weft_group_note_t *note)
+{
+    if (note->request == &note->own) {
+        weft_os_free(note->own.vectors);
+    } else if (!note->started && !note->part) {
+        weft_request_free(note->request);
+    }
+}
+
+void weft_group_forget(weft_group_t *group, bool entered)
+{
+    while (group->first != NULL) {
+        weft_group_note_t *note = group->first;
+        group->first = note->next;
+        if (note->op != WEFT_OP_COUNT) {
+            group_release_op(note);
+        }
+        group_free_request(note);
+        weft_os_free(note->error);
+        weft_spares_put(entered ? &note->state->notes : NULL, note);
+    }
 }

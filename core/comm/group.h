@@ -9,14 +9,16 @@
 
 /* A noted operation. */
 typedef struct weft_group_note {
+    weft_request_t own; /* of a call that the group waits for */
     struct weft_group_note *next;
-    weft_request_t *request;
+    weft_request_t *request; /* &own, or one that outlives the group */
     weft_comm_t *comm;
-    bool async;     /* it has a request or a queue of its own; else the group waits … */
-    bool in_stream; /* … or the stream has it */
-    bool part;      /* … or it is part of the group's request */
-    void *stream;   /* the device's handle */
-    weft_op_t op;   /* that it holds, of the user's; WEFT_OP_COUNT: none */
+    weft_comm_state_t *state; /* while the group has entered comm */
+    bool async;               /* it has a request or a queue of its own; else the group waits … */
+    bool in_stream;           /* … or the stream has it */
+    bool part;                /* … or it is part of the group's request */
+    void *stream;             /* the device's handle */
+    weft_op_t op;             /* that it holds, of the user's; WEFT_OP_COUNT: none */
     /* The head of its row, which is what enters the stream together. The head has the requests. */
     const struct weft_group_note *head;
     weft_request_t *row;
@@ -28,7 +30,7 @@ typedef struct weft_group {
     uint32_t depth;
     weft_status_t failed; /* of the first call that failed while the group was open */
     weft_group_note_t *first, *last;
-    uint32_t notes;
+    uint32_t notes, in_streams;
 } weft_group_t;
 
 /* Opens a group, or one more level of the open one. */
@@ -42,6 +44,11 @@ bool weft_group_is_nested(void);
 /* Notes an operation with checked arguments. ERR_ARG (vectors), ERR_RESOURCE. */
 weft_status_t weft_group_note(weft_comm_state_t *state, const weft_args_t *args,
                               const weft_call_t *call);
+
+/* Drops the notes of a closed group, with the requests of its blocking calls, and of those that
+ * were not begun. `entered`: this thread holds the communicators, which keep the memory for the
+ * next group. */
+void weft_group_forget(weft_group_t *group, bool entered);
 
 /* Remembers that a call of the open group failed; returns `status`. Outside a group it does
  * nothing. */

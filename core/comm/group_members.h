@@ -11,20 +11,8 @@ typedef struct weft_group_member {
     weft_comm_state_t *state;
 } weft_group_member_t;
 
-/* Returns NULL if it is none of them. Inline, as every call of a group looks five times. */
-static inline weft_group_member_t *weft_group_find_member(weft_group_member_t *members,
-                                                          uint32_t count, weft_comm_t *comm)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        if (members[i].comm == comm) {
-            return &members[i];
-        }
-    }
-    return NULL;
-}
-
-/* Takes every communicator of the group for the calling thread: as weft_comm_enter(), whose error
- * leaves none taken. There is room for one member per note. */
+/* Takes every communicator of the group for the calling thread, and tells the notes: as
+ * weft_comm_enter(), whose error leaves none taken. There is room for one member per note. */
 weft_status_t weft_group_enter(const weft_group_t *group, weft_group_member_t *members,
                                uint32_t *count_p);
 void weft_group_leave(const weft_group_member_t *members, uint32_t count);

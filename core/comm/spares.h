@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Memory of a communicator's requests and notes of groups that may be used again. A group of small
+ * Memory of a communicator's notes of groups that may be used again. A group of small
  * messages would spend half of its time in the allocator. The thread that owns the communicator
  * makes all calls. */
 #ifndef WEFT_COMM_SPARES_H
@@ -14,11 +14,6 @@ typedef struct weft_spares {
     void *first;
     uint32_t count;
 } weft_spares_t;
-
-/* What groups leave for the next group. */
-typedef struct weft_group_spares {
-    weft_spares_t requests, notes;
-} weft_group_spares_t;
 
 /* Returns a block, with any contents, or NULL. It may be freed with weft_os_free(). */
 void *weft_spares_take(weft_spares_t *spares, size_t bytes);

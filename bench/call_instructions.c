@@ -6,8 +6,9 @@
  *
  *   bench_call_instructions WHAT[:BYTES] CALLS [section.key=value …]
  *
- * WHAT is broadcast, reduce, all_reduce, send or join; without BYTES it is 8. A call of join makes a communicator of
- * both ranks, each in a thread of its own, and destroys it. */
+ * WHAT is broadcast, reduce, all_reduce, send, message, burst or join; without BYTES it is 8. A call of burst is a group of
+ * BURST sends and their receives; a call of join makes a communicator of both ranks, each in a thread of its own, and
+ * destroys it. */
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@
 #include <weft/weft.h>
 
 #define NRANKS 2
+#define BURST 16 /* as in bench/beside/beside.h */
 
 static weft_unique_id_t job_id;
 static weft_comm_t *comms[NRANKS];
@@ -92,19 +94,39 @@ __attribute__((noinline)) static weft_status_t path_send(void)
     return weft_group_end();
 }
 
+/* The message is there before its receive is called. */
+__attribute__((noinline)) static weft_status_t path_message(uint32_t r)
+{
+    return r == 0 ? weft_send(sends[0], call_count, WEFT_FP32, 1, comms[0], NULL)
+                  : weft_recv(recvs[1], call_count, WEFT_FP32, 0, comms[1], NULL);
+}
+
+__attribute__((noinline)) static weft_status_t path_burst(void)
+{
+    bench_require(weft_group_start());
+    for (uint32_t i = 0; i < BURST; i++) {
+        bench_require(weft_send(sends[0], call_count, WEFT_FP32, 1, comms[0], NULL));
+        bench_require(weft_recv(recvs[1], call_count, WEFT_FP32, 0, comms[1], NULL));
+    }
+    return weft_group_end();
+}
+
 static void bench_call(const char *what)
 {
     if (strcmp(what, "all_reduce") == 0) {
         bench_require(path_all_reduce());
     } else if (strcmp(what, "send") == 0) {
         bench_require(path_send());
+    } else if (strcmp(what, "burst") == 0) {
+        bench_require(path_burst());
     } else if (strcmp(what, "join") == 0) {
         bench_leave_all();
         bench_join_all();
     } else {
         for (uint32_t r = 0; r < NRANKS; r++) {
-            bench_require(what[0] == 'b' ? path_broadcast(sends[r], r)
-                                         : path_reduce(sends[r], recvs[r], r));
+            bench_require(strcmp(what, "message") == 0     ? path_message(r)
+                          : strcmp(what, "broadcast") == 0 ? path_broadcast(sends[r], r)
+                                                           : path_reduce(sends[r], recvs[r], r));
         }
     }
 }
@@ -116,6 +138,7 @@ static void bench_connect(void)
     for (uint32_t r = 0; r < NRANKS; r++) {
         bench_require(path_broadcast(sends[r], r));
         bench_require(path_reduce(sends[r], recvs[r], r));
+        bench_require(path_message(r));
     }
     bench_require(weft_group_end());
 }
@@ -123,7 +146,8 @@ static void bench_connect(void)
 /* WHAT[:BYTES] into a name and the number of elements; false: there is no such name. */
 static bool bench_parse(char *what)
 {
-    static const char *const known[] = {"broadcast", "reduce", "all_reduce", "send", "join"};
+    static const char *const known[] = {"broadcast", "reduce", "all_reduce", "send",
+                                        "message",   "burst",  "join"};
     char *colon = strchr(what, ':');
     uint64_t bytes = colon ? strtoull(colon + 1, NULL, 10) : 8;
     if (colon) {
@@ -141,10 +165,10 @@ static bool bench_parse(char *what)
 int main(int argc, char **argv)
 {
     if (argc < 3 || !bench_parse(argv[1])) {
-        fprintf(
-            stderr,
-            "usage: %s broadcast|reduce|all_reduce|send|join[:BYTES] CALLS [section.key=value …]\n",
-            argv[0]);
+        fprintf(stderr,
+                "usage: %s broadcast|reduce|all_reduce|send|message|burst|join[:BYTES] CALLS "
+                "[section.key=value …]\n",
+                argv[0]);
         return 2;
     }
     options.settings = (const char *const *)(argv + 3);

@@ -15,6 +15,7 @@
 #include "core/comm/engine.h"
 #include "core/comm/group.h"
 #include "core/comm/handle.h"
+#include "core/comm/p2p.h"
 #include "core/comm/progress.h"
 #include "core/comm/put_signature.h"
 #include "core/comm/stream_prepare.h"
@@ -78,6 +79,15 @@ static weft_status_t call_start_async(weft_comm_state_t *state, const weft_args_
     return status;
 }
 
+/* A message that is all that this rank has to do may have moved when this returns. */
+static void call_submit_alone(weft_comm_state_t *state, weft_request_t *request)
+{
+    weft_submit_number(state, request);
+    if (request->args.coll != WEFT_SEND_RECV || !weft_p2p_run_at_once(state, request)) {
+        weft_submit_insert(state, request);
+    }
+}
+
 static weft_status_t call_run_blocking(weft_comm_state_t *state, const weft_args_t *args,
                                        const weft_call_t *call)
 {
@@ -87,7 +97,7 @@ static weft_status_t call_run_blocking(weft_comm_state_t *state, const weft_args
     if (status != WEFT_OK) {
         return status;
     }
-    weft_submit(state, &request);
+    call_submit_alone(state, &request);
     weft_engine_drive(state, &request);
     weft_os_free(request.vectors);
     return request.status;

@@ -7,6 +7,11 @@
 
 #include "core/comm/comm.h"
 
+/* Moves a numbered message without its queue, and completes it. False: nothing was moved; it has to
+ * wait for its turn, its peer or memory, and weft_p2p_append() is next. A short message over memory
+ * that its peer shares needs neither a queue nor a step: each is a tenth of its instructions. */
+bool weft_p2p_run_at_once(weft_comm_state_t *state, weft_request_t *request);
+
 /* Runs one round over all queues with work. True if something moved. A failure has failed the
  * communicator. */
 bool weft_p2p_step(weft_comm_state_t *state);

@@ -51,6 +51,13 @@ static inline bool weft_waiter_spins(const weft_waiter_t *waiter)
     return waiter->idle < waiter->spins;
 }
 
+/* Returns whether nobody else is known to want the core, so that a fraction of a microsecond may be
+ * spent on looks before the first idle step. */
+static inline bool weft_waiter_is_alone(const weft_waiter_t *waiter)
+{
+    return !waiter->oversubscribed && waiter->crowded == 0;
+}
+
 /* Returns whether one idle look gives the core to others: a user who tests in a loop waits as well,
  * and would keep it from those whom the operation needs. */
 static inline bool weft_waiter_gives_way(const weft_waiter_t *waiter)

@@ -349,6 +349,125 @@ static void large_messages_arrive_whole(void **state)
     run(3, pass_on);
 }
 
+/* One of many messages: blocking, asynchronous, or in a group with others. */
+#define MIXED 600u
+#define MIXED_LARGEST 40000u
+
+typedef struct mixed {
+    weft_comm_t *comm;
+    uint32_t rank;
+    unsigned seed;
+    uint8_t *memory; /* a place for each message that is under way */
+} mixed_t;
+
+enum { MIXED_AT_ONCE = 8 };
+
+static uint64_t mixed_length(uint32_t i)
+{
+    static const uint64_t lengths[] = {1, 8, 0, 64, 1000, 1025, 4096, 16383, 16384, MIXED_LARGEST};
+    return lengths[i * 7 % (sizeof lengths / sizeof *lengths)];
+}
+
+static weft_status_t mixed_call(const mixed_t *m, uint32_t i, uint8_t *at, const weft_call_t *call)
+{
+    return m->rank == 0 ? weft_send(at, mixed_length(i), WEFT_UINT8, 1, m->comm, call)
+                        : weft_recv(at, mixed_length(i), WEFT_UINT8, 0, m->comm, call);
+}
+
+static void mixed_fill(const mixed_t *m, uint32_t i, uint8_t *at)
+{
+    for (uint64_t b = 0; b < mixed_length(i); b++) {
+        at[b] = m->rank == 0 ? (uint8_t)(i * 31 + b) : 0xee;
+    }
+}
+
+static int mixed_is_wrong(const mixed_t *m, uint32_t i, const uint8_t *at)
+{
+    int wrong = 0;
+    for (uint64_t b = 0; m->rank == 1 && b < mixed_length(i); b++) {
+        wrong |= at[b] != (uint8_t)(i * 31 + b);
+    }
+    return wrong;
+}
+
+/* Calls some messages from number `i` on in one way, and waits for them. Returns how many were wrong. */
+static int mixed_some(mixed_t *m, uint32_t i, uint32_t count)
+{
+    const uint32_t rank = m->rank;
+    weft_request_t *request[MIXED_AT_ONCE] = {NULL};
+    int wrong = 0, way = rand_r(&m->seed) % 3;
+    if (way == 2) {
+        NEED(weft_group_start() == WEFT_OK);
+    }
+    for (uint32_t k = 0; k < count; k++) {
+        weft_call_t call = {.size = sizeof call, .request_p = &request[k]};
+        uint8_t *at = m->memory + (size_t)k * MIXED_LARGEST;
+        mixed_fill(m, i + k, at);
+        NEED(mixed_call(m, i + k, at, way == 1 ? &call : NULL) == WEFT_OK);
+    }
+    if (way == 2) {
+        NEED(weft_group_end() == WEFT_OK);
+    }
+    for (uint32_t k = 0; k < count; k++) {
+        NEED(way != 1 || weft_request_wait(&request[k]) == WEFT_OK);
+        wrong += mixed_is_wrong(m, i + k, m->memory + (size_t)k * MIXED_LARGEST);
+    }
+    return wrong;
+}
+
+static int mix(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    mixed_t m = {comm, rank, rank + 1, malloc((size_t)MIXED_AT_ONCE * MIXED_LARGEST)};
+    int wrong = m.memory == NULL;
+    (void)n;
+    (void)arg;
+    for (uint32_t i = 0; !wrong && i < MIXED;) {
+        uint32_t left = MIXED - i, most = left < MIXED_AT_ONCE ? left : MIXED_AT_ONCE;
+        uint32_t count = 1 + (uint32_t)rand_r(&m.seed) % most;
+        if (rand_r(&m.seed) % 4 == 0) {
+            usleep((useconds_t)rand_r(&m.seed) % 500); /* the other one is ahead, or behind */
+        }
+        wrong += mixed_some(&m, i, count);
+        i += count;
+    }
+    free(m.memory);
+    return wrong;
+}
+
+static void messages_of_all_calls_keep_their_order(void **state)
+{
+    (void)state;
+    run(2, mix);
+}
+
+/* The second message is there when its receive is called. */
+static int misfit(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    weft_error_t error = {.size = sizeof error};
+    uint32_t value[2] = {0, 0};
+    int wrong = 0;
+    (void)n;
+    (void)arg;
+    if (rank == 1) {
+        NEED(weft_send(value, 1, WEFT_UINT32, 0, comm, NULL) == WEFT_OK);
+        NEED(weft_send(value, 2, WEFT_UINT32, 0, comm, NULL) == WEFT_OK);
+        usleep(100000);
+        return wrong;
+    }
+    NEED(weft_recv(value, 1, WEFT_UINT32, 1, comm, NULL) == WEFT_OK);
+    usleep(20000);
+    NEED(weft_recv(value, 1, WEFT_UINT32, 1, comm, NULL) == WEFT_ERR_MISMATCH);
+    NEED(weft_comm_error(comm, &error) == WEFT_OK);
+    NEED(error.peer == 1 && strstr(error.text, "count") != NULL);
+    return wrong;
+}
+
+static void what_is_there_and_does_not_fit_is_told(void **state)
+{
+    (void)state;
+    run(2, misfit);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -361,6 +480,8 @@ int main(void)
         cmocka_unit_test(who_has_left_keeps_no_message_of_others_away),
         cmocka_unit_test(a_rank_that_waits_long_says_so_once),
         cmocka_unit_test(large_messages_arrive_whole),
+        cmocka_unit_test(messages_of_all_calls_keep_their_order),
+        cmocka_unit_test(what_is_there_and_does_not_fit_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,8 +30,7 @@
 #define MAC 32
 #define SEAL 16
 #define SEALED (WEFT_AUTH_HELLO - SEAL)
-#define LABEL_RANK_AT 32 /* in a label: the purpose, zeros, the rank, a port, zeros */
-#define LABEL_PORT_AT 36
+#define LABEL_RANK_AT 32 /* in a label: the purpose, zeros, the rank, zeros */
 
 /* Every MAC covers the label of the role first: a message that is sent back to its sender, or
  * presented as another one, never fits. */
@@ -333,21 +332,10 @@ void weft_auth_label_make(uint8_t label[WEFT_AUTH_LABEL], const char *purpose, u
     weft_put_u32(label + LABEL_RANK_AT, rank);
 }
 
-void weft_auth_label_add_port(uint8_t label[WEFT_AUTH_LABEL], uint16_t port)
-{
-    weft_put_u16(label + LABEL_PORT_AT, port);
-}
-
-uint16_t weft_auth_label_port(const uint8_t label[WEFT_AUTH_LABEL])
-{
-    return (uint16_t)weft_get_u16(label + LABEL_PORT_AT);
-}
-
 bool weft_auth_label_read(const uint8_t label[WEFT_AUTH_LABEL], const char *purpose, uint32_t *rank)
 {
     uint8_t expected[WEFT_AUTH_LABEL];
     *rank = weft_get_u32(label + LABEL_RANK_AT);
     weft_auth_label_make(expected, purpose, *rank);
-    weft_auth_label_add_port(expected, weft_auth_label_port(label));
     return memcmp(expected, label, WEFT_AUTH_LABEL) == 0;
 }

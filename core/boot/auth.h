@@ -46,10 +46,6 @@ void weft_auth_derive(const uint8_t key[32], const char *purpose, uint8_t derive
 
 /* Makes the handshake label of a rank for a purpose. */
 void weft_auth_label_make(uint8_t label[WEFT_AUTH_LABEL], const char *purpose, uint32_t rank);
-/* Adds the port at which the rank listens; without it there is none. */
-void weft_auth_label_add_port(uint8_t label[WEFT_AUTH_LABEL], uint16_t port);
-/* Returns that port, or 0. */
-uint16_t weft_auth_label_port(const uint8_t label[WEFT_AUTH_LABEL]);
 /* Gives out the rank of a label. Returns false if it is for another purpose. */
 bool weft_auth_label_read(const uint8_t label[WEFT_AUTH_LABEL], const char *purpose,
                           uint32_t *rank);

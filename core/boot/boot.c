@@ -29,6 +29,15 @@ const uint8_t *weft_boot_key(const weft_boot_t *boot)
     return boot->key;
 }
 
+void weft_boot_learn(weft_boot_t *boot, const weft_join_request_t *request)
+{
+    weft_boot_peer_t *peer = &boot->peers[request->rank];
+    memcpy(peer->host_id, request->host_id, sizeof peer->host_id);
+    memcpy(peer->host_name, request->host_name, sizeof peer->host_name);
+    peer->pid = request->pid;
+    boot->requests[request->rank] = *request;
+}
+
 void weft_boot_rank_text(const weft_boot_t *boot, uint32_t rank, char *text, size_t bytes)
 {
     const weft_boot_peer_t *peer = &boot->peers[rank];

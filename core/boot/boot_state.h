@@ -69,4 +69,10 @@ static inline uint32_t weft_tree_parent(uint32_t rank)
     return rank == 0 ? 0 : (rank - 1) / 2;
 }
 
+/* The rank at the other end of a link to a child; there may be none. */
+static inline uint32_t weft_tree_child(uint32_t rank, uint32_t link)
+{
+    return 2 * rank + link;
+}
+
 #endif

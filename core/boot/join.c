@@ -92,7 +92,9 @@ static weft_status_t join_name_addresses(const weft_join_t *join, uint32_t missi
 
 static weft_status_t join_timed_out(const weft_join_t *join, uint32_t missing)
 {
-    weft_fail(WEFT_ERR_TIMEOUT, 0, "rank %u did not connect before init_timeout%s", missing,
+    char who[128];
+    weft_boot_rank_text(join->boot, missing, who, sizeof who);
+    weft_fail(WEFT_ERR_TIMEOUT, 0, "%s did not connect before init_timeout%s", who,
               WEFT_BOOT_CHOOSE_INTERFACE);
     (void)weft_boot_set_culprit(join->boot, missing);
     return join_name_addresses(join, missing);
@@ -139,15 +141,6 @@ static weft_status_t join_connect_tree(weft_join_t *join)
     }
 }
 
-static void join_learn(weft_boot_t *boot, const weft_join_request_t *request)
-{
-    weft_boot_peer_t *peer = &boot->peers[request->rank];
-    memcpy(peer->host_id, request->host_id, sizeof peer->host_id);
-    memcpy(peer->host_name, request->host_name, sizeof peer->host_name);
-    peer->pid = request->pid;
-    boot->requests[request->rank] = *request;
-}
-
 /* Sends all join requests to all ranks, through the new tree. */
 static weft_status_t join_learn_peers(weft_join_t *join)
 {
@@ -172,7 +165,7 @@ static weft_status_t join_learn_peers(weft_join_t *join)
             weft_boot_set_culprit(boot, i);
             break;
         }
-        join_learn(boot, &request);
+        weft_boot_learn(boot, &request);
     }
     weft_os_free(all);
     return status;
@@ -207,12 +200,12 @@ static weft_status_t join_register(weft_join_t *join, const weft_boot_settings_t
                                         boot->listener.port);
     }
     if (status == WEFT_OK) {
-        join_learn(boot, &mine);
+        weft_boot_learn(boot, &mine);
         status = weft_root_client_reach(&join->root);
     }
     if (status == WEFT_OK) {
         join_prefer_near(join, settings->interface, &mine);
-        join_learn(boot, &mine);
+        weft_boot_learn(boot, &mine);
     }
     return status == WEFT_OK ? weft_root_client_register(&join->root, &mine) : status;
 }
@@ -221,18 +214,14 @@ static weft_status_t join_connect(weft_join_t *join)
 {
     weft_boot_t *boot = join->boot;
     uint8_t label[WEFT_AUTH_LABEL];
-    weft_join_request_t parent;
-    weft_status_t status = weft_root_client_welcome(&join->root, &parent);
+    const weft_join_request_t *parent = &boot->requests[weft_tree_parent(boot->rank)];
+    weft_status_t status = weft_root_client_welcome(&join->root);
     if (status != WEFT_OK) {
         return status;
     }
-    if (boot->rank > 0) {
-        join_learn(boot, &parent);
-    }
     weft_auth_label_make(label, WEFT_PURPOSE_TREE, boot->rank);
-    weft_auth_label_add_port(label, boot->listener.port);
-    weft_connector_begin(&join->connector, boot->tree_key, label, parent.addrs,
-                         weft_join_request_addrs(&parent), boot->until);
+    weft_connector_begin(&join->connector, boot->tree_key, label, parent->addrs,
+                         weft_join_request_addrs(parent), boot->until);
     status = join_connect_tree(join);
     weft_connector_end(&join->connector);
     return status;
@@ -333,7 +322,8 @@ static weft_boot_t *join_boot_create(const weft_boot_settings_t *settings, uint3
     boot->until = weft_os_deadline(settings->init_timeout);
     for (uint32_t i = 0; i < WEFT_TREE_LINKS; i++) {
         boot->links[i].fd = -1;
-        boot->links[i].rank = i == WEFT_TREE_PARENT ? weft_tree_parent(rank) : 2 * rank + i;
+        boot->links[i].rank =
+            i == WEFT_TREE_PARENT ? weft_tree_parent(rank) : weft_tree_child(rank, i);
     }
     boot->peers = weft_os_alloc(nranks * sizeof *boot->peers, 0);
     boot->requests = weft_os_alloc(nranks * sizeof *boot->requests, 0);

@@ -19,19 +19,6 @@ static bool renewal_is_parent(const weft_boot_t *boot, const weft_tree_link_t *l
     return link == &boot->links[WEFT_TREE_PARENT];
 }
 
-/* It is not known where the rank listens. */
-static bool renewal_is_unseen(const weft_boot_t *boot, const weft_tree_link_t *link)
-{
-    return weft_join_request_addrs(&boot->requests[link->rank]) == 0;
-}
-
-/* A child that has not said where it listens, because its first connection broke before that was asked of the kernel,
- * comes again by then. If it died the root says so. */
-static uint64_t renewal_unseen_until(const weft_boot_t *boot, const weft_tree_link_t *link)
-{
-    return link->broke + weft_connector_patience(boot->settings.unresponsive);
-}
-
 static uint64_t renewal_knock_at(const weft_tree_link_t *link)
 {
     return link->seen != 0 ? link->seen + RENEWAL_KNOCK_NS : 0;
@@ -89,18 +76,6 @@ void weft_link_renewal_attach(weft_tree_link_t *link, int fd)
     link->broke = 0;
 }
 
-/* A child says at which port it listens, and a listener serves all addresses of its host. The first
- * exchange tells which of them it prefers. */
-static void renewal_learn(weft_boot_t *boot, uint32_t rank, int fd, uint16_t port)
-{
-    weft_os_addr_t addr;
-    weft_join_request_t *request = &boot->requests[rank];
-    if (port != 0 && weft_join_request_addrs(request) == 0 && weft_os_peer_addr(fd, &addr)) {
-        addr.port = port;
-        request->addrs[0] = addr;
-    }
-}
-
 void weft_link_renewal_accept(weft_boot_t *boot, int fd, const uint8_t label[WEFT_AUTH_LABEL])
 {
     uint32_t rank = UINT32_MAX;
@@ -112,7 +87,6 @@ void weft_link_renewal_accept(weft_boot_t *boot, int fd, const uint8_t label[WEF
         }
         if (!renewal_is_parent(boot, link)) {
             /* A child that comes again has given up the connection that it had. */
-            renewal_learn(boot, rank, fd, weft_auth_label_port(label));
             weft_link_renewal_attach(link, fd);
             return;
         }
@@ -133,8 +107,7 @@ void weft_link_renewal_prepare(const weft_boot_t *boot, struct pollfd entries[WE
         if (link->connector != NULL) {
             weft_connector_prepare(link->connector, &entries[1 + i], until);
         } else if (link->broke != 0) {
-            uint64_t wake = renewal_is_unseen(boot, link) ? renewal_unseen_until(boot, link)
-                                                          : renewal_knock_at(link);
+            uint64_t wake = renewal_knock_at(link);
             *until = wake < *until ? wake : *until;
         }
     }
@@ -173,11 +146,6 @@ static weft_status_t renewal_connect(const weft_boot_t *boot, weft_tree_link_t *
 static weft_status_t renewal_step_link(weft_boot_t *boot, weft_tree_link_t *link)
 {
     weft_status_t status = WEFT_OK;
-    if (renewal_is_unseen(boot, link)) {
-        return weft_os_clock_ns() >= renewal_unseen_until(boot, link)
-                   ? weft_fail(WEFT_ERR_LINK, 0, "it did not connect again")
-                   : WEFT_OK;
-    }
     if (link->connector == NULL && weft_os_clock_ns() >= renewal_knock_at(link)) {
         status = renewal_connect(boot, link);
     }

@@ -272,12 +272,60 @@ static weft_status_t root_client_failed(weft_root_client_t *client)
     return error.status;
 }
 
-/* Receives what the root has sent. IN_PROGRESS until the frame is whole. Then it is WELCOME (OK) or
- * FAIL (its status). */
-static weft_status_t root_client_hear(weft_root_client_t *client, weft_join_request_t *parent)
+static bool root_client_knows_children(const weft_root_client_t *client)
+{
+    const weft_boot_t *boot = client->boot;
+    uint32_t i = 1;
+    while (i < WEFT_TREE_LINKS &&
+           (boot->links[i].rank >= boot->nranks ||
+            weft_join_request_addrs(&boot->requests[boot->links[i].rank]) > 0)) {
+        i++;
+    }
+    return i == WEFT_TREE_LINKS;
+}
+
+/* The request of a neighbour in the tree. AGAIN: of a child, and more follows. */
+static weft_status_t root_client_learn(weft_root_client_t *client, bool child)
+{
+    const char *why;
+    weft_join_request_t request;
+    uint32_t me = client->mine.rank;
+    if (weft_join_request_decode(client->message + WEFT_WIRE_HEADER, &request, &why) != WEFT_OK) {
+        return root_client_malformed(why);
+    }
+    bool expected = child ? request.rank > me && request.rank < client->boot->nranks &&
+                                weft_tree_parent(request.rank) == me
+                          : request.rank == weft_tree_parent(me);
+    if (!expected || (!child && !root_client_knows_children(client))) {
+        return root_client_malformed(expected || child ? "child" : "parent");
+    }
+    if (request.rank != me) {
+        weft_boot_learn(client->boot, &request);
+    }
+    client->welcomed = !child;
+    return child ? WEFT_AGAIN : WEFT_OK;
+}
+
+/* A whole frame is here: the last of a welcome (OK), FAIL (its status), or more follows (AGAIN). */
+static weft_status_t root_client_take(weft_root_client_t *client, uint32_t type)
+{
+    client->got = 0;
+    if (type == WEFT_FRAME_FAIL) {
+        return root_client_failed(client);
+    }
+    if (client->welcomed) {
+        /* It is told again on a new connection. */
+        return client->again > 0 ? WEFT_AGAIN : root_client_malformed("type");
+    }
+    return root_client_learn(client, type == WEFT_FRAME_CHILD);
+}
+
+/* Receives what the root has sent. IN_PROGRESS until it has welcomed us (OK), or told of a failure (its
+ * status). */
+static weft_status_t root_client_hear(weft_root_client_t *client)
 {
     static const char what[] = "ended while the ranks joined";
-    weft_frame_t frame = {.bytes = WEFT_WIRE_MOST};
+    weft_frame_t frame;
     const char *why;
     for (;;) {
         size_t want = WEFT_WIRE_HEADER;
@@ -290,18 +338,16 @@ static weft_status_t root_client_hear(weft_root_client_t *client, weft_join_requ
                                   &why) != WEFT_OK) {
                 return root_client_malformed(why);
             }
-            if (frame.type != WEFT_FRAME_WELCOME && frame.type != WEFT_FRAME_FAIL) {
+            if (frame.type != WEFT_FRAME_WELCOME && frame.type != WEFT_FRAME_CHILD &&
+                frame.type != WEFT_FRAME_FAIL) {
                 return root_client_malformed("type");
             }
             want += frame.bytes;
-            if (client->got == want && frame.type == WEFT_FRAME_WELCOME && client->welcomed &&
-                client->again > 0) {
-                client->got = 0; /* told again on the new connection */
-                continue;
+            status = client->got == want ? root_client_take(client, frame.type) : WEFT_IN_PROGRESS;
+            if (status != WEFT_IN_PROGRESS && status != WEFT_AGAIN) {
+                return status;
             }
-            if (client->got == want) {
-                break;
-            }
+            want = status == WEFT_AGAIN ? WEFT_WIRE_HEADER : want;
         }
         int error = 0;
         ssize_t got =
@@ -317,23 +363,13 @@ static weft_status_t root_client_hear(weft_root_client_t *client, weft_join_requ
         }
         client->got += (uint32_t)got;
     }
-    client->got = 0;
-    if (frame.type == WEFT_FRAME_FAIL) {
-        return root_client_failed(client);
-    }
-    if (weft_join_request_decode(client->message + WEFT_WIRE_HEADER, parent, &why) != WEFT_OK) {
-        return root_client_malformed(why);
-    }
-    client->welcomed = true;
-    return parent->rank == weft_tree_parent(client->mine.rank) ? WEFT_OK
-                                                               : root_client_malformed("parent");
 }
 
-weft_status_t weft_root_client_welcome(weft_root_client_t *client, weft_join_request_t *parent)
+weft_status_t weft_root_client_welcome(weft_root_client_t *client)
 {
     weft_status_t status;
     uint64_t until = weft_boot_grace_until(client->boot);
-    while ((status = root_client_hear(client, parent)) == WEFT_IN_PROGRESS) {
+    while ((status = root_client_hear(client)) == WEFT_IN_PROGRESS) {
         int ready = root_client_poll(client, until);
         if (ready < 0) {
             return weft_error_record()->status;
@@ -351,11 +387,9 @@ weft_status_t weft_root_client_welcome(weft_root_client_t *client, weft_join_req
  * Waits for what the root says. IN_PROGRESS: it does not know. */
 weft_status_t weft_root_client_failure(weft_root_client_t *client)
 {
-    weft_join_request_t unused;
     weft_status_t status;
     uint64_t until = weft_os_clock_ns() + CAUSE_NS;
-    while ((status = root_client_hear(client, &unused)) == WEFT_IN_PROGRESS &&
-           weft_os_clock_ns() < until) {
+    while ((status = root_client_hear(client)) == WEFT_IN_PROGRESS && weft_os_clock_ns() < until) {
         if (root_client_poll(client, until) < 0) {
             break;
         }
@@ -366,11 +400,8 @@ weft_status_t weft_root_client_failure(weft_root_client_t *client)
 /* The root watches the others meanwhile. It sends a frame only if a rank failed. */
 weft_status_t weft_root_client_step(weft_root_client_t *client)
 {
-    weft_join_request_t unused;
-    weft_status_t status = root_client_hear(client, &unused);
-    return status == WEFT_IN_PROGRESS ? WEFT_OK
-           : status == WEFT_OK        ? root_client_malformed("type")
-                                      : status;
+    weft_status_t status = root_client_hear(client);
+    return status == WEFT_IN_PROGRESS ? WEFT_OK : status;
 }
 
 /* Its end is none of ours any more: it has told all that all are ready, or it died. */

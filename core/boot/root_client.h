@@ -48,9 +48,9 @@ void weft_root_client_waits(weft_root_client_t *client);
 /* Tells the root the calling thread's error, so that the others hear the cause and not a death. */
 void weft_root_client_give_up(weft_root_client_t *client);
 
-/* Blocks until all ranks have registered, and gives out the request of the parent in the tree. Else
- * the failure that the root tells; ERR_PEER_DEAD, ERR_TIMEOUT, ERR_PROTO. */
-weft_status_t weft_root_client_welcome(weft_root_client_t *client, weft_join_request_t *parent);
+/* Blocks until all ranks have registered, and the requests of the neighbours in the tree are here.
+ * Else the failure that the root tells; ERR_PEER_DEAD, ERR_TIMEOUT, ERR_PROTO. */
+weft_status_t weft_root_client_welcome(weft_root_client_t *client);
 /* Fills one poll entry and lowers *until to the time at which the next function must be called. */
 void weft_root_client_prepare(const weft_root_client_t *client, struct pollfd *entry,
                               uint64_t *until);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/boot/boot_state.h"
 #include "core/boot/root_knock.h"
 #include "core/os/os.h"
 #include "core/os/os_folder.h"
@@ -169,11 +170,10 @@ weft_status_t weft_root_read_header(const weft_root_table_t *table, int fd,
                : WEFT_ERR_PROTO;
 }
 
-int weft_root_send(const weft_root_table_t *table, int fd, uint32_t type, uint32_t from,
-                   const uint8_t *payload, uint32_t bytes)
+/* Writes a frame to `message`. Returns its length. */
+static size_t root_put(const weft_root_table_t *table, uint32_t type, uint32_t from,
+                       const uint8_t *payload, uint32_t bytes, uint8_t *message)
 {
-    uint8_t message[WEFT_WIRE_MOST];
-    int error = 0;
     weft_frame_t frame = {.type = type,
                           .bytes = bytes,
                           .from = from,
@@ -183,8 +183,20 @@ int weft_root_send(const weft_root_table_t *table, int fd, uint32_t type, uint32
     if (bytes > 0) {
         memcpy(message + WEFT_WIRE_HEADER, payload, bytes);
     }
-    return weft_os_send(fd, message, WEFT_WIRE_HEADER + bytes, &error) == WEFT_OS_BROKEN ? error
-                                                                                         : 0;
+    return WEFT_WIRE_HEADER + bytes;
+}
+
+static int root_send_bytes(int fd, const uint8_t *message, size_t bytes)
+{
+    int error = 0;
+    return weft_os_send(fd, message, bytes, &error) == WEFT_OS_BROKEN ? error : 0;
+}
+
+int weft_root_send(const weft_root_table_t *table, int fd, uint32_t type, uint32_t from,
+                   const uint8_t *payload, uint32_t bytes)
+{
+    uint8_t message[WEFT_WIRE_MOST];
+    return root_send_bytes(fd, message, root_put(table, type, from, payload, bytes, message));
 }
 
 void weft_root_send_error(const weft_root_table_t *table, int fd, const weft_error_t *error)
@@ -403,13 +415,24 @@ bool weft_root_all_told(const weft_root_table_t *table)
     return table->failure.status != WEFT_OK && table->nranks > 0 && table->told >= table->nranks;
 }
 
-int weft_root_welcome(const weft_root_table_t *table, uint32_t rank)
+static size_t root_put_neighbour(const weft_root_table_t *table, uint32_t type, uint32_t rank,
+                                 uint8_t *message)
 {
     uint8_t payload[WEFT_WIRE_JOIN_REQUEST];
-    uint32_t parent = rank == 0 ? 0 : (rank - 1) / 2;
-    weft_join_request_encode(&table->seats[parent].request, payload);
-    return weft_root_send(table, table->seats[rank].join, WEFT_FRAME_WELCOME, parent, payload,
-                          sizeof payload);
+    weft_join_request_encode(&table->seats[rank].request, payload);
+    return root_put(table, type, rank, payload, sizeof payload, message);
+}
+
+int weft_root_welcome(const weft_root_table_t *table, uint32_t rank)
+{
+    uint8_t message[WEFT_TREE_LINKS * (WEFT_WIRE_HEADER + WEFT_WIRE_JOIN_REQUEST)];
+    size_t bytes = 0;
+    for (uint32_t i = 1; i < WEFT_TREE_LINKS && weft_tree_child(rank, i) < table->nranks; i++) {
+        bytes +=
+            root_put_neighbour(table, WEFT_FRAME_CHILD, weft_tree_child(rank, i), message + bytes);
+    }
+    bytes += root_put_neighbour(table, WEFT_FRAME_WELCOME, weft_tree_parent(rank), message + bytes);
+    return root_send_bytes(table->seats[rank].join, message, bytes);
 }
 
 void weft_root_take_claim(weft_root_table_t *table, int fd, const weft_join_request_t *request)

@@ -146,7 +146,8 @@ void weft_root_answer_claim(weft_root_table_t *table, uint32_t rank);
  * called again. */
 void weft_root_release_claims(weft_root_table_t *table);
 
-/* Tells a rank its parent in the tree. All have arrived. Returns as weft_root_send(). */
+/* Tells a rank its neighbours in the tree, the parent last. All have arrived. Returns as
+ * weft_root_send(). */
 int weft_root_welcome(const weft_root_table_t *table, uint32_t rank);
 
 /* Writes "3, 5-7" for the ranks that are not ready if `welcomed`, else have not arrived, else

@@ -16,9 +16,9 @@
 /* Of all that processes say to each other over control connections: frames, join requests,
  * handshake, unique ids. Raise it with every change of them: unit/core/boot/wire_version finds that
  * they have changed.
- * 3: the acceptor acknowledges the proof. 4: who leaves says what it called last; a label may have
- * a port; a refusal says the version; an id has the same version. */
-#define WEFT_WIRE_VERSION 4
+ * 3: the acceptor acknowledges the proof. 4: who leaves says what it called last; a refusal
+ * says the version; an id has the same version. 5: the root tells a rank its children. */
+#define WEFT_WIRE_VERSION 5
 
 static inline void weft_put_u16(uint8_t *p, uint32_t v)
 {
@@ -89,7 +89,10 @@ static inline uint64_t weft_get_u64(const uint8_t *p)
     X(17, AGAIN, 0)                       /* first on a connection of the tree that is made again  \
                                              while ranks join: `from` has taken the other end's    \
                                              frames of the exchanges before number `sequence`;     \
-                                             with `number` 1: of all, for it has joined */
+                                             with `number` 1: of all, for it has joined */        \
+    /* during the join */                                                                          \
+    X(18, CHILD, WEFT_WIRE_JOIN_REQUEST)  /* root to rank: your child in the tree; comes before    \
+                                             WELCOME */
 /* clang-format on */
 
 typedef enum weft_frame_type {

@@ -58,17 +58,26 @@ static void hears(hostile_t *peer, const weft_frame_t *frame, const uint8_t *pay
 
 /* What a right peer would say -------------------------------------------------------------------- */
 
-static void welcome(void)
+static void welcome_with(uint32_t type, uint32_t rank)
 {
     uint8_t payload[WEFT_WIRE_JOIN_REQUEST];
-    weft_join_request_t parent;
-    weft_frame_t frame = {.type = WEFT_FRAME_WELCOME,
-                          .bytes = WEFT_WIRE_JOIN_REQUEST,
-                          .from = weft_tree_parent(world.rank),
-                          .comm_id = world.comm_id};
-    hostile_request(&parent, frame.from, world.nranks, world.port[1]);
-    weft_join_request_encode(&parent, payload);
+    weft_join_request_t request;
+    weft_frame_t frame = {
+        .type = type, .bytes = WEFT_WIRE_JOIN_REQUEST, .from = rank, .comm_id = world.comm_id};
+    hostile_request(&request, rank, world.nranks, world.port[1]);
+    weft_join_request_encode(&request, payload);
     hostile_send_frame(&world.peers[ROOT], &frame, payload);
+}
+
+static void welcome(void)
+{
+    for (uint32_t i = 1; i < WEFT_TREE_LINKS; i++) {
+        uint32_t child = weft_tree_child(world.rank, i);
+        if (child < world.nranks) {
+            welcome_with(WEFT_FRAME_CHILD, child);
+        }
+    }
+    welcome_with(WEFT_FRAME_WELCOME, weft_tree_parent(world.rank));
 }
 
 /* What is wrong with a step of an exchange: a byte of the payload, or that it ends after so many bytes. */

@@ -37,16 +37,16 @@ static world_t world;
 
 static void hears(hostile_t *peer, const weft_frame_t *frame, const uint8_t *payload)
 {
-    weft_join_request_t parent;
+    weft_join_request_t neighbour;
     const char *why;
     size_t at = (size_t)(peer - world.peers);
-    FUZZ_NEED(frame->type == WEFT_FRAME_WELCOME || frame->type == WEFT_FRAME_FAIL ||
-              frame->type == WEFT_FRAME_CLAIMED);
-    if (frame->type == WEFT_FRAME_WELCOME) {
+    FUZZ_NEED(frame->type == WEFT_FRAME_WELCOME || frame->type == WEFT_FRAME_CHILD ||
+              frame->type == WEFT_FRAME_FAIL || frame->type == WEFT_FRAME_CLAIMED);
+    if (frame->type == WEFT_FRAME_WELCOME || frame->type == WEFT_FRAME_CHILD) {
         FUZZ_NEED(!world.welcomed[at]);
-        FUZZ_NEED(weft_join_request_decode(payload, &parent, &why) == WEFT_OK);
-        FUZZ_NEED(weft_join_request_addrs(&parent) > 0);
-        world.welcomed[at] = true;
+        FUZZ_NEED(weft_join_request_decode(payload, &neighbour, &why) == WEFT_OK);
+        FUZZ_NEED(weft_join_request_addrs(&neighbour) > 0);
+        world.welcomed[at] = frame->type == WEFT_FRAME_WELCOME;
     }
 }
 

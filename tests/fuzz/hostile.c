@@ -82,6 +82,7 @@ static void check_payload(const weft_frame_t *frame, const uint8_t *payload)
     case WEFT_FRAME_JOIN:
     case WEFT_FRAME_CLAIM:
     case WEFT_FRAME_WELCOME:
+    case WEFT_FRAME_CHILD:
         status = weft_join_request_decode(payload, &request, &why);
         break;
     case WEFT_FRAME_MISSING:
@@ -305,6 +306,7 @@ static uint32_t put_payload(uint32_t type, uint8_t *payload, const hostile_t *pe
     case WEFT_FRAME_JOIN:
     case WEFT_FRAME_CLAIM:
     case WEFT_FRAME_WELCOME:
+    case WEFT_FRAME_CHILD:
         put_request(payload, peer, data, bytes);
         return WEFT_WIRE_JOIN_REQUEST;
     case WEFT_FRAME_MISSING:

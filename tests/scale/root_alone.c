@@ -92,21 +92,33 @@ static bool speaker_hear(const speaker_t *speaker, uint32_t rank, uint8_t *messa
     return true;
 }
 
-static bool speaker_hear_welcome(const speaker_t *speaker, uint32_t rank)
+static bool speaker_hear_neighbour(const speaker_t *speaker, uint32_t rank, uint32_t type,
+                                   uint32_t neighbour)
 {
     uint8_t message[WEFT_WIRE_HEADER + WEFT_WIRE_JOIN_REQUEST];
     weft_frame_t frame;
-    weft_join_request_t parent;
+    weft_join_request_t request;
     const char *why;
     if (!speaker_hear(speaker, rank, message, sizeof message)) {
         return false;
     }
     return (weft_frame_decode(message, speaker->nranks, weft_id_comm(&speaker->id), &frame, &why) ==
                 WEFT_OK &&
-            frame.type == WEFT_FRAME_WELCOME &&
-            weft_join_request_decode(message + WEFT_WIRE_HEADER, &parent, &why) == WEFT_OK &&
-            parent.rank == (rank == 0 ? 0 : (rank - 1) / 2)) ||
+            frame.type == type &&
+            weft_join_request_decode(message + WEFT_WIRE_HEADER, &request, &why) == WEFT_OK &&
+            request.rank == neighbour) ||
            speaker_fail(rank, "a wrong welcome");
+}
+
+static bool speaker_hear_welcome(const speaker_t *speaker, uint32_t rank)
+{
+    bool good = true;
+    for (uint32_t child = 2 * rank + 1; good && child <= 2 * rank + 2 && child < speaker->nranks;
+         child++) {
+        good = speaker_hear_neighbour(speaker, rank, WEFT_FRAME_CHILD, child);
+    }
+    return good && speaker_hear_neighbour(speaker, rank, WEFT_FRAME_WELCOME,
+                                          rank == 0 ? 0 : (rank - 1) / 2);
 }
 
 /* The failure has the limit, what is needed and what to do. */

@@ -175,15 +175,12 @@ static void derived_keys_differ_by_purpose_and_by_key(void **unused)
     assert_memory_not_equal(a, key, sizeof a);
 }
 
-static void a_label_has_a_rank_and_may_have_a_port(void **unused)
+static void a_label_has_a_purpose_and_a_rank(void **unused)
 {
     (void)unused;
     uint8_t label[WEFT_AUTH_LABEL];
     uint32_t rank = 0;
     weft_auth_label_make(label, WEFT_PURPOSE_TREE, 70000);
-    assert_int_equal(weft_auth_label_port(label), 0);
-    weft_auth_label_add_port(label, 54321);
-    assert_int_equal(weft_auth_label_port(label), 54321);
     assert_true(weft_auth_label_read(label, WEFT_PURPOSE_TREE, &rank));
     assert_int_equal(rank, 70000);
     assert_false(weft_auth_label_read(label, WEFT_PURPOSE_ROOT, &rank));
@@ -279,7 +276,7 @@ int main(void)
         cmocka_unit_test(a_recorded_handshake_is_refused),
         cmocka_unit_test(a_step_out_of_order_or_twice_is_refused),
         cmocka_unit_test(derived_keys_differ_by_purpose_and_by_key),
-        cmocka_unit_test(a_label_has_a_rank_and_may_have_a_port),
+        cmocka_unit_test(a_label_has_a_purpose_and_a_rank),
         cmocka_unit_test(an_acceptor_refuses_another_version_and_says_both),
         cmocka_unit_test(a_connector_that_is_refused_for_its_version_says_both),
         cmocka_unit_test(a_range_of_versions_that_has_ours_is_taken),

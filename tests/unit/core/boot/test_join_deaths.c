@@ -347,7 +347,7 @@ static void send_header(int fd, const crowd_t *crowd, uint32_t type, const uint8
 
 /* Connects as rank 2. */
 static int connect_to(const crowd_t *crowd, const char *purpose, const weft_os_addr_t *addrs,
-                      uint32_t count, uint16_t listens)
+                      uint32_t count)
 {
     weft_id_t id;
     weft_connector_t connector;
@@ -355,7 +355,6 @@ static int connect_to(const crowd_t *crowd, const char *purpose, const weft_os_a
     assert_int_equal(weft_id_decode(&crowd->id, &id), WEFT_OK);
     weft_id_key(&id, purpose, key);
     weft_auth_label_make(label, purpose, 2);
-    weft_auth_label_add_port(label, listens);
     weft_connector_begin(&connector, key, label, addrs != NULL ? addrs : id.addrs,
                          addrs != NULL ? count : id.count, weft_os_clock_ns() + 20 * WEFT_NS_PER_S);
     assert_int_equal(weft_connector_run(&connector), WEFT_OK);
@@ -386,15 +385,14 @@ static void *join_and_be_reset(void *arg)
     assert_int_equal(weft_join_request_make(&mine, 2, 3, "=lo", listener.port), WEFT_OK);
     mine.host_id[0] ^= 1;
     weft_join_request_encode(&mine, payload);
-    int root = connect_to(crowd, WEFT_PURPOSE_ROOT, NULL, 0, 0);
+    int root = connect_to(crowd, WEFT_PURPOSE_ROOT, NULL, 0);
     send_header(root, crowd, WEFT_FRAME_JOIN, payload, WEFT_WIRE_JOIN_REQUEST);
     struct pollfd entry = {.fd = root, .events = POLLIN};
     assert_int_equal(weft_os_poll(&entry, 1, weft_os_clock_ns() + 20 * WEFT_NS_PER_S), 1);
     weft_os_sleep_ns(WEFT_NS_PER_S / 100);
     assert_int_equal(weft_os_recv(root, payload, sizeof payload, &error), sizeof payload);
     assert_int_equal(weft_join_request_decode(payload + WEFT_WIRE_HEADER, &parent, &why), WEFT_OK);
-    int tree = connect_to(crowd, WEFT_PURPOSE_TREE, parent.addrs, weft_join_request_addrs(&parent),
-                          listener.port);
+    int tree = connect_to(crowd, WEFT_PURPOSE_TREE, parent.addrs, weft_join_request_addrs(&parent));
     send_header(root, crowd, WEFT_FRAME_READY, NULL, 0);
     weft_os_sleep_ns(WEFT_NS_PER_S / 5);
     weft_control_listener_close(&listener);
@@ -404,7 +402,8 @@ static void *join_and_be_reset(void *arg)
     return NULL;
 }
 
-/* All that came has been welcomed, and the first exchange is under way: the root has ended. */
+/* All that came has been welcomed, and the first exchange is under way: the root has ended. It has told the parent
+ * which process its child is. */
 static void so_is_one_that_ends_by_a_reset_before_its_parent_has_its_addresses(void **unused)
 {
     (void)unused;
@@ -417,6 +416,8 @@ static void so_is_one_that_ends_by_a_reset_before_its_parent_has_its_addresses(v
     pthread_join(thread, NULL);
     crowd_assert_all_fail(&crowd, WEFT_ERR_PEER_DEAD, "died", 2);
     assert_int_equal(crowd.members[0].error.peer, 2);
+    assert_int_equal(crowd.members[0].error.peer_pid, weft_os_pid());
+    assert_string_not_equal(crowd.members[0].error.peer_host, "");
 }
 
 int main(void)

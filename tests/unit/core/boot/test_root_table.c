@@ -177,6 +177,38 @@ static void a_header_in_pieces_is_put_together(void **state)
     scene_end(&scene);
 }
 
+/* So it can say whose host it is if a child does not come, or is lost before ranks have told each other. */
+static void a_welcome_tells_the_children_and_then_the_parent(void **state)
+{
+    static const uint32_t types[RANKS] = {WEFT_FRAME_CHILD, WEFT_FRAME_CHILD, WEFT_FRAME_WELCOME};
+    static const uint32_t ranks[RANKS] = {1, 2, 0};
+    uint8_t message[RANKS * (WEFT_WIRE_HEADER + WEFT_WIRE_JOIN_REQUEST) + 1];
+    scene_t scene = {.far = {-1, -1, -1}};
+    int ends[2];
+    (void)state;
+    scene_begin(&scene);
+    for (uint32_t r = 0; r < RANKS; r++) {
+        scene.table.seats[r].request = scene_request(r, false);
+    }
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+    scene.table.seats[0].join = ends[0];
+    scene.far[0] = ends[1];
+    assert_int_equal(weft_root_welcome(&scene.table, 0), 0);
+    assert_int_equal(recv(scene.far[0], message, sizeof message, 0), sizeof message - 1);
+    for (uint32_t i = 0; i < RANKS; i++) {
+        const uint8_t *at = message + i * (WEFT_WIRE_HEADER + WEFT_WIRE_JOIN_REQUEST);
+        weft_frame_t frame;
+        weft_join_request_t request;
+        const char *why;
+        assert_int_equal(weft_frame_decode(at, RANKS, 7, &frame, &why), WEFT_OK);
+        assert_int_equal(frame.type, types[i]);
+        assert_int_equal(weft_join_request_decode(at + WEFT_WIRE_HEADER, &request, &why), WEFT_OK);
+        assert_int_equal(request.rank, ranks[i]);
+        assert_int_equal(request.pid, scene_request(ranks[i], false).pid);
+    }
+    scene_end(&scene);
+}
+
 /* The send takes the error of the socket, and a read after it would find the end of the stream. */
 static void a_welcome_finds_that_a_connection_is_broken(void **state)
 {
@@ -332,6 +364,7 @@ int main(void)
         cmocka_unit_test(the_own_process_is_told_in_the_end_whoever_is_missing),
         cmocka_unit_test(who_waits_for_a_neighbour_is_not_missed),
         cmocka_unit_test(a_header_in_pieces_is_put_together),
+        cmocka_unit_test(a_welcome_tells_the_children_and_then_the_parent),
         cmocka_unit_test(a_welcome_finds_that_a_connection_is_broken),
         cmocka_unit_test(a_claim_that_comes_again_counts_once_and_hears_what_it_missed),
         cmocka_unit_test(an_answer_finds_that_a_claim_is_broken),

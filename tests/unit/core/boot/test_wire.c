@@ -47,7 +47,7 @@ static void every_field_of_a_frame_is_checked(void **unused)
     (void)unused;
     weft_frame_t good = {.type = WEFT_FRAME_BEAT, .from = 3, .comm_id = 7}, bad;
     bad = good, bad.type = 0, assert_refused(bad, "type");
-    bad = good, bad.type = WEFT_FRAME_AGAIN + 1, assert_refused(bad, "type");
+    bad = good, bad.type = WEFT_FRAME_CHILD + 1, assert_refused(bad, "type");
     bad = good, bad.bytes = 1, assert_refused(bad, "length");
     bad = good, bad.from = 4, assert_refused(bad, "rank");
     bad = good, bad.comm_id = 8, assert_refused(bad, "communicator");

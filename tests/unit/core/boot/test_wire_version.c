@@ -19,7 +19,7 @@
 static const struct {
     uint32_t version;
     uint64_t digest;
-} versions[] = {{4, UINT64_C(0xd5bbbf8e1757e440)}};
+} versions[] = {{5, UINT64_C(0x8aa730af94484cd0)}};
 
 /* FNV-1a */
 static uint64_t digest;
@@ -134,7 +134,6 @@ static void add_handshake(void)
     uint8_t reply[WEFT_AUTH_REPLY], label[WEFT_AUTH_LABEL];
     weft_auth_state_t state;
     weft_auth_label_make(label, WEFT_PURPOSE_TREE, 5);
-    weft_auth_label_add_port(label, 4711);
     add(label, sizeof label);
     memcpy(hello + 48, label, sizeof label);
     foreign_hello(key, 1, 1, hello);

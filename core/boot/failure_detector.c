@@ -402,6 +402,14 @@ static uint64_t detector_absence_limit(const weft_health_t *health, const absenc
                                              : DETECTOR_SUSPECT_NS;
 }
 
+/* A neighbour that does not answer is given up itself, but where nobody ever is. */
+static bool detector_owes_answer(const weft_health_t *health, const weft_neighbour_t *neighbour,
+                                 uint64_t now)
+{
+    return neighbour->asked != 0 &&
+           (health->detector.unresponsive > 0 || now < neighbour->asked + WEFT_HEALTH_AWAY_NS);
+}
+
 /* That a suspect has left may be known to a neighbour, and held up by a cut of which nobody has heard yet. It comes
  * before the answer to a question that is put now. True: all that were asked since then have answered. */
 static bool detector_has_inquired(weft_health_t *health, uint64_t since, uint64_t now)
@@ -416,7 +424,7 @@ static bool detector_has_inquired(weft_health_t *health, uint64_t since, uint64_
         if (asks) {
             detector_ask(health, neighbour);
         }
-        answered &= neighbour->asked == 0;
+        answered &= !detector_owes_answer(health, neighbour, now);
     }
     health->detector.inquired = asks ? now : health->detector.inquired;
     return answered;

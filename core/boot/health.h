@@ -20,9 +20,6 @@ weft_status_t weft_health_prepare(weft_boot_t *boot, const weft_health_callbacks
  * before this returns. Nothing happens with one rank. ERR_STATE (not prepared, or after a failure),
  * ERR_RESOURCE, ERR_SYSTEM. */
 weft_status_t weft_health_start(weft_boot_t *boot);
-/* How long a rank that is away is waited for, if boot.unresponsive is 0. */
-#define WEFT_HEALTH_AWAY_NS (10 * WEFT_NS_PER_S)
-
 /* Leaves the family: tells all ranks and ends the thread. Blocks until the neighbours have heard
  * it, for a second at most where they do not answer, and as long again as their kernels were late
  * to acknowledge it. Where a connection is broken, or the network brings no word through, until the

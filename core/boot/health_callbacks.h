@@ -8,6 +8,9 @@
 #include "core/base/signature.h"
 #include "core/boot/wire.h"
 
+/* How long a rank that is away is waited for, if boot.unresponsive is 0. */
+#define WEFT_HEALTH_AWAY_NS (10 * WEFT_NS_PER_S)
+
 typedef struct weft_health_callbacks {
     /* A communicator failed elsewhere: a rank of it aborted, or reported an error. `error` is
      * complete: status, culprit, its host and pid, text. Ranks in it are ranks of the

@@ -221,6 +221,29 @@ static void who_was_away_and_is_gone_may_have_left(void **unused)
     stage_end(&s);
 }
 
+/* Rank 2 stands still, which it may do for ever. */
+static void who_is_refused_is_dead_where_nobody_is_ever_given_up(void **unused)
+{
+    (void)unused;
+    stage_t s;
+    stage_begin(&s, 1);
+    assert_int_equal(s.health.detector.unresponsive, 0);
+    stage_break_off(&s, 0, 0);
+    weft_reconnect_end(&s.health);
+    s.health.reconnect.active = s.health.knock.active = false;
+    stage_meet(&s, 2);
+    weft_detector_refused(&s.health, 0);
+    assert_false(weft_tree_is_cut(&s.health));
+    stage_look_later(&s, 1);
+    assert_int_equal(stage_heard_by(&s, 2, WEFT_FRAME_ASK), 1);
+    stage_look_later(&s, 9);
+    assert_int_equal(s.health.membership.states[0], WEFT_MEMBER_SUSPECT);
+    stage_look_later(&s, 11);
+    assert_int_equal(s.health.membership.states[0], WEFT_MEMBER_DEAD);
+    assert_int_equal(weft_error_record()->status, WEFT_ERR_PEER_DEAD);
+    stage_end(&s);
+}
+
 /* Rank 1 has left. Rank 0 has gone, too, and rank 2, which may know that it left, is connected to. */
 static void who_seeks_its_parent_judges_no_suspect(void **unused)
 {
@@ -453,6 +476,7 @@ int main(void)
         cmocka_unit_test(a_child_is_waited_for_since_it_was_asked),
         cmocka_unit_test(a_suspect_is_not_judged_behind_a_cut),
         cmocka_unit_test(who_was_away_and_is_gone_may_have_left),
+        cmocka_unit_test(who_is_refused_is_dead_where_nobody_is_ever_given_up),
         cmocka_unit_test(who_seeks_its_parent_judges_no_suspect),
         cmocka_unit_test(who_is_connected_to_is_heard_first),
         cmocka_unit_test(who_stands_still_hears_from_others),

@@ -8,7 +8,8 @@
 #include <weft/types.h>
 
 /* From now on weft_os_poll() in this thread returns −1 with the record ERR_ABORTED once `fd` is
- * readable or closed at its other end; 0 or less: no descriptor any more. */
+ * readable or closed at its other end; 0 or less: no descriptor any more. A look, until 0, is no
+ * wait: it does not take the end of one. */
 void weft_os_cancel_by(int fd);
 /* The descriptor of this thread; −1: none. */
 int weft_os_cancel_fd(void);

@@ -328,7 +328,7 @@ int weft_os_poll(struct pollfd *entries, uint32_t count, uint64_t until)
 {
     struct pollfd all[CANCELLED_MOST + 1];
     int cancel = weft_os_cancel_fd();
-    if (cancel < 0 || count > CANCELLED_MOST) {
+    if (cancel < 0 || until == 0 || count > CANCELLED_MOST) {
         return os_socket_poll(entries, count, until);
     }
     memcpy(all, entries, count * sizeof *entries);

@@ -52,6 +52,18 @@ static void a_wait_ends_once(void **state)
     assert_int_equal(weft_os_cancelled(), WEFT_OK);
 }
 
+/* Its caller would take that for nothing that is ready, and the next wait for one that nobody ends. */
+static void a_look_takes_no_end_of_a_wait(void **state)
+{
+    (void)state;
+    struct pollfd entry = {.fd = other[0], .events = POLLIN};
+    weft_os_cancel_by(cancel[0]);
+    assert_int_equal(write(cancel[1], "x", 1), 1);
+    assert_int_equal(weft_os_poll(&entry, 1, 0), 0);
+    assert_int_equal(weft_os_poll(&entry, 1, WEFT_NEVER), -1);
+    assert_int_equal(weft_error_record()->status, WEFT_ERR_ABORTED);
+}
+
 static void what_is_ready_is_told_as_before(void **state)
 {
     (void)state;
@@ -86,6 +98,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_wait_ends_once, open_pipes, close_pipes),
+        cmocka_unit_test_setup_teardown(a_look_takes_no_end_of_a_wait, open_pipes, close_pipes),
         cmocka_unit_test_setup_teardown(what_is_ready_is_told_as_before, open_pipes, close_pipes),
         cmocka_unit_test_setup_teardown(the_end_of_the_other_side_counts, open_pipes, close_pipes),
         cmocka_unit_test_setup_teardown(no_descriptor_is_an_error, open_pipes, close_pipes),

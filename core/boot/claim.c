@@ -75,11 +75,19 @@ weft_status_t weft_claim_open(weft_claim_t *claim, const weft_id_t *id,
     return claim_connect(claim, until);
 }
 
-/* The connection broke. True: there is a new one, and the root has heard on it what it may have missed. */
-static bool claim_is_back(weft_claim_t *claim, int error)
+/* The connection broke. OK: there is a new one, and the root has heard on it what it may have missed. A new one takes
+ * a while, also where the wait that ends at `until` is about to. */
+static weft_status_t claim_come_back(weft_claim_t *claim, int error, uint64_t until)
 {
-    return error != 0 && claim->again++ < WEFT_AGAIN_MOST &&
-           claim_connect(claim, weft_os_clock_ns() + weft_connector_patience(0)) == WEFT_OK;
+    uint64_t now = weft_os_clock_ns(), most = now + weft_connector_patience(0);
+    uint64_t least = now + WEFT_AGAIN_NS;
+    if (error == 0 || claim->again++ >= WEFT_AGAIN_MOST) {
+        return WEFT_ERR_LINK;
+    }
+    weft_status_t status = claim_connect(claim, until < least  ? least
+                                                : until < most ? until
+                                                               : most);
+    return status == WEFT_OK || status == WEFT_ERR_ABORTED ? status : WEFT_ERR_LINK;
 }
 
 static weft_status_t claim_malformed(const char *why)
@@ -104,7 +112,7 @@ static weft_status_t claim_failed(const weft_claim_t *claim)
 }
 
 /* Receives what is there. IN_PROGRESS until a frame is whole. */
-static weft_status_t claim_receive(weft_claim_t *claim)
+static weft_status_t claim_receive(weft_claim_t *claim, uint64_t until)
 {
     for (;;) {
         weft_frame_t frame;
@@ -133,11 +141,12 @@ static weft_status_t claim_receive(weft_claim_t *claim)
         if (got == WEFT_OS_NONE) {
             return WEFT_IN_PROGRESS;
         }
-        if (got < 0 && claim_is_back(claim, error)) {
-            continue;
-        }
         if (got <= 0) {
-            return WEFT_ERR_LINK;
+            weft_status_t status = claim_come_back(claim, got < 0 ? error : 0, until);
+            if (status != WEFT_OK) {
+                return status;
+            }
+            continue;
         }
         claim->got += (uint32_t)got;
     }
@@ -146,7 +155,8 @@ static weft_status_t claim_receive(weft_claim_t *claim)
 weft_status_t weft_claim_wait(weft_claim_t *claim, uint64_t until)
 {
     weft_status_t status;
-    while ((status = claim_receive(claim)) == WEFT_IN_PROGRESS && weft_os_clock_ns() < until) {
+    while ((status = claim_receive(claim, until)) == WEFT_IN_PROGRESS &&
+           weft_os_clock_ns() < until) {
         struct pollfd entry = {.fd = claim->fd, .events = POLLIN};
         if (weft_os_poll(&entry, 1, until) < 0) {
             return weft_error_record()->status;
@@ -160,9 +170,10 @@ weft_status_t weft_claim_release(weft_claim_t *claim, uint64_t until)
     int error = 0;
     claim->got = 0;
     claim->releases = true;
-    bool said =
-        claim_send(claim, WEFT_FRAME_CLAIMED, NULL, 0, &error) || claim_is_back(claim, error);
-    weft_status_t status = said ? weft_claim_wait(claim, until) : WEFT_ERR_LINK;
+    weft_status_t status = claim_send(claim, WEFT_FRAME_CLAIMED, NULL, 0, &error)
+                               ? WEFT_OK
+                               : claim_come_back(claim, error, until);
+    status = status == WEFT_OK ? weft_claim_wait(claim, until) : status;
     if (status == WEFT_IN_PROGRESS) {
         return weft_fail(WEFT_ERR_TIMEOUT, 0,
                          "the root of the unique id, in this process, did not answer rank 0");

@@ -201,7 +201,7 @@ static weft_status_t rendezvous_ask_root(meeting_t *meeting, const weft_id_t *id
     weft_status_t status = weft_claim_open(&claim, id, &meeting->self, until);
     if (status == WEFT_OK) {
         status = weft_claim_wait(&claim, until);
-    } else {
+    } else if (status != WEFT_ERR_ABORTED) {
         status = WEFT_AGAIN;
     }
     weft_claim_close(&claim);

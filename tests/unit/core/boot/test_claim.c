@@ -15,6 +15,7 @@
 #include "core/boot/claim.h"
 #include "core/boot/root_table.h"
 #include "core/os/os.h"
+#include "core/os/os_cancel.h"
 
 #define COMM UINT64_C(7)
 
@@ -74,12 +75,53 @@ static void a_root_that_says_nothing_is_named(void **state)
     assert_non_null(strstr(weft_error_record()->text, "the root of the unique id"));
 }
 
+/* The connection is reset, and at the root's port somebody accepts and says nothing. Returns the listener. */
+static int lose_the_root(void)
+{
+    int listener, error;
+    uint16_t port = 0;
+    assert_int_equal(weft_os_listen(8, &listener, &port), WEFT_OK);
+    claim.got = 0;
+    claim.id.count = 1;
+    claim.id.addrs[0] = (weft_os_addr_t){.family = 4, .port = port, .bytes = {127, 0, 0, 1}};
+    assert_true(weft_os_send_all(claim.fd, "x", 1, &error));
+    close(far); /* with a byte that it has not read */
+    far = -1;
+    return listener;
+}
+
+static void a_claim_that_is_reset_can_be_cancelled(void **state)
+{
+    int cancel[2], listener = lose_the_root();
+    (void)state;
+    assert_int_equal(pipe(cancel), 0);
+    close(cancel[1]);
+    weft_os_cancel_by(cancel[0]);
+    assert_int_equal(weft_claim_wait(&claim, WEFT_NEVER), WEFT_ERR_ABORTED);
+    weft_os_cancel_by(0);
+    close(cancel[0]);
+    close(listener);
+}
+
+static void a_claim_that_is_reset_has_a_little_more_time(void **state)
+{
+    int listener = lose_the_root();
+    (void)state;
+    uint64_t before = weft_os_clock_ns();
+    assert_int_equal(weft_claim_wait(&claim, before + WEFT_NS_PER_MS), WEFT_ERR_LINK);
+    assert_true(weft_os_clock_ns() - before < 4 * WEFT_NS_PER_S);
+    close(listener);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_release_ends_with_the_claim, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_failure_before_the_release_is_heard, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_root_that_says_nothing_is_named, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_claim_that_is_reset_can_be_cancelled, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_claim_that_is_reset_has_a_little_more_time, set_up,
+                                        tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

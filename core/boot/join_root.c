@@ -340,14 +340,11 @@ static void root_accept(root_t *root, int fd, const uint8_t label[WEFT_AUTH_LABE
 }
 
 /* A member that gives up says why. */
-static bool root_seat_gave_up(root_t *root, int fd, const weft_root_seat_t *seat)
+static bool root_seat_gave_up(root_t *root, const uint8_t *failure, const weft_root_seat_t *seat)
 {
-    uint8_t payload[WEFT_WIRE_ERROR];
     weft_error_t error;
     const char *why;
-    int ignored;
-    if (weft_os_recv(fd, payload, sizeof payload, &ignored) != (ssize_t)sizeof payload ||
-        weft_error_decode(payload, root->table.nranks, &error, &why) != WEFT_OK) {
+    if (weft_error_decode(failure, root->table.nranks, &error, &why) != WEFT_OK) {
         return false;
     }
     if (error.peer < 0) {
@@ -391,8 +388,8 @@ static void root_serve_join(root_t *root, weft_root_seat_t *seat)
     if (ready && seat->ready && frame.number == 0) {
         return; /* said again on a new connection */
     }
-    const bool gave_up =
-        good && frame.type == WEFT_FRAME_FAIL && root_seat_gave_up(root, seat->join, seat);
+    const bool gave_up = good && frame.type == WEFT_FRAME_FAIL &&
+                         root_seat_gave_up(root, seat->from_join.failure, seat);
     if (status == WEFT_ERR_LINK) {
         root_seat_broke(root, seat, &seat->join, seat->from_join.error);
         return;
@@ -419,7 +416,8 @@ static void root_serve_claim(root_t *root, weft_root_seat_t *seat)
         weft_root_release_claims(&root->table);
         return;
     }
-    if (good && frame.type == WEFT_FRAME_FAIL && root_seat_gave_up(root, seat->claim, seat)) {
+    if (good && frame.type == WEFT_FRAME_FAIL &&
+        root_seat_gave_up(root, seat->from_claim.failure, seat)) {
         return;
     }
     if (status == WEFT_ERR_LINK || (!good && seat->claim_broke != 0)) {

@@ -54,6 +54,8 @@ void weft_root_table_fini(weft_root_table_t *table)
 {
     for (uint32_t i = 0; table->seats != NULL && i < table->nranks; i++) {
         root_seat_close(table, &table->seats[i]);
+        weft_os_free(table->seats[i].from_join.failure);
+        weft_os_free(table->seats[i].from_claim.failure);
     }
     weft_os_free(table->seats);
     table->seats = NULL;
@@ -146,13 +148,16 @@ bool weft_root_read_request(const weft_root_table_t *table,
     return frame.from == request->rank && (!*joins || weft_join_request_addrs(request) > 0);
 }
 
-weft_status_t weft_root_read_header(const weft_root_table_t *table, int fd,
-                                    weft_root_header_t *header, weft_frame_t *frame)
+/* Receives the `size` bytes of a frame that begin at byte `from` of it. AGAIN: not all are here. */
+static weft_status_t root_receive(int fd, weft_root_header_t *header, uint8_t *to, uint32_t from,
+                                  uint32_t size)
 {
-    const char *why;
     int error = 0;
+    if (header->bytes >= from + size) {
+        return WEFT_OK;
+    }
     ssize_t got =
-        weft_os_recv(fd, header->data + header->bytes, WEFT_WIRE_HEADER - header->bytes, &error);
+        weft_os_recv(fd, to + (header->bytes - from), from + size - header->bytes, &error);
     if (got == WEFT_OS_NONE) {
         return WEFT_AGAIN;
     }
@@ -161,13 +166,32 @@ weft_status_t weft_root_read_header(const weft_root_table_t *table, int fd,
         return got < 0 ? WEFT_ERR_LINK : WEFT_ERR_PROTO;
     }
     header->bytes += (uint32_t)got;
-    if (header->bytes < WEFT_WIRE_HEADER) {
-        return WEFT_AGAIN;
+    return header->bytes == from + size ? WEFT_OK : WEFT_AGAIN;
+}
+
+static weft_status_t root_receive_failure(int fd, weft_root_header_t *header)
+{
+    if (header->failure == NULL) {
+        header->failure = weft_os_alloc(WEFT_WIRE_ERROR, 0);
     }
-    header->bytes = 0;
-    return weft_frame_decode(header->data, table->nranks, table->comm_id, frame, &why) == WEFT_OK
-               ? WEFT_OK
+    return header->failure != NULL
+               ? root_receive(fd, header, header->failure, WEFT_WIRE_HEADER, WEFT_WIRE_ERROR)
                : WEFT_ERR_PROTO;
+}
+
+weft_status_t weft_root_read_header(const weft_root_table_t *table, int fd,
+                                    weft_root_header_t *header, weft_frame_t *frame)
+{
+    const char *why;
+    weft_status_t status = root_receive(fd, header, header->data, 0, WEFT_WIRE_HEADER);
+    if (status == WEFT_OK) {
+        status = weft_frame_decode(header->data, table->nranks, table->comm_id, frame, &why);
+    }
+    if (status == WEFT_OK && frame->type == WEFT_FRAME_FAIL) {
+        status = root_receive_failure(fd, header);
+    }
+    header->bytes = status == WEFT_AGAIN ? header->bytes : 0;
+    return status;
 }
 
 /* Writes a frame to `message`. Returns its length. */

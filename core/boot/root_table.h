@@ -13,9 +13,10 @@
 #include "core/boot/join_request.h"
 #include "core/boot/wire.h"
 
-/* What has come of the header of a frame. */
+/* What has come of the next frame: its header, and of a failure the rest, too. */
 typedef struct weft_root_header {
     uint8_t data[WEFT_WIRE_HEADER];
+    uint8_t *failure; /* of WEFT_WIRE_ERROR bytes; NULL: none has come */
     uint32_t bytes;
     int error; /* of a stream that broke */
 } weft_root_header_t;

@@ -6,11 +6,14 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "core/base/error.h"
 #include "core/boot/control_listener.h"
 #include "core/boot/root_table.h"
 #include "core/os/os.h"
@@ -174,6 +177,41 @@ static void a_header_in_pieces_is_put_together(void **state)
     assert_int_equal(weft_root_read_header(&scene.table, ends[0], &header, &frame), WEFT_AGAIN);
     assert_int_equal(weft_root_read_header(&scene.table, ends[0], &header, &frame), WEFT_ERR_PROTO);
     close(ends[0]);
+    scene_end(&scene);
+}
+
+/* Why a rank gives up comes behind the header, perhaps later. */
+static void a_failure_in_pieces_is_put_together(void **state)
+{
+    scene_t scene = {.far = {-1, -1, -1}};
+    weft_root_header_t header = {.bytes = 0};
+    weft_error_t error, heard;
+    uint8_t bytes[WEFT_WIRE_MOST];
+    const char *why;
+    int ends[2];
+    weft_frame_t sent = {
+        .type = WEFT_FRAME_FAIL, .bytes = WEFT_WIRE_ERROR, .from = 1, .comm_id = 7};
+    weft_frame_t frame;
+    (void)state;
+    scene_begin(&scene);
+    weft_error_clear(&error);
+    error.status = WEFT_ERR_RESOURCE;
+    snprintf(error.text, sizeof error.text, "no memory");
+    weft_frame_encode(&sent, bytes);
+    weft_error_encode(&error, bytes + WEFT_WIRE_HEADER);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+    for (size_t i = 0; i < sizeof bytes; i += WEFT_WIRE_HEADER / 2) {
+        const size_t left = sizeof bytes - i, piece = WEFT_WIRE_HEADER / 2;
+        assert_int_equal(weft_root_read_header(&scene.table, ends[0], &header, &frame), WEFT_AGAIN);
+        assert_true(write(ends[1], bytes + i, left < piece ? left : piece) > 0);
+    }
+    assert_int_equal(weft_root_read_header(&scene.table, ends[0], &header, &frame), WEFT_OK);
+    assert_int_equal(weft_error_decode(header.failure, RANKS, &heard, &why), WEFT_OK);
+    assert_int_equal(heard.status, WEFT_ERR_RESOURCE);
+    assert_string_equal(heard.text, "no memory");
+    weft_os_free(header.failure);
+    close(ends[0]);
+    close(ends[1]);
     scene_end(&scene);
 }
 
@@ -364,6 +402,7 @@ int main(void)
         cmocka_unit_test(the_own_process_is_told_in_the_end_whoever_is_missing),
         cmocka_unit_test(who_waits_for_a_neighbour_is_not_missed),
         cmocka_unit_test(a_header_in_pieces_is_put_together),
+        cmocka_unit_test(a_failure_in_pieces_is_put_together),
         cmocka_unit_test(a_welcome_tells_the_children_and_then_the_parent),
         cmocka_unit_test(a_welcome_finds_that_a_connection_is_broken),
         cmocka_unit_test(a_claim_that_comes_again_counts_once_and_hears_what_it_missed),

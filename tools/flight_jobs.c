@@ -141,6 +141,19 @@ void flight_jobs_free(flight_jobs_t *jobs)
     free(jobs->job);
 }
 
+static bool jobs_is_named(const flight_rank_t *rank)
+{
+    return strcmp(rank->comm->name, "world") != 0;
+}
+
+const char *flight_name(const flight_job_t *job, const flight_rank_t *rank)
+{
+    for (uint32_t i = 0; !jobs_is_named(rank) && i < job->found; i++) {
+        rank = jobs_is_named(&job->rank[i]) ? &job->rank[i] : rank;
+    }
+    return rank->comm->name;
+}
+
 /* Entries -------------------------------------------------------------------------------------- */
 
 /* The history knows of short operations what was called, and their numbers in 32 bits. */

@@ -34,6 +34,10 @@ typedef struct flight_jobs {
 flight_jobs_t flight_jobs_make(const flight_sources_t *sources);
 void flight_jobs_free(flight_jobs_t *jobs);
 
+/* What this rank calls the communicator. A newcomer to one that has grown was told no name: what
+ * another rank calls it. */
+const char *flight_name(const flight_job_t *job, const flight_rank_t *rank);
+
 /* Finds the collective of that number: its entry, or what the history of calls knows of it. False: it
  * has not been called, or is forgotten. */
 bool flight_find(const weft_flight_comm_t *comm, uint64_t sequence, weft_flight_entry_t *entry);

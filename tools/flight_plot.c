@@ -168,8 +168,8 @@ static void plot_put_job(json_t *json, const plot_processes_t *all, const flight
         snprintf(name, sizeof name, "rank %u (process %d on %s)", header->rank, header->pid,
                  header->host);
         plot_put_name(json, "process_name", process, thread, name);
-        snprintf(name, sizeof name, "%s (%016" PRIx64 "), rank %u of %u", rank->comm->name, job->id,
-                 rank->comm->rank, job->nranks);
+        snprintf(name, sizeof name, "%s (%016" PRIx64 "), rank %u of %u", flight_name(job, rank),
+                 job->id, rank->comm->rank, job->nranks);
         plot_put_name(json, "thread_name", process, thread, name);
         for (uint32_t k = 0; k < WEFT_FLIGHT_PLACES; k++) {
             if (plot_is_timed(&rank->comm->entry[k])) {
@@ -298,7 +298,7 @@ void flight_put_svg(const flight_job_t *job, uint64_t now, FILE *out)
     double height = TOP + ROW * job->found + 34;
     svg_open(&svg, out, WIDTH, height, "flight record");
     svg_text(&svg, (svg_point_t){.x = LEFT, .y = 24}, &(svg_font_t){.size = 14, .bold = true},
-             "%s (%016" PRIx64 "), %u ranks: the last %s", job->rank[0].comm->name, job->id,
+             "%s (%016" PRIx64 "), %u ranks: the last %s", flight_name(job, &job->rank[0]), job->id,
              job->nranks, plot_time(whole, true, text));
     plot_put_legend(&svg, job);
     for (uint32_t i = 0; i < job->found; i++) {

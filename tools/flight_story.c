@@ -386,8 +386,8 @@ void flight_story(const flight_job_t *job, uint64_t now, FILE *out)
     for (uint32_t i = 0; i < job->found; i++) {
         closed += job->rank[i].comm->life == WEFT_FLIGHT_CLOSED ? 1 : 0;
     }
-    fprintf(out, "communicator %s (%016" PRIx64 ") of %u rank%s%s\n", job->rank[0].comm->name,
-            job->id, job->nranks, weft_plural(job->nranks),
+    fprintf(out, "communicator %s (%016" PRIx64 ") of %u rank%s%s\n",
+            flight_name(job, &job->rank[0]), job->id, job->nranks, weft_plural(job->nranks),
             closed == job->found ? ", destroyed" : "");
     story_put_missing(job, out);
     story_put_gone(job, out);

@@ -262,7 +262,7 @@ static void status_put_table(const flight_jobs_t *jobs)
         if (open == 0) {
             continue;
         }
-        printf("# communicator %s (%016" PRIx64 ")", job->rank[0].comm->name, job->id);
+        printf("# communicator %s (%016" PRIx64 ")", flight_name(job, &job->rank[0]), job->id);
         if (job->uid != getuid()) {
             printf(" of user %u", job->uid);
         }
@@ -284,7 +284,7 @@ static void status_put_object(json_t *json, const flight_job_t *job, const fligh
     snprintf(id, sizeof id, "%016" PRIx64, job->id);
     json_open(json, NULL, '{');
     json_string(json, "communicator", id);
-    json_string(json, "name", rank->comm->name);
+    json_string(json, "name", flight_name(job, rank));
     json_unsigned(json, "nranks", job->nranks);
     json_unsigned(json, "rank", rank->comm->rank);
     json_integer(json, "pid", rank->source->pid);

@@ -200,6 +200,22 @@ static void ranks_that_died_failed_or_left_no_record(void **state)
     says("failed on 1 of them, first on rank 2: ERR_PEER_DEAD: rank 1 died");
 }
 
+/* Rank 0 came by a ticket, in which there is no name. */
+static void a_newcomer_calls_a_communicator_as_the_others_do(void **state)
+{
+    (void)state;
+    for (uint32_t r = 1; r < RANKS; r++) {
+        strcpy(comm_of(r)->name, r == 1 ? "world/shrunk/grown" : "mine");
+    }
+    tell(use_story);
+    says("communicator world/shrunk/grown (");
+    tell(use_svg);
+    says("world/shrunk/grown (");
+    tell(use_json_now);
+    says("world/shrunk/grown (0000000000000abc), rank 0 of 4");
+    says("mine (0000000000000abc), rank 3 of 4");
+}
+
 static void one_is_no_plural(void **state)
 {
     (void)state;
@@ -390,6 +406,7 @@ int main(void)
         cmocka_unit_test_setup(a_rank_that_has_not_called, set_up),
         cmocka_unit_test_setup(a_rank_that_called_something_else, set_up),
         cmocka_unit_test_setup(ranks_that_died_failed_or_left_no_record, set_up),
+        cmocka_unit_test_setup(a_newcomer_calls_a_communicator_as_the_others_do, set_up),
         cmocka_unit_test_setup(one_is_no_plural, set_up),
         cmocka_unit_test_setup(clocks_of_one_host_may_differ, set_up),
         cmocka_unit_test_setup(now_is_told_by_who_has_the_clock_or_by_the_time_of_day, set_up),

@@ -404,7 +404,7 @@ static void *join_and_be_reset(void *arg)
 
 /* All that came has been welcomed, and the first exchange is under way: the root has ended. It has told the parent
  * which process its child is. */
-static void so_is_one_that_ends_by_a_reset_before_its_parent_has_its_addresses(void **unused)
+static void so_is_one_that_ends_by_a_reset_in_the_first_exchange(void **unused)
 {
     (void)unused;
     crowd_t crowd;
@@ -431,7 +431,7 @@ int main(void)
         cmocka_unit_test(a_rank_whose_connection_breaks_and_that_does_not_come_is_named),
         cmocka_unit_test(a_rank_that_is_killed_and_ends_by_a_reset_is_named_soon),
         cmocka_unit_test(so_is_one_whose_process_cannot_be_seen),
-        cmocka_unit_test(so_is_one_that_ends_by_a_reset_before_its_parent_has_its_addresses),
+        cmocka_unit_test(so_is_one_that_ends_by_a_reset_in_the_first_exchange),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/base/error.h"
+#include "core/config/config.h"
 #include "core/os/os.h"
 
 int tool_exit_code(weft_status_t status)
@@ -44,6 +45,7 @@ void tool_begin(void)
     (void)signal(SIGXFSZ, SIG_IGN);
     (void)signal(SIGCHLD, SIG_DFL);
     weft_os_open_standard();
+    weft_config_name_settings("--set");
 }
 
 const char *tool_fork_limits(int error)

@@ -68,8 +68,8 @@ static weft_status_t claims_mark_known(weft_config_t *config, const weft_claim_t
         }
         if (g->claim != NULL && g->claim != claim) {
             return weft_fail(WEFT_ERR_CONFIG, 0,
-                             "%s means both [%s] %s and [%s] %s; use --set or a file", g->origin,
-                             g->claim->section, g->claim->option.name, claim->section,
+                             "%s means both [%s] %s and [%s] %s; use a setting or a file",
+                             g->origin, g->claim->section, g->claim->option.name, claim->section,
                              claim->option.name);
         }
         if (g->first_line != 0 && (claim->option.flags & WEFT_OPTION_LIST) == 0) {

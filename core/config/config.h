@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The configuration of one family of communicators. Option tables claim sections of it; what no
- * table claims is an error. A value comes from the first of these that gives one: settings ("--set
- * section.key=value"), the variable WEFT_<SECTION>_<KEY>, one file (options.config, else WEFT_CONF,
- * else the user's, else the system's), the default. Not safe for several threads. */
+ * table claims is an error. A value comes from the first of these that gives one: settings of the
+ * options (--set of the tools), the variable WEFT_<SECTION>_<KEY>, one file (options.config, else
+ * WEFT_CONF, else the user's, else the system's), the default. Not safe for several threads. */
 #ifndef WEFT_CONFIG_CONFIG_H
 #define WEFT_CONFIG_CONFIG_H
 
@@ -18,6 +18,9 @@ typedef struct weft_config weft_config_t;
 /* Reads all given values; which sections exist is not known yet. `options` may be NULL. ERR_CONFIG
  * with file:line, section and key; ERR_RESOURCE. */
 weft_status_t weft_config_load(const weft_comm_options_t *options, weft_config_t **config_p);
+/* What error messages call the settings of the options: "options.settings" unless a program with a
+ * command line calls this first, before it has threads. `name` is a constant. */
+void weft_config_name_settings(const char *name);
 /* The descriptor of the options that ends a join; 0: none, or they are older than it. */
 int weft_config_cancel_fd(const weft_comm_options_t *options);
 /* Makes a configuration with the values that another one was given, claimed by nobody.
@@ -50,8 +53,8 @@ weft_status_t weft_config_finish(weft_config_t *config);
 const char *weft_config_file(const weft_config_t *config);
 /* Returns the value that `section.key` was given, claimed or not; "" if nobody gave one. */
 const char *weft_config_given(const weft_config_t *config, const char *section, const char *key);
-/* Returns where `section.key` was given: "file.ini:12", "--set", "environment WEFT_X_Y" or
- * "default". */
+/* Returns where `section.key` was given: "file.ini:12", "environment WEFT_X_Y", "default"
+ * or the name of the settings. */
 const char *weft_config_origin(const weft_config_t *config, const char *section, const char *key);
 
 /* Visits every claimed option in the order of the tables. Values are in their shortest form, "64K"

@@ -24,10 +24,18 @@
 static const char *const other_variables[] = {"CONF",   "UNIQUE_ID",  "RANK",
                                               "NRANKS", "LOCAL_RANK", "LOCAL_NRANKS"};
 
+/* The origin of settings, of the whole process. */
+static const char *settings_name = "options.settings";
+
+void weft_config_name_settings(const char *name)
+{
+    settings_name = name;
+}
+
 static weft_status_t sources_setting_fail(const char *setting, const char *why)
 {
-    return weft_fail(WEFT_ERR_CONFIG, 0, "--set %.80s: %s, expected section.key=value", setting,
-                     why);
+    return weft_fail(WEFT_ERR_CONFIG, 0, "%s %.80s: %s, expected section.key=value", settings_name,
+                     setting, why);
 }
 
 static weft_status_t sources_setting_read(weft_config_t *config, const char *setting)
@@ -55,7 +63,7 @@ static weft_status_t sources_setting_read(weft_config_t *config, const char *set
                                 .section = name,
                                 .key = name + (dot - setting) + 1,
                                 .value = equals + 1,
-                                .origin = "--set"};
+                                .origin = settings_name};
     return weft_store_give(config, &given);
 }
 

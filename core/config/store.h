@@ -20,7 +20,7 @@ typedef struct weft_given {
     const char *section; /* NULL from the environment, where it cannot be told from the key */
     const char *key;     /* from the environment: "NET_SOCKET_PORT" */
     const char *value;
-    const char *origin; /* "weft.ini:12", "--set", "environment WEFT_X_Y" */
+    const char *origin; /* "weft.ini:12", "options.settings", "environment WEFT_X_Y" */
     uint32_t line;
     uint32_t first_line; /* of the file's first value for this key, if this is a later one */
     const struct weft_claim *claim; /* the option that it is for; NULL: none yet */

@@ -109,7 +109,7 @@ static void setting_beats_environment_beats_file(void **state)
     assert_int_equal(sample.port, 4);
     assert_string_equal(sample.interface, "ib0");
     assert_int_equal(sample.room, 1 << 20);
-    assert_string_equal(weft_config_origin(config, "net-sample", "port"), "--set");
+    assert_string_equal(weft_config_origin(config, "net-sample", "port"), "options.settings");
     assert_string_equal(weft_config_origin(config, "net-sample", "interface"),
                         "environment WEFT_NET_SAMPLE_INTERFACE");
     assert_string_equal(weft_config_origin(config, "net-sample", "room"), expected);
@@ -215,7 +215,7 @@ static void list_has_all_values_of_its_strongest_source(void **state)
     weft_config_destroy(config);
     config = load(path, settings, 2);
     assert_int_equal(weft_config_section(config, "net-sample", list_options, &rules), WEFT_OK);
-    assert_string_equal(rules, "--set\tx\n--set\ty = z\n");
+    assert_string_equal(rules, "options.settings\tx\noptions.settings\ty = z\n");
     weft_config_destroy(config);
     config = load(scratch_write("empty.ini", "", 0), NULL, 0);
     assert_int_equal(weft_config_section(config, "net-sample", list_options, &rules), WEFT_OK);
@@ -227,6 +227,7 @@ static void bad_settings_are_told(void **state)
 {
     static const char *const cases[][2] = {
         {"", "no '='"},
+        {"x=1", "options.settings x=1: no '.' before '=', expected section.key=value"},
         {"core", "no '='"},
         {"log=warn", "no '.'"},
         {"log=a.b", "no '.'"},
@@ -235,10 +236,13 @@ static void bad_settings_are_told(void **state)
         {"Core.log=warn", "bad section or key"},
         {"core.log =warn", "bad section or key"},
         {"net-sampel.port=1",
-         "--set: [net-sampel] port: unknown section, did you mean [net-sample]?"},
-        {"net-sample.prot=1", "--set: [net-sample] prot: unknown key, did you mean port?"},
-        {"net-sample.zzqqy=1", "--set: [net-sample] zzqqy: unknown key; [net-sample] has port"},
-        {"net-sample.port=one", "--set: [net-sample] port = one: expected a whole number"},
+         "options.settings: [net-sampel] port: unknown section, did you mean [net-sample]?"},
+        {"net-sample.prot=1",
+         "options.settings: [net-sample] prot: unknown key, did you mean port?"},
+        {"net-sample.zzqqy=1",
+         "options.settings: [net-sample] zzqqy: unknown key; [net-sample] has port"},
+        {"net-sample.port=one",
+         "options.settings: [net-sample] port = one: expected a whole number"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -251,6 +255,19 @@ static void bad_settings_are_told(void **state)
     static const char *const null[] = {NULL};
     assert_int_equal(load_settings(null, 1), WEFT_ERR_ARG);
     assert_int_equal(load_settings(NULL, 1), WEFT_ERR_ARG);
+}
+
+/* Programs with a command line call them what their users do. */
+static void settings_have_the_name_of_the_program(void **state)
+{
+    static const char *const unknown[] = {"net-sample.prot=1"}, *const odd[] = {"x=1"};
+    (void)state;
+    weft_config_name_settings("--set");
+    assert_int_equal(load_settings(unknown, 1), WEFT_ERR_CONFIG);
+    assert_non_null(strstr(weft_error_record()->text, "--set: [net-sample] prot: unknown key"));
+    assert_int_equal(load_settings(odd, 1), WEFT_ERR_CONFIG);
+    assert_non_null(strstr(weft_error_record()->text, "--set x=1: no '.' before '='"));
+    weft_config_name_settings("options.settings");
 }
 
 static void bad_options_struct_is_told(void **state)
@@ -384,7 +401,7 @@ static void every_claimed_option_is_visited_in_order(void **state)
     assert_int_equal(weft_config_section(config, "net-sample", sample_options, &sample), WEFT_OK);
     weft_config_each(config, note, &seen);
     assert_string_equal(seen.text, "net-sample.port=1(default) net-sample.interface=lo(default) "
-                                   "net-sample.room=128K(--set) ");
+                                   "net-sample.room=128K(options.settings) ");
     weft_config_destroy(config);
 }
 
@@ -483,12 +500,12 @@ static void old_name_works_and_is_warned_about_once(void **state)
     assert_non_null(strstr(printed, expected));
     assert_non_null(strstr(printed, "environment WEFT_NET_SAMPLE_SPACE is now named "
                                     "WEFT_NET_SAMPLE_ROOM; the old name goes with version 0.3\n"));
-    assert_non_null(strstr(printed, "--set: [net-sample] space is now named room; "));
+    assert_non_null(strstr(printed, "options.settings: [net-sample] space is now named room; "));
     /* The old names are not listed, and a second claim says nothing. */
     weft_config_each(config, note, &seen);
     snprintf(expected, sizeof expected,
              "net-sample.port=7(%s:3) net-sample.interface=lo(default) "
-             "net-sample.room=1M(--set) ",
+             "net-sample.room=1M(options.settings) ",
              path);
     assert_string_equal(seen.text, expected);
     assert_string_equal(claim_renamed(config, &sample, &status), "");
@@ -508,7 +525,7 @@ static void both_names_of_an_option_are_an_error(void **state)
     assert_int_equal(status, WEFT_ERR_CONFIG);
     assert_string_equal(weft_error_record()->text,
                         "environment WEFT_NET_SAMPLE_SOCKET: [net-sample] socket is the old name "
-                        "of port, which --set gives too; remove the old one");
+                        "of port, which options.settings gives too; remove the old one");
     weft_config_destroy(config);
 }
 
@@ -521,7 +538,8 @@ static void mistake_under_an_old_name_is_told(void **state)
     weft_config_t *config = load(NULL, settings, 1);
     claim_renamed(config, &sample, &status);
     assert_int_equal(status, WEFT_ERR_CONFIG);
-    assert_non_null(strstr(weft_error_record()->text, "--set: [net-sample] port = one: "));
+    assert_non_null(
+        strstr(weft_error_record()->text, "options.settings: [net-sample] port = one: "));
     weft_config_destroy(config);
 }
 
@@ -559,6 +577,7 @@ int main(void)
         TEST(key_given_twice_is_told_with_both_lines),
         TEST(list_has_all_values_of_its_strongest_source),
         TEST(bad_settings_are_told),
+        TEST(settings_have_the_name_of_the_program),
         TEST(bad_options_struct_is_told),
         TEST(unknown_variable_is_told_with_the_nearest),
         TEST(variables_that_are_no_options_are_left_alone),

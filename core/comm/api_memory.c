@@ -156,7 +156,10 @@ static weft_status_t memory_check_region(const void *memory, uint64_t bytes,
                                          weft_mem_region_t **region_p)
 {
     if (memory == NULL || region_p == NULL || bytes == 0) {
-        return weft_fail(WEFT_ERR_ARG, 0, "weft_mem_register: memory, region_p or the size is 0");
+        return weft_fail(WEFT_ERR_ARG, 0, "weft_mem_register: %s",
+                         memory == NULL     ? "memory is NULL"
+                         : region_p == NULL ? "region_p is NULL"
+                                            : "bytes is 0");
     }
     if (weft_memory_wraps(memory, bytes)) {
         return weft_fail(WEFT_ERR_ARG, 0,

@@ -12,6 +12,8 @@
 #include "core/base/error.h"
 #include "core/comm/vectors.h"
 
+#define NO_MEMORY ((uintptr_t)4096)
+
 /* True if this rank uses the buffer. */
 static bool args_uses_side(const weft_comm_identity_t *self, const weft_args_t *args,
                            weft_operand_kind_t side)
@@ -115,42 +117,6 @@ static weft_status_t args_check_names(const weft_comm_identity_t *self, const we
     return weft_coll_reduces(args->coll) ? args_check_op(ops, args, call) : WEFT_OK;
 }
 
-/* Says what is wrong with a buffer. */
-static weft_status_t args_refuse_buffer(const char *call, const char *which, const void *buffer,
-                                        uint64_t bytes, size_t elem)
-{
-    if (buffer == NULL) {
-        return weft_fail(WEFT_ERR_ARG, 0, "%s: the %s buffer is NULL, %" PRIu64 " bytes are needed",
-                         call, which, bytes);
-    }
-    if (((uintptr_t)buffer & (elem - 1)) != 0) {
-        return weft_fail(WEFT_ERR_ARG, 0,
-                         "%s: the %s buffer %p is not aligned to elements of %zu bytes", call,
-                         which, buffer, elem);
-    }
-    return weft_fail(WEFT_ERR_ARG, 0, "%s: the %s buffer wraps around the address space", call,
-                     which);
-}
-
-static inline bool args_buffer_is_good(const void *buffer, uint64_t bytes, size_t elem)
-{
-    uintptr_t at = (uintptr_t)buffer;
-    /* Elements have powers of two as sizes. */
-    return bytes == 0 || (at != 0 && (at & (elem - 1)) == 0 && !weft_memory_wraps(buffer, bytes));
-}
-
-static weft_status_t args_check_buffers(const weft_args_t *args, size_t elem)
-{
-    bool sends = args_buffer_is_good(args->send, args->send_bytes, elem);
-    if (sends && args_buffer_is_good(args->recv, args->recv_bytes, elem)) {
-        return WEFT_OK;
-    }
-    return sends ? args_refuse_buffer(weft_args_call(args), "recv", args->recv, args->recv_bytes,
-                                      elem)
-                 : args_refuse_buffer(weft_args_call(args), "send", args->send, args->send_bytes,
-                                      elem);
-}
-
 /* Returns the element at which a block of one side starts. */
 static uint64_t args_block_start(const weft_args_t *args, const weft_blocks_t *blocks,
                                  uint32_t block)
@@ -169,6 +135,80 @@ static int64_t args_in_place_offset(const weft_comm_identity_t *self, const weft
     default:
         return 0;
     }
+}
+
+/* Writes where the send buffer begins in a legal in-place call. */
+static void args_write_in_place(const weft_comm_identity_t *self, const weft_args_t *args,
+                                size_t elem, char *text, size_t bytes)
+{
+    const int64_t offset = args_in_place_offset(self, args) * (int64_t)elem;
+    if (offset == 0) {
+        snprintf(text, bytes, "recv itself");
+    } else {
+        snprintf(text, bytes, "recv %+" PRId64 " bytes", offset);
+    }
+}
+
+/* The first page and the last are nobody's memory. MPI_IN_PLACE is 1 or -1. */
+static inline bool args_is_no_memory(const void *buffer)
+{
+    return (uintptr_t)buffer + NO_MEMORY < 2 * NO_MEMORY;
+}
+
+static weft_status_t args_refuse_address(const weft_comm_identity_t *self, const weft_args_t *args,
+                                         const char *which, const void *buffer, size_t elem)
+{
+    char in_place[48] = "";
+    const char *call = weft_args_call(args);
+    if (args->coll == WEFT_SEND_RECV) {
+        return weft_fail(WEFT_ERR_ARG, 0, "%s: the %s buffer %p is no memory", call, which, buffer);
+    }
+    args_write_in_place(self, args, elem, in_place, sizeof in_place);
+    return weft_fail(
+        WEFT_ERR_ARG, 0,
+        "%s: the %s buffer %p is no memory; if MPI_IN_PLACE is meant: in place send is "
+        "%s",
+        call, which, buffer, in_place);
+}
+
+/* Says what is wrong with the buffer of one side. */
+static weft_status_t args_refuse_buffer(const weft_comm_identity_t *self, const weft_args_t *args,
+                                        bool sent, size_t elem)
+{
+    const char *call = weft_args_call(args), *which = sent ? "send" : "recv";
+    const void *buffer = sent ? args->send : args->recv;
+    if (buffer == NULL) {
+        return weft_fail(WEFT_ERR_ARG, 0, "%s: the %s buffer is NULL, %" PRIu64 " bytes are needed",
+                         call, which, sent ? args->send_bytes : args->recv_bytes);
+    }
+    if (args_is_no_memory(buffer)) {
+        return args_refuse_address(self, args, which, buffer, elem);
+    }
+    if (((uintptr_t)buffer & (elem - 1)) != 0) {
+        return weft_fail(WEFT_ERR_ARG, 0,
+                         "%s: the %s buffer %p is not aligned to elements of %zu bytes", call,
+                         which, buffer, elem);
+    }
+    return weft_fail(WEFT_ERR_ARG, 0, "%s: the %s buffer wraps around the address space", call,
+                     which);
+}
+
+static inline bool args_buffer_is_good(const void *buffer, uint64_t bytes, size_t elem)
+{
+    uintptr_t at = (uintptr_t)buffer;
+    /* Elements have powers of two as sizes. */
+    return bytes == 0 || (!args_is_no_memory(buffer) && (at & (elem - 1)) == 0 &&
+                          !weft_memory_wraps(buffer, bytes));
+}
+
+static weft_status_t args_check_buffers(const weft_comm_identity_t *self, const weft_args_t *args,
+                                        size_t elem)
+{
+    bool sends = args_buffer_is_good(args->send, args->send_bytes, elem);
+    if (sends && args_buffer_is_good(args->recv, args->recv_bytes, elem)) {
+        return WEFT_OK;
+    }
+    return args_refuse_buffer(self, args, !sends, elem);
 }
 
 /* An all_to_all_v in place replaces block b by the block of rank b: both need equal length and
@@ -222,15 +262,12 @@ static weft_status_t args_check_overlap(const weft_comm_identity_t *self, const 
         recv >= send + args->send_bytes) {
         return WEFT_OK;
     }
-    char in_place[48] = "recv itself";
-    int64_t offset = args_in_place_offset(self, args) * (int64_t)elem;
-    if ((int64_t)(send - recv) == offset) {
+    if ((int64_t)(send - recv) == args_in_place_offset(self, args) * (int64_t)elem) {
         weft_status_t status = args_check_same_blocks(self, args);
         return status == WEFT_OK ? args_check_own_place(self, args) : status;
     }
-    if (offset != 0) {
-        snprintf(in_place, sizeof in_place, "recv %+" PRId64 " bytes", offset);
-    }
+    char in_place[48];
+    args_write_in_place(self, args, elem, in_place, sizeof in_place);
     return weft_fail(WEFT_ERR_ARG, 0,
                      "%s: send and recv overlap: send is recv %+" PRId64
                      " bytes; for a call in place it is %s",
@@ -366,7 +403,7 @@ weft_status_t weft_args_check(const weft_comm_identity_t *self, const weft_user_
     }
     size_t elem = weft_dtype_bytes(args->dtype);
     if (status == WEFT_OK) {
-        status = args_check_buffers(args, elem);
+        status = args_check_buffers(self, args, elem);
     }
     return status == WEFT_OK ? args_check_overlap(self, args, elem) : status;
 }
@@ -428,8 +465,8 @@ weft_status_t weft_args_check_one_sided(const weft_comm_identity_t *self, weft_a
     }
     if (status == WEFT_OK && !waits) {
         status = args_measure(self, args, weft_dtype_bytes(args->dtype));
-        status =
-            status == WEFT_OK ? args_check_buffers(args, weft_dtype_bytes(args->dtype)) : status;
+        status = status == WEFT_OK ? args_check_buffers(self, args, weft_dtype_bytes(args->dtype))
+                                   : status;
     }
     return status;
 }

@@ -5,15 +5,16 @@
 
 #include "core/base/error.h"
 
-weft_status_t weft_async_init(weft_async_t *async, weft_request_t *request, bool handle,
+weft_status_t weft_async_init(weft_async_t *async, weft_request_t *request, const char *name,
                               const weft_call_t *call)
 {
+    const bool handle = call->request_p != NULL;
     weft_completion_queue_t *queue = call->queue;
     atomic_init(&async->done, WEFT_ASYNC_UNDER_WAY);
     atomic_init(&async->holders, (handle ? 1u : 0u) + (queue != NULL ? 1u : 0u));
     async->entry = (weft_completion_entry_t){
         .request = request, .told = {.request = handle ? request : NULL, .context = call->context}};
-    return queue != NULL ? weft_completion_expect(queue, &async->entry) : WEFT_OK;
+    return queue != NULL ? weft_completion_expect(queue, name, &async->entry) : WEFT_OK;
 }
 
 void weft_async_fini(weft_async_t *async)

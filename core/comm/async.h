@@ -39,9 +39,9 @@ typedef struct weft_async_group {
     weft_error_t *error;
 } weft_async_group_t;
 
-/* Prepares the end of `request`: `handle` says whether the caller gets it, `queue` may be NULL.
- * ERR_STATE: there is no such queue. */
-weft_status_t weft_async_init(weft_async_t *async, weft_request_t *request, bool handle,
+/* Prepares the end of `request`, of the function `name` with the options `call`. ERR_STATE: there
+ * is no such queue. */
+weft_status_t weft_async_init(weft_async_t *async, weft_request_t *request, const char *name,
                               const weft_call_t *call);
 /* Frees what the end needed. It has been reached, or the operation was never begun. */
 void weft_async_fini(weft_async_t *async);

@@ -10,6 +10,7 @@
 #define QUEUES 256u
 #define QUEUE_BITS 8u
 #define SLEEP_NS WEFT_NS_PER_S
+#define CALL_DESTROY "weft_completion_queue_destroy"
 
 struct weft_completion_state {
     _Atomic uintptr_t handle;  /* 0 = free */
@@ -73,20 +74,21 @@ weft_status_t weft_completion_create(weft_completion_queue_t **queue_p)
                                   "more than %u completion queues in one process", QUEUES);
 }
 
-/* Finds a queue and locks it; NULL and an error: there is none. */
-static completion_state_t *completion_lock(weft_completion_queue_t *queue)
+/* Finds a queue and locks it; NULL and an error of `call`: there is none. */
+static completion_state_t *completion_lock(weft_completion_queue_t *queue, const char *call)
 {
     uintptr_t number = (uintptr_t)queue;
     completion_state_t *q = &queues[number >> 1 & (QUEUES - 1)];
     if (number == 0) {
-        weft_fail(WEFT_ERR_ARG, 0, "the completion queue is NULL");
+        weft_fail(WEFT_ERR_ARG, 0, "%s: the completion queue is NULL", call);
         return NULL;
     }
     bool known = atomic_load_explicit(&q->handle, memory_order_acquire) == number;
     uint32_t forks = atomic_load_explicit(&q->fork_generation, memory_order_relaxed);
     if (known && forks != weft_os_fork_generation()) {
         weft_fail(WEFT_ERR_STATE, 0,
-                  "the completion queue belongs to the process before fork(); create one here");
+                  "%s: the completion queue belongs to the process before fork(); create one here",
+                  call);
         return NULL;
     }
     if (known) {
@@ -96,13 +98,13 @@ static completion_state_t *completion_lock(weft_completion_queue_t *queue)
         }
         weft_os_unlock(&q->lock);
     }
-    weft_fail(WEFT_ERR_STATE, 0, "the completion queue was destroyed, or never was one");
+    weft_fail(WEFT_ERR_STATE, 0, "%s: the completion queue was destroyed, or never was one", call);
     return NULL;
 }
 
 weft_status_t weft_completion_end(weft_completion_queue_t *queue, weft_completion_entry_t **left_p)
 {
-    completion_state_t *q = completion_lock(queue);
+    completion_state_t *q = completion_lock(queue, CALL_DESTROY);
     if (q == NULL) {
         return weft_error_record()->status;
     }
@@ -111,7 +113,8 @@ weft_status_t weft_completion_end(weft_completion_queue_t *queue, weft_completio
         weft_os_unlock(&q->lock);
         return weft_fail(
             WEFT_ERR_STATE, 0,
-            "operations that name the completion queue are not complete: %llu; wait for "
+            CALL_DESTROY
+            ": operations that name the completion queue are not complete: %llu; wait for "
             "them, or destroy their communicators first",
             (unsigned long long)expected);
     }
@@ -124,9 +127,10 @@ weft_status_t weft_completion_end(weft_completion_queue_t *queue, weft_completio
     return WEFT_OK;
 }
 
-weft_status_t weft_completion_expect(weft_completion_queue_t *queue, weft_completion_entry_t *entry)
+weft_status_t weft_completion_expect(weft_completion_queue_t *queue, const char *call,
+                                     weft_completion_entry_t *entry)
 {
-    completion_state_t *q = completion_lock(queue);
+    completion_state_t *q = completion_lock(queue, call);
     if (q == NULL) {
         return weft_error_record()->status;
     }
@@ -182,7 +186,7 @@ void weft_completion_push(weft_completion_entry_t *entry)
 
 weft_status_t weft_completion_descriptor(weft_completion_queue_t *queue, int *fd_p)
 {
-    completion_state_t *q = completion_lock(queue);
+    completion_state_t *q = completion_lock(queue, "weft_completion_queue_fd");
     if (q == NULL) {
         return weft_error_record()->status;
     }
@@ -223,10 +227,11 @@ static void completion_sleep(completion_state_t *q, uint32_t seen, uint64_t dead
 weft_status_t weft_completion_take(weft_completion_queue_t *queue, uint32_t max, uint64_t deadline,
                                    weft_completion_entry_t **first_p)
 {
+    const char *call = deadline != 0 ? "weft_completion_queue_wait" : "weft_completion_queue_poll";
     uint64_t wakes = 0;
     bool waits = false, over = false;
     completion_state_t *q;
-    while ((q = completion_lock(queue)) != NULL) {
+    while ((q = completion_lock(queue, call)) != NULL) {
         uint32_t seen = atomic_load_explicit(&q->signal, memory_order_seq_cst);
         weft_completion_entry_t *first = completion_cut(q, max);
         wakes = waits ? wakes : q->served;
@@ -253,7 +258,7 @@ weft_status_t weft_completion_take(weft_completion_queue_t *queue, uint32_t max,
 
 weft_status_t weft_completion_wake(weft_completion_queue_t *queue)
 {
-    completion_state_t *q = completion_lock(queue);
+    completion_state_t *q = completion_lock(queue, "weft_completion_queue_wake");
     if (q == NULL) {
         return weft_error_record()->status;
     }

@@ -28,9 +28,9 @@ weft_status_t weft_completion_create(weft_completion_queue_t **queue_p);
 /* Ends a queue and returns the entries that were not read. ERR_STATE: operations still name it. */
 weft_status_t weft_completion_end(weft_completion_queue_t *queue, weft_completion_entry_t **left_p);
 
-/* Notes that an operation will enter `entry`, until it does or weft_completion_forgo(). ERR_STATE:
- * there is no such queue. */
-weft_status_t weft_completion_expect(weft_completion_queue_t *queue,
+/* Notes that an operation of `call` will enter `entry`, until it does or weft_completion_forgo().
+ * ERR_STATE: there is no such queue. */
+weft_status_t weft_completion_expect(weft_completion_queue_t *queue, const char *call,
                                      weft_completion_entry_t *entry);
 void weft_completion_forgo(weft_completion_entry_t *entry);
 /* Enters it and wakes who waits. The entry may be gone when this returns. */

@@ -138,8 +138,8 @@ static void create_group_explain(const create_group_t *c, const weft_comm_state_
     snprintf(why, sizeof why, "%s", error->text);
     if (error->status == WEFT_ERR_TIMEOUT && missing > 0) {
         snprintf(error->text, sizeof error->text,
-                 CALL ": %u of %u members did not call it with these ranks and tag %u within %.3g "
-                      "s: rank%s %s%s",
+                 CALL ": %u of %u members did not call it with these ranks in this order and tag "
+                      "%u within %.3g s: rank%s %s%s",
                  missing, c->wish->count, c->wish->tag,
                  child->self.family->settings.boot.init_timeout, missing > 1 ? "s" : "", names,
                  missing > NAMED ? " and more" : "");

@@ -9,6 +9,7 @@
 
 #include "core/base/coll.h"
 #include "core/base/error.h"
+#include "core/comm/args_check.h"
 
 /* An asynchronous operation and its end, in one piece of memory. */
 typedef struct request_async {
@@ -122,7 +123,7 @@ weft_status_t weft_request_create(const weft_comm_identity_t *self, const weft_a
     }
     if (is_async) {
         request->async = &memory->async;
-        status = weft_async_init(&memory->async, request, call->request_p != NULL, call);
+        status = weft_async_init(&memory->async, request, weft_args_call(args), call);
     }
     if (status != WEFT_OK) {
         weft_request_free(request);
@@ -151,7 +152,7 @@ weft_status_t weft_request_create_group(const weft_call_t *call, uint32_t parts,
     memory->group = (weft_async_group_t){.parts = ends, .comms = comms};
     atomic_init(&memory->group.open, 1);
     weft_status_t status =
-        weft_async_init(&memory->group.async, &memory->request, call->request_p != NULL, call);
+        weft_async_init(&memory->group.async, &memory->request, "weft_group_end_async", call);
     if (status != WEFT_OK) {
         weft_request_free(&memory->request);
         return status;

@@ -185,9 +185,10 @@ static int members_are_missing(weft_comm_t *comm, uint32_t rank, uint32_t n, voi
         NEED(error.peer == 1 || error.peer == 3);
         NEED(strstr(error.text, "in the new communicator") != NULL
                  ? error_says(&error, WEFT_ERR_TIMEOUT, "missing are ranks 0, 2")
-                 : error_says(&error, WEFT_ERR_TIMEOUT,
-                              "2 of 5 members did not call it with these ranks and tag 5 "
-                              "within " RANKS_SOON_S " s: ranks 3, 1"));
+                 : error_says(
+                       &error, WEFT_ERR_TIMEOUT,
+                       "2 of 5 members did not call it with these ranks in this order and tag 5 "
+                       "within " RANKS_SOON_S " s: ranks 3, 1"));
     }
     NEED(weft_barrier(comm, NULL) == WEFT_OK);
     if (rank == 1 || rank == 3) { /* the others have given up */

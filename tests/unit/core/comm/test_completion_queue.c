@@ -33,7 +33,7 @@ static void enter(weft_completion_queue_t *queue, weft_completion_entry_t *entry
                   weft_status_t status)
 {
     *entry = (weft_completion_entry_t){.told = {.status = status}};
-    assert_int_equal(weft_completion_expect(queue, entry), WEFT_OK);
+    assert_int_equal(weft_completion_expect(queue, "weft_send", entry), WEFT_OK);
     weft_completion_push(entry);
 }
 
@@ -110,7 +110,7 @@ static void a_queue_ends_when_nothing_is_expected_any_more(void **state)
     weft_completion_queue_t *queue = make_queue();
     weft_completion_entry_t e = {.next = NULL}, *left = NULL;
     (void)state;
-    assert_int_equal(weft_completion_expect(queue, &e), WEFT_OK);
+    assert_int_equal(weft_completion_expect(queue, "weft_send", &e), WEFT_OK);
     assert_int_equal(weft_completion_end(queue, &left), WEFT_ERR_STATE);
     assert_non_null(strstr(weft_error_record()->text, "not complete: 1;"));
     weft_completion_forgo(&e);
@@ -118,7 +118,7 @@ static void a_queue_ends_when_nothing_is_expected_any_more(void **state)
     assert_int_equal(weft_completion_end(queue, &left), WEFT_OK);
     assert_ptr_equal(left, &e);
     assert_int_equal(weft_completion_end(queue, &left), WEFT_ERR_STATE);
-    assert_int_equal(weft_completion_expect(queue, &e), WEFT_ERR_STATE);
+    assert_int_equal(weft_completion_expect(queue, "weft_send", &e), WEFT_ERR_STATE);
     assert_int_equal(weft_completion_take(queue, 1, 0, &left), WEFT_ERR_STATE);
     assert_int_equal(weft_completion_take(NULL, 1, 0, &left), WEFT_ERR_ARG);
 }
@@ -234,7 +234,8 @@ static void threads_lose_no_entry(void **state)
     crowd.entries = calloc(2 * ENTRIES, sizeof *crowd.entries);
     assert_non_null(crowd.entries);
     for (uint32_t i = 0; i < 2 * ENTRIES; i++) {
-        assert_int_equal(weft_completion_expect(crowd.queue, &crowd.entries[i]), WEFT_OK);
+        assert_int_equal(weft_completion_expect(crowd.queue, "weft_send", &crowd.entries[i]),
+                         WEFT_OK);
     }
     for (int i = 0; i < 2; i++) {
         half[i] = (crowd_t){.entries = crowd.entries + i * ENTRIES};

@@ -12,6 +12,7 @@
 #include "tools/perf_names.h"
 #include "tools/perf_options.h"
 #include "tools/perf_ranks.h"
+#include "tools/perf_report.h"
 #include "tools/perf_support.h"
 #include "tools/tool.h"
 #include "tools/values.h"
@@ -100,6 +101,9 @@ static int perf_start_ranks(perf_options_t *options)
     int64_t processes = options->processes > 0 ? options->processes : launcher.nranks;
     int64_t nranks = processes * perf_process_threads(options);
     int code = perf_check_ranks(options, &launcher, nranks);
+    if (code == TOOL_OK && launcher.rank == 0) {
+        code = perf_report_check(options);
+    }
     if (code != TOOL_OK) {
         return code;
     }

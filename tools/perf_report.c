@@ -14,6 +14,25 @@
 #include "tools/perf_table.h"
 #include "tools/tool.h"
 
+/* NULL: the reason was printed. */
+static FILE *perf_report_open(const perf_options_t *options, const char *mode)
+{
+    FILE *file = fopen(options->output.json_file, mode);
+    if (file == NULL) {
+        tool_usage("cannot write %s: %s", options->output.json_file, strerror(errno));
+    }
+    return file;
+}
+
+int perf_report_check(const perf_options_t *options)
+{
+    if (options->output.json_file == NULL) {
+        return TOOL_OK;
+    }
+    FILE *file = perf_report_open(options, "ae");
+    return file == NULL || fclose(file) != 0 ? TOOL_USAGE : TOOL_OK;
+}
+
 int perf_report_begin(perf_report_t *report, const perf_rank_t *rank, const perf_identity_t *ranks,
                       uint64_t reduced_max)
 {
@@ -28,9 +47,9 @@ int perf_report_begin(perf_report_t *report, const perf_rank_t *rank, const perf
         report->json[report->json_count++] = (json_t){.out = stdout};
     }
     if (options->output.json_file != NULL) {
-        FILE *file = fopen(options->output.json_file, "we");
+        FILE *file = perf_report_open(options, "we");
         if (file == NULL) {
-            return tool_usage("cannot write %s: %s", options->output.json_file, strerror(errno));
+            return TOOL_USAGE;
         }
         report->json[report->json_count++] = (json_t){.out = file};
     }

@@ -7,6 +7,8 @@
 
 #include "tools/perf_job.h"
 
+/* Whether the file of -J can be written, before any rank starts. Returns an exit code. */
+int perf_report_check(const perf_options_t *options);
 /* Opens the outputs and prints what is known before the first measurement. */
 int perf_report_begin(perf_report_t *report, const perf_rank_t *rank, const perf_identity_t *ranks,
                       uint64_t reduced_max);

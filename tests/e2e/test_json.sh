@@ -13,6 +13,10 @@ holds '.results | all(.out_of_place.per_iter | .min <= .p50 and .p50 <= .p99 and
 holds '.results[0] | .size == 8 and .count == 2 and .type == "float" and .redop == "sum" and .root == -1'
 holds '.results | all(.out_of_place.nwrong == 0 and .in_place.nwrong == 0)'
 jq -e '.results | length == 3' "$work/file.json" >/dev/null || die "the file of -J is not as expected"
+# A file that cannot be written is told before any rank starts.
+expect 6 "$weft" perf all_reduce -P 2 -b 8 -e 8 -n 1 -J "$work/none/file.json"
+[ "$(cat "$work/err")" = "weft: cannot write $work/none/file.json: No such file or directory" ] ||
+    die "more than one line: $(cat "$work/err")"
 expect 0 "$weft" perf all_to_all_v -t 3 -b 4K -e 4K -n 10 --stats --pattern zipf:5 --json
 holds '.config.pattern == "zipf" and .config.pattern_seed == 5 and .config.stats'
 holds '.results[0] | .collective == "all_to_all_v" and .in_place.time == null and .in_place.nwrong == "N/A"'

@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "core/config/env.h"
+#include "core/config/option_table.h"
+#include "core/config/store.h"
 #include "tools/args.h"
 #include "tools/run_agent.h"
 #include "tools/run_master.h"
@@ -25,6 +27,8 @@ static const tool_option_t options_table[] = {
     {'H', "hosts", "HOST:N,…", "the hosts, each with the number of its ranks", 'H'},
     {0, "rsh", "COMMAND", "remote shell to other hosts [ssh -o BatchMode=yes]", 'r'},
     {'x', "export", "NAME[=VALUE]", "a variable for the ranks on all hosts; may be repeated", 'x'},
+    {0, "set", "SECTION.KEY=VALUE",
+     "an option of weft for the ranks, as that variable; may be repeated", 's'},
     {0, "wdir", "FOLDER", "folder in which the ranks start [this one]", 'w'},
     {'l', "label", NULL, "begin the lines of stdout with the rank, too", 'l'},
     {0, "bind-to", "core|none", "give each rank a core of its own [none]", 'b'},
@@ -44,6 +48,18 @@ static void run_print_help(void)
         "of the command (128 + N after signal N). Hosts are reached by ssh without questions and\n"
         "have weft at the same path. A PROGRAM that ends in .py is run by python3.\n\n");
     tool_options_print(options_table, stdout);
+}
+
+/* Takes over the memory of the entry; NULL: there was none. */
+static bool run_keep_variable(run_job_t *job, char *entry)
+{
+    if (entry == NULL || job->variable_count == RUN_VARIABLES) {
+        tool_usage("more than %d variables", RUN_VARIABLES);
+        free(entry);
+        return false;
+    }
+    job->variables[job->variable_count++] = entry;
+    return true;
 }
 
 /* NAME takes the value that it has here. */
@@ -66,13 +82,24 @@ static bool run_take_variable(run_job_t *job, const char *text)
     } else {
         entry = strdup(text);
     }
-    if (entry == NULL || job->variable_count == RUN_VARIABLES) {
-        tool_usage("more than %d variables", RUN_VARIABLES);
-        free(entry);
+    return run_keep_variable(job, entry);
+}
+
+static bool run_take_setting(run_job_t *job, const char *text)
+{
+    char section[WEFT_OPTION_NAME_MAX + 1], key[WEFT_OPTION_NAME_MAX + 1], *entry = NULL;
+    char name[WEFT_STORE_NAME_MAX];
+    const size_t whole = strcspn(text, "="), before = strcspn(text, ".=");
+    const size_t behind = before < whole ? whole - before - 1 : 0;
+    if (text[whole] == '\0' || !weft_option_name_ok(text, before, '-') ||
+        !weft_option_name_ok(text + before + 1, behind, '_')) {
+        tool_usage("--set wants section.key=value, got '%s'", text);
         return false;
     }
-    job->variables[job->variable_count++] = entry;
-    return true;
+    snprintf(section, sizeof section, "%.*s", (int)before, text);
+    snprintf(key, sizeof key, "%.*s", (int)behind, text + before + 1);
+    weft_store_env_name(section, key, name, sizeof name);
+    return asprintf(&entry, "WEFT_%s%s", name, text + whole) >= 0 && run_keep_variable(job, entry);
 }
 
 /* Configuration that is in the environment here holds for ranks on other hosts, too. */
@@ -112,6 +139,8 @@ static bool run_take(run_request_t *request, int id, const char *value)
         return true;
     case 'x':
         return run_take_variable(job, value);
+    case 's':
+        return run_take_setting(job, value);
     case 'w':
         job->folder = value;
         return true;

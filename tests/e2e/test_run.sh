@@ -219,6 +219,12 @@ expect 6 "${run[@]}" -H a:x true
 expect 6 "${run[@]}" --bind-to cor true
 says err 'did you mean core'
 expect 6 "${run[@]}" -x NO_SUCH_VARIABLE true
+expect 0 env WEFT_EXEC_SLOTS=5 "${run[@]}" -n 2 --set exec.slots=3 --set 'net-shm.a_b=x = y' sh -c 'echo "$WEFT_EXEC_SLOTS, $WEFT_NET_SHM_A_B"'
+[ "$(cat "$work/out")" = $'3, x = y\n3, x = y' ] || die "--set is no variable of the ranks: $(cat "$work/out")"
+for setting in slots=3 exec.slots .slots=3 exec.=3 Exec.slots=3 exec=a.b; do
+    expect 6 "${run[@]}" --set "$setting" true
+    says err "^weft: --set wants section.key=value, got '$setting'$"
+done
 expect 6 "${run[@]}" --lable true
 says err 'did you mean --label'
 

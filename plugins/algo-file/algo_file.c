@@ -29,7 +29,7 @@ static const weft_option_t file_options[] = {
      .type = WEFT_OPT_STRING,
      .offset = offsetof(file_config_t, files),
      .value = "",
-     .help = "files with plans or MSCCL XML programs, separated by blanks"},
+     .help = "files with plans or MSCCL XML programs, separated by blanks; \"a path with blanks\""},
     {.name = NULL},
 };
 
@@ -90,6 +90,21 @@ static weft_status_t add_file(weft_algo_t *algo, const char *path, size_t length
                                     : algo_file_read_text(algo, source);
 }
 
+/* Adds the file whose path begins at *at_p, and goes behind it. */
+static weft_status_t algo_file_take(weft_algo_t *algo, const char **at_p)
+{
+    const bool quoted = **at_p == '"';
+    const char *path = *at_p + quoted;
+    const size_t length = strcspn(path, quoted ? "\"" : " \t");
+    if (quoted && path[length] == '\0') {
+        return algo->host->set_error(algo->host, WEFT_ERR_CONFIG, 0,
+                                     "[algo-file] files: the quote before \"%.200s\" has no end",
+                                     path);
+    }
+    *at_p = path + length + quoted;
+    return add_file(algo, path, length);
+}
+
 static weft_status_t file_create(const weft_host_t *host, const void *config, weft_algo_t **algo_p)
 {
     const file_config_t *settings = config;
@@ -100,13 +115,11 @@ static weft_status_t file_create(const weft_host_t *host, const void *config, we
     }
     algo->host = host;
     for (at += strspn(at, " \t"); *at != '\0'; at += strspn(at, " \t")) {
-        size_t length = strcspn(at, " \t");
-        weft_status_t status = add_file(algo, at, length);
+        weft_status_t status = algo_file_take(algo, &at);
         if (status != WEFT_OK) {
             file_destroy(algo);
             return status;
         }
-        at += length;
     }
     *algo_p = algo;
     return WEFT_OK;

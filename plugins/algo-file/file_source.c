@@ -91,7 +91,11 @@ weft_status_t file_source_open(const weft_host_t *host, const char *path, size_t
     /* A pipe or a device in the place of a file must not keep the program waiting. */
     int fd = open(source->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) {
-        status = file_source_refuse(host, source, errno, "cannot be opened");
+        status = file_source_refuse(
+            host, source, errno,
+            path[length] != ' ' && path[length] != '\t'
+                ? "cannot be opened"
+                : "cannot be opened; a path with blanks stands in double quotes");
         goto err_source;
     }
     status = file_source_read_all(host, source, fd);

@@ -6,7 +6,8 @@
 
 #include "file.h"
 
-/* Reads a whole file. ERR_CONFIG with the path: not readable, no file, empty, too large. */
+/* Reads a whole file, named by the first `length` bytes of a list. ERR_CONFIG with the path: not
+ * readable, no file, empty, too large. */
 weft_status_t file_source_open(const weft_host_t *host, const char *path, size_t length,
                                file_source_t **source_p);
 void file_source_close(const weft_host_t *host, file_source_t *source);

@@ -113,6 +113,27 @@ static void exactly_the_shapes_held_are_served(void **state)
     plan_fixture_close(&fixture);
 }
 
+static void a_path_with_blanks_stands_in_quotes(void **state)
+{
+    static const char text[] = BROADCAST_0(0) BROADCAST_1(0);
+    plan_fixture_t fixture;
+    char list[1024], path[400];
+    (void)state;
+    snprintf(path, sizeof path, "%s", scratch_write("a plan of two", text, sizeof text - 1));
+    snprintf(list, sizeof list, " \"%s\" %s\t", path,
+             PLAN_FILES_EXAMPLES "doubling-all-reduce-4.plan");
+    assert_int_equal(plan_files_open(&fixture, list), WEFT_OK);
+    assert_true(plan_files_serve(&fixture, WEFT_BROADCAST, 2, 0));
+    assert_true(plan_files_serve(&fixture, WEFT_ALL_REDUCE, 4, 0));
+    plan_fixture_close(&fixture);
+    assert_int_equal(plan_files_open(&fixture, path), WEFT_ERR_CONFIG);
+    assert_non_null(strstr(weft_error_record()->text,
+                           "cannot be opened; a path with blanks stands in double quotes"));
+    assert_int_equal(plan_files_open(&fixture, "\"no end"), WEFT_ERR_CONFIG);
+    assert_non_null(strstr(weft_error_record()->text,
+                           "[algo-file] files: the quote before \"no end\" has no end"));
+}
+
 static void mistakes_are_named_with_path_and_line(void **state)
 {
     (void)state;
@@ -248,6 +269,7 @@ int main(void)
         cmocka_unit_test(printed_plans_load_unchanged),
         cmocka_unit_test(the_example_is_proved),
         cmocka_unit_test(exactly_the_shapes_held_are_served),
+        cmocka_unit_test(a_path_with_blanks_stands_in_quotes),
         cmocka_unit_test(mistakes_are_named_with_path_and_line),
         cmocka_unit_test(bytes_of_value_0_are_no_text),
         cmocka_unit_test(unusable_files_are_errors),

@@ -65,6 +65,9 @@ def _find_describer(kind: type) -> Callable[[Any, bool], Memory]:
     numpy = sys.modules.get("numpy")
     if numpy is not None and issubclass(kind, numpy.generic):
         return _describe_scalar
+    masked = sys.modules.get("numpy.ma")
+    if masked is not None and issubclass(kind, masked.MaskedArray):
+        return _refuse_mask
     if numpy is not None and issubclass(kind, numpy.ndarray):
         return _describe_numpy
     if hasattr(kind, "__array_interface__"):
@@ -78,6 +81,13 @@ def _find_describer(kind: type) -> Callable[[Any, bool], Memory]:
 
 def _refuse_read_only() -> None:
     raise _Refused("the array is read-only")
+
+
+def _refuse_mask(array: Any, writable: bool) -> Memory:
+    """Also where nothing is masked: whether the ranks call does not depend on what they hold."""
+    raise TypeError(
+        f"{type(array).__name__} has a mask, and every element is moved: give its .data or .filled()"
+    )
 
 
 # numpy and everything with its interface ----------------------------------------------------------

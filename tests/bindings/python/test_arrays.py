@@ -256,6 +256,16 @@ class Numpy(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, "^recv: the array is read-only"):
                 describe(scalar, "recv", True)
 
+    def test_masked_arrays_are_refused(self):
+        values = numpy.arange(4.0)
+        for mask in (numpy.ma.nomask, [False, True, False, False]):
+            masked = numpy.ma.masked_array(values, mask)
+            with self.assertRaisesRegex(
+                TypeError, r"^send: MaskedArray has a mask, .* give its \.data or \.filled\(\)"
+            ):
+                describe(masked, "send", False)
+        self.assertEqual(describe(masked.data, "send", False).address, values.ctypes.data)
+
     def test_texts_have_the_bytes_of_their_characters(self):
         values = numpy.array(["abc", "d"])
         found = describe(values, "send", True)

@@ -237,6 +237,10 @@ static weft_status_t tuner_wrong_choose(weft_tuner_t *tuner, const weft_tuner_ca
         memset(choice->reason, 'x', sizeof choice->reason);
     if (wrong_is("choose-by-lot") && calls++ % 2 == 1)
         choice->slice_bytes = 64;
+    if (wrong_is("choose-by-process"))
+        choice->slice_bytes = 64 + 64 * ((uint64_t)getpid() % (call->slot_bytes / 64));
+    if (wrong_is("choose-by-rank") && getenv("WEFT_RANK") != NULL)
+        choice->slice_bytes -= 64 * (strtoull(getenv("WEFT_RANK"), NULL, 10) % 2);
     if (wrong_is("choose-writes")) {
         ((weft_tuner_candidate_t *)(uintptr_t)candidates)[0].steps++;
     }

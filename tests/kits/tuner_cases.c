@@ -4,7 +4,11 @@
  * the limits of the call, the same every time on all ranks, and explained. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "core/base/error.h"
 #include "kit_instance.h"
@@ -160,6 +164,43 @@ static void tuner_history(const kit_run_t *run)
     kit_instance_close(&one);
 }
 
+/* The answer of a process that a launcher calls `rank`. */
+static weft_tuner_choice_t tuner_ask_as(const kit_run_t *run, const char *rank)
+{
+    kit_instance_t instance;
+    const weft_tuner_call_t call = tuner_usual();
+    (void)setenv("WEFT_RANK", rank, 1);
+    kit_instance_open(&instance, run);
+    const weft_tuner_choice_t choice = tuner_ask(&instance, &call, CANDIDATES, tuner_priced);
+    kit_instance_close(&instance);
+    return choice;
+}
+
+/* Ranks are processes of their own. */
+static void tuner_processes(const kit_run_t *run)
+{
+    int status = 0;
+    weft_tuner_choice_t *theirs =
+        mmap(NULL, sizeof *theirs, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    const pid_t pid = theirs != MAP_FAILED ? kit_fork() : -1;
+    if (pid == 0) {
+        *theirs = tuner_ask_as(run, "1");
+        kit_end(0);
+    }
+    if (pid < 0 || waitpid(pid, &status, 0) != pid) {
+        kit_skip_case("no second process: there is no memory for it");
+    }
+    if (!kit_has_ended(pid)) {
+        kit_fail("choose: the second process ended before it had answered");
+    }
+    if (status != 0) {
+        kit_end(1); /* it has said why */
+    }
+    const weft_tuner_choice_t mine = tuner_ask_as(run, "0");
+    tuner_compare(&mine, theirs, "in another process, as another rank");
+    (void)munmap(theirs, sizeof *theirs);
+}
+
 static void tuner_ties(const kit_run_t *run)
 {
     kit_instance_t instance;
@@ -234,6 +275,7 @@ static const struct {
     {"choices stay inside the limits for all sizes", tuner_limits},
     {"every collective and type gets a choice", tuner_collectives},
     {"answers depend on no call before and no instance", tuner_history},
+    {"two processes give one answer", tuner_processes},
     {"equal prices give one answer", tuner_ties},
     {"algorithms with parameters are few, written out, and the same on all ranks", tuner_variants},
     {"a model without finite times ends in a choice or an error in words", tuner_infinite},

@@ -108,9 +108,9 @@ static weft_status_t prefer_line(const prefer_reader_t *r, const char *text)
 /* File and line, and the option. Of a long path the end. */
 static void prefer_set_origin(prefer_reader_t *r, const char *origin, size_t bytes)
 {
-    const size_t most = sizeof r->origin - sizeof ": prefer";
+    const size_t most = sizeof r->origin - sizeof ": [tuner] prefer";
     const size_t cut = bytes > most ? bytes - most : 0;
-    snprintf(r->origin, sizeof r->origin, "%.*s: prefer", (int)(bytes - cut), origin + cut);
+    snprintf(r->origin, sizeof r->origin, "%.*s: [tuner] prefer", (int)(bytes - cut), origin + cut);
 }
 
 /* A line is origin, tab, value. */
@@ -121,7 +121,7 @@ weft_status_t tuner_prefer_parse(const weft_host_t *host, const char *text, tune
     while (*text != '\0' && status == WEFT_OK) {
         size_t length = strcspn(text, "\n");
         const char *tab = memchr(text, '\t', length);
-        prefer_reader_t reader = {.host = host, .origin = "prefer", .prefer = prefer};
+        prefer_reader_t reader = {.host = host, .origin = "[tuner] prefer", .prefer = prefer};
         size_t origin = tab != NULL ? (size_t)(tab - text) + 1 : 0;
         char *line = host->alloc(host, length - origin + 1, 0);
         if (line == NULL) {

@@ -10,7 +10,7 @@
 
 #define PREFER_ORIGIN_MAX 160
 
-/* What is wanted for each collective, and where it was said: "weft.ini:12: prefer". */
+/* What is wanted for each collective, and where it was said: "weft.ini:12: [tuner] prefer". */
 typedef struct tuner_prefer {
     tuner_spec_t wanted[WEFT_COLL_COUNT];
     char origin[WEFT_COLL_COUNT][PREFER_ORIGIN_MAX];

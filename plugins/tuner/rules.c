@@ -37,8 +37,8 @@ static const char *const rules_memories[] = {"host", "device"};
 static weft_status_t rules_refuse(const rules_reader_t *r, const char *what, rules_word_t word,
                                   const char *hint)
 {
-    return r->host->set_error(r->host, WEFT_ERR_CONFIG, 0, "%s: rule: %s \"%.*s\"%s", r->origin,
-                              what, (int)word.length, word.at, hint);
+    return r->host->set_error(r->host, WEFT_ERR_CONFIG, 0, "%s: [tuner] rule: %s \"%.*s\"%s",
+                              r->origin, what, (int)word.length, word.at, hint);
 }
 
 static weft_status_t rules_refuse_of(const rules_reader_t *r, const char *what, rules_word_t word,
@@ -314,7 +314,8 @@ static weft_status_t rules_read_line(const weft_host_t *host, char *line, rules_
                            .hosts = all};
     const size_t bytes = strlen(origin),
                  cut = bytes > 140 ? bytes - 140 : 0; /* the line stands last */
-    snprintf(rule->origin, sizeof rule->origin, "%s%srule", origin + cut, tab != NULL ? ": " : "");
+    snprintf(rule->origin, sizeof rule->origin, "%s%s[tuner] rule", origin + cut,
+             tab != NULL ? ": " : "");
     rules_reader_t reader = {.host = host, .origin = origin, .rule = rule};
     weft_status_t status = rules_read_rule(&reader, tab != NULL ? tab + 1 : line);
     if (tab != NULL) {

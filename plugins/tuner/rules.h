@@ -27,7 +27,7 @@ typedef struct rules_rule {
     rules_range_t bytes; /* of one block, that is of one rank */
     rules_range_t ranks, hosts;
     tuner_spec_t wanted;
-    char origin[160]; /* "weft.ini:12: rule" */
+    char origin[160]; /* "weft.ini:12: [tuner] rule" */
     uint32_t slices, channels;
     uint32_t protocol; /* WEFT_TUNER_PROTOCOL_* */
     uint64_t slice_bytes;

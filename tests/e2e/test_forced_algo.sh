@@ -79,10 +79,10 @@ ${option}algo-wrong:fail=0"
     says out 'algo-wrong:fail=0'
     ini "[tuner]
 ${option}algo-wrong:fial=2"
-    refused "weft.ini:7: $key: algo-wrong:fial=2: .*did you mean fail" --conf "$work/weft.ini"
+    refused "weft.ini:7: \\[tuner\\] $key: algo-wrong:fial=2: .*did you mean fail" --conf "$work/weft.ini"
     ini "[tuner]
 ${option}algo-wrong:fail=4"
-    refused "weft.ini:7: $key: .*fail = 4, expected a number from 0 to 3" --conf "$work/weft.ini"
+    refused "weft.ini:7: \\[tuner\\] $key: .*fail = 4, expected a number from 0 to 3" --conf "$work/weft.ini"
     ini "[tuner]
 ${option}algo-wrnog:fail=2"
     refused "weft.ini:7: .*algo-wrong" --conf "$work/weft.ini"

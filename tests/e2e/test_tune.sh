@@ -109,7 +109,7 @@ done
 # Wrong rules and figures: the place and the nearest right word.
 printf '[tuner]\nrule = all_redce: algo-ring\n' >wrong.ini
 expect 3 "$weft" why all_reduce -P 2 --conf wrong.ini
-says err 'wrong.ini:2: rule: no collective is called "all_redce", did you mean all_reduce\?'
+says err 'wrong.ini:2: \[tuner\] rule: no collective is called "all_redce", did you mean all_reduce\?'
 printf '[tuner]\nrule = all_reduce: algo-flat\nrule = all_reduce: algo-rng\n' >wrong.ini
 expect 3 "$weft" why all_reduce -P 2 --conf wrong.ini
 says err 'wrong.ini:3: .*algo-rng, did you mean algo-ring\?'

@@ -344,7 +344,7 @@ static void a_wrong_rule_is_told_with_its_place_and_the_nearest_word(void **stat
     }
 }
 
-/* What the tuner asks for with these options, "a.ini:3: rule=algo-x:d=2 …". */
+/* What the tuner asks for with these options, "a.ini:3: [tuner] rule=algo-x:d=2 …". */
 static void variants(const char *const settings[], char text[512])
 {
     const weft_plugin_t *plugin = opened();
@@ -376,7 +376,7 @@ static void what_rules_and_preferences_name_with_parameters_are_variants(void **
     char text[512];
     (void)state;
     variants(settings, text);
-    assert_string_equal(text, "a.ini:2: prefer=algo-x:d=1,m=2;a.ini:3: rule=algo-x:d=2,m=1;");
+    assert_string_equal(text, "a.ini:2: [tuner] prefer=algo-x:d=1,m=2;a.ini:3: [tuner] rule=algo-x:d=2,m=1;");
 }
 
 /* Of a long path the begin is left out. */
@@ -390,8 +390,8 @@ static void origins_keep_the_line_and_the_option(void **state)
     snprintf(prefer, sizeof prefer, "prefer=%s/a.ini:2\tall_reduce:algo-x:d=1\n", path);
     snprintf(rule, sizeof rule, "rule=%s/a.ini:3\tany: algo-x:d=2\n", path);
     variants(settings, text);
-    assert_non_null(strstr(text, "x/a.ini:2: prefer=algo-x:d=1;"));
-    assert_non_null(strstr(text, "x/a.ini:3: rule=algo-x:d=2;"));
+    assert_non_null(strstr(text, "x/a.ini:2: [tuner] prefer=algo-x:d=1;"));
+    assert_non_null(strstr(text, "x/a.ini:3: [tuner] rule=algo-x:d=2;"));
 }
 
 static void only_who_asks_for_parameters_gets_them(void **state)

@@ -274,6 +274,7 @@ weft_status_t weft_comm_destroy(weft_comm_t *comm)
                               "communicator; wait for it, or end it with weft_comm_abort()",
                               voting));
     }
+    weft_group_tell_lost(comm);
     weft_streams_leave(state);
     weft_engine_drive_all(state);
     weft_handle_remove(comm);

@@ -465,8 +465,8 @@ static void group_end_with_thread(void)
     if (group.notes > 0) {
         weft_log(WEFT_LOG_WARN, "group",
                  "a thread ended with an open group, whose %" PRIu32
-                 " calls are dropped: call weft_group_end() first",
-                 group.notes);
+                 " call%s dropped: call weft_group_end() first",
+                 group.notes, group.notes > 1 ? "s are" : " is");
     }
     group_end_unbegun(&group, weft_fail(WEFT_ERR_STATE, 0,
                                         "the thread that opened the group ended without "

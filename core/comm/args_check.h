@@ -14,9 +14,10 @@ static inline const char *weft_args_call(const weft_args_t *args)
 {
     return args->coll != WEFT_SEND_RECV             ? weft_coll_call(args->coll)
            : args->one_sided == WEFT_ONE_SIDED_WAIT ? "weft_wait_signal"
-           : args->one_sided == WEFT_ONE_SIDED_PUT  ? "weft_put_signal"
-           : args->sends                            ? "weft_send"
-                                                    : "weft_recv";
+           : args->one_sided == WEFT_ONE_SIDED_PUT
+               ? args->window == NULL && args->count == 0 ? "weft_signal" : "weft_put_signal"
+           : args->sends ? "weft_send"
+                         : "weft_recv";
 }
 
 /* Checks all but the addresses of the buffers, and completes the arguments: extents of the buffers,

@@ -7,6 +7,7 @@
 
 #include "core/base/coll.h"
 #include "core/base/error.h"
+#include "core/base/log.h"
 #include "core/comm/handle.h"
 
 /* Static by thread, since a group is the calling thread's: weft.h promises it. */
@@ -51,6 +52,20 @@ weft_status_t weft_group_fail(weft_status_t status)
 void weft_group_raise(void)
 {
     *weft_error_record() = first_error;
+}
+
+void weft_group_tell_lost(const weft_comm_t *comm)
+{
+    uint32_t lost = 0;
+    for (const weft_group_note_t *note = open_group.first; note != NULL; note = note->next) {
+        lost += note->comm == comm;
+    }
+    if (lost > 0) {
+        weft_log(WEFT_LOG_WARN, "group",
+                 "weft_comm_destroy: %u call%s on this communicator %s dropped, of a group that is "
+                 "open: call weft_group_end() first",
+                 lost, lost > 1 ? "s" : "", lost > 1 ? "are" : "is");
+    }
 }
 
 weft_status_t weft_group_refuse(const char *call)

@@ -58,6 +58,9 @@ weft_status_t weft_group_fail(weft_status_t status);
  * failed. */
 void weft_group_raise(void);
 
+/* Warns of the calls that the thread's open group loses with that communicator. */
+void weft_group_tell_lost(const weft_comm_t *comm);
+
 /* For calls that cannot be part of a group: ERR_STATE inside one, which fails with it. */
 weft_status_t weft_group_refuse(const char *call);
 

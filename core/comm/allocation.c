@@ -105,6 +105,15 @@ weft_status_t weft_allocations_add(weft_allocations_t *allocations, const weft_f
     return WEFT_OK;
 }
 
+weft_allocation_t *weft_allocations_find(const weft_allocations_t *allocations, const void *memory)
+{
+    weft_allocation_t *a = allocations->list;
+    while (a != NULL && a->memory != memory) {
+        a = a->next;
+    }
+    return a;
+}
+
 weft_allocation_t *weft_allocations_remove(weft_allocations_t *allocations, const void *memory)
 {
     weft_allocation_t **position = &allocations->list;

@@ -30,6 +30,8 @@ void weft_allocation_fini(const weft_family_t *family, const weft_allocation_t *
 /* As weft_allocation_init(), and keeps it for the user. */
 weft_status_t weft_allocations_add(weft_allocations_t *allocations, const weft_family_t *family,
                                    const char *call, uint64_t bytes, bool device, void **memory_p);
+/* Returns the allocation of that memory; NULL: there is none. */
+weft_allocation_t *weft_allocations_find(const weft_allocations_t *allocations, const void *memory);
 /* Takes the allocation of that memory out of the list, which the caller frees; NULL: there is
  * none. */
 weft_allocation_t *weft_allocations_remove(weft_allocations_t *allocations, const void *memory);

@@ -2,6 +2,7 @@
  *
  * Entry points for memory: allocation, copies, registration. */
 #include "core/base/error.h"
+#include "core/comm/args_check.h"
 #include "core/comm/call.h"
 #include "core/comm/handle.h"
 #include "core/comm/registration.h"
@@ -129,6 +130,54 @@ static weft_status_t memory_free_process(void *memory)
     return status == WEFT_OK ? status : weft_api_error("memory", status);
 }
 
+static bool memory_is_touched(const weft_allocation_t *a, const void *buffer, uint64_t bytes)
+{
+    const uintptr_t start = (uintptr_t)a->memory, at = (uintptr_t)buffer;
+    return bytes > 0 && at < start + a->bytes && start < at + bytes;
+}
+
+static const weft_request_t *memory_find_user(const weft_request_t *list,
+                                              const weft_allocation_t *a)
+{
+    while (list != NULL && !memory_is_touched(a, list->args.send, list->args.send_bytes) &&
+           !memory_is_touched(a, list->args.recv, list->args.recv_bytes)) {
+        list = list->next;
+    }
+    return list;
+}
+
+static const weft_request_t *memory_find_message(const weft_p2p_t *p2p, const weft_allocation_t *a)
+{
+    const weft_request_t *user = memory_find_user(p2p->held_first, a);
+    for (uint32_t i = 0; i < p2p->nactive && user == NULL; i++) {
+        user = memory_find_user(p2p->queues[p2p->active[i]].first, a);
+    }
+    return user;
+}
+
+/* The memory stays if an operation of the communicator has begun with it, or waits for its turn. */
+static weft_status_t memory_take_out(weft_comm_state_t *state, const void *memory,
+                                     weft_allocation_t **found_p)
+{
+    const weft_allocation_t *a = weft_allocations_find(&state->allocations, memory);
+    if (a == NULL) {
+        return memory != NULL ? memory_refuse_unknown(memory, "of this communicator") : WEFT_OK;
+    }
+    const weft_request_t *user = memory_find_user(state->queue.first, a);
+    user = user == NULL ? memory_find_message(&state->p2p, a) : user;
+    if (user == NULL && state->windows.puts != NULL) {
+        user = memory_find_message(&state->windows.puts->p2p, a);
+    }
+    if (user != NULL) {
+        return weft_fail(WEFT_ERR_STATE, 0,
+                         "weft_mem_free: %p is in use by a %s that is not complete; wait for it "
+                         "first",
+                         memory, weft_args_call(&user->args));
+    }
+    *found_p = weft_allocations_remove(&state->allocations, memory);
+    return WEFT_OK;
+}
+
 weft_status_t weft_mem_free(weft_comm_t *comm, void *memory)
 {
     weft_comm_state_t *state;
@@ -140,10 +189,8 @@ weft_status_t weft_mem_free(weft_comm_t *comm, void *memory)
         return weft_api_error("memory", status);
     }
     const weft_family_t *family = state->self.family;
-    weft_allocation_t *found = weft_allocations_remove(&state->allocations, memory);
-    if (found == NULL && memory != NULL) {
-        status = memory_refuse_unknown(memory, "of this communicator");
-    }
+    weft_allocation_t *found = NULL;
+    status = memory_take_out(state, memory, &found);
     weft_comm_leave(state);
     /* A device may wait for its streams here, and those for the engine. */
     memory_free_found(family, found);

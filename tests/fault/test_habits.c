@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Mistakes that programs bring along from elsewhere: the addresses that MPI has for calls in place, queues
- * that are gone, groups whose members list each other in different orders. */
+ * that are gone, memory that is freed too early, groups without an end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "tests/support/heard.h"
 #include "tests/support/ranks.h"
 
 static const char *const shm_only[] = {"core.net=net-shm", "boot.init_timeout=2"};
@@ -157,6 +158,90 @@ static void the_order_of_a_group_is_among_what_may_differ(void **state)
     assert_int_equal(run_jobs(group_in_two_orders, 2), 0);
 }
 
+/* A receive of which the message has not come, then a collective that the other rank has not begun. */
+static int free_in_use(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    enum { COUNT = 1 << 18 };
+    weft_request_t *request = NULL;
+    const weft_call_t later = {.size = sizeof later, .request_p = &request};
+    void *memory = NULL;
+    char token = 0;
+    int wrong = 0;
+    (void)n;
+    (void)arg;
+    NEED(weft_mem_alloc(comm, COUNT, &memory) == WEFT_OK);
+    if (rank == 0) {
+        NEED(weft_recv((char *)memory + COUNT - 1, 1, WEFT_INT8, 1, comm, &later) == WEFT_OK);
+        NEED(weft_mem_free(comm, memory) == WEFT_ERR_STATE);
+        NEED(ranks_error_says(WEFT_ERR_STATE, "is in use by a weft_recv that is not complete"));
+        NEED(weft_send(&token, 1, WEFT_INT8, 1, comm, NULL) == WEFT_OK);
+        NEED(weft_request_wait(&request) == WEFT_OK);
+        NEED(weft_all_reduce(memory, memory, COUNT, WEFT_INT8, WEFT_SUM, comm, &later) == WEFT_OK);
+        NEED(weft_mem_free(comm, memory) == WEFT_ERR_STATE);
+        NEED(ranks_error_says(WEFT_ERR_STATE,
+                              "is in use by a weft_all_reduce that is not complete"));
+        NEED(weft_send(&token, 1, WEFT_INT8, 1, comm, NULL) == WEFT_OK);
+        NEED(weft_request_wait(&request) == WEFT_OK);
+    } else {
+        NEED(weft_recv(&token, 1, WEFT_INT8, 0, comm, NULL) == WEFT_OK);
+        NEED(weft_send(&token, 1, WEFT_INT8, 0, comm, NULL) == WEFT_OK);
+        NEED(weft_recv(&token, 1, WEFT_INT8, 0, comm, NULL) == WEFT_OK);
+        NEED(weft_all_reduce(memory, memory, COUNT, WEFT_INT8, WEFT_SUM, comm, NULL) == WEFT_OK);
+    }
+    NEED(weft_mem_free(comm, memory) == WEFT_OK);
+    return wrong;
+}
+
+static void memory_in_use_is_not_freed(void **state)
+{
+    (void)state;
+    assert_int_equal(run_jobs(free_in_use, 2), 0);
+}
+
+static int destroy_inside_a_group(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    weft_comm_t *copy = NULL;
+    char a = 0;
+    int wrong = 0;
+    (void)n;
+    (void)arg;
+    NEED(weft_comm_dup(comm, &copy) == WEFT_OK);
+    NEED(weft_group_start() == WEFT_OK);
+    NEED(weft_all_reduce(&a, &a, 1, WEFT_INT8, WEFT_SUM, comm, NULL) == WEFT_OK);
+    NEED(weft_all_reduce(&a, &a, 1, WEFT_INT8, WEFT_SUM, copy, NULL) == WEFT_OK);
+    NEED(weft_comm_destroy(copy) == WEFT_OK);
+    NEED(weft_group_end() == WEFT_ERR_STATE);
+    return wrong;
+}
+
+/* Who forgets the end of a group has nothing else that tells it. */
+static void calls_of_a_group_that_is_forgotten_are_told(void **state)
+{
+    (void)state;
+    heard_begin();
+    const int wrong = run_jobs(destroy_inside_a_group, 1);
+    const char *text = heard_end();
+    assert_int_equal(wrong, 0);
+    assert_int_equal(heard_count(text, "weft_comm_destroy: 1 call on this communicator is dropped, "
+                                       "of a group that is open: call weft_group_end() first"),
+                     1);
+}
+
+static int signal_nobody(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    int wrong = 0;
+    (void)arg;
+    NEED(weft_signal(n, comm, NULL) == WEFT_ERR_ARG);
+    NEED(ranks_error_says(WEFT_ERR_ARG, "weft_signal: peer 1 is out of range"));
+    return wrong;
+}
+
+static void a_signal_has_the_name_of_its_call(void **state)
+{
+    (void)state;
+    assert_int_equal(run_jobs(signal_nobody, 1), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -164,6 +249,9 @@ int main(void)
         cmocka_unit_test(refusals_of_a_queue_name_the_call),
         cmocka_unit_test(calls_into_a_queue_that_is_gone_are_refused),
         cmocka_unit_test(what_is_missing_of_a_region_is_named),
+        cmocka_unit_test(memory_in_use_is_not_freed),
+        cmocka_unit_test(calls_of_a_group_that_is_forgotten_are_told),
+        cmocka_unit_test(a_signal_has_the_name_of_its_call),
         cmocka_unit_test(the_order_of_a_group_is_among_what_may_differ),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -376,8 +376,10 @@ weft_status_t weft_root_client_welcome(weft_root_client_t *client)
         }
         if (ready == 0 && weft_os_clock_ns() >= until) {
             return weft_fail(WEFT_ERR_TIMEOUT, 0,
-                             "the process that made the unique id did not answer before "
-                             "init_timeout");
+                             "the process that made the unique id has not said before init_timeout "
+                             "that all %u ranks have joined: it waits for the others with an "
+                             "init_timeout of its own, or does not run",
+                             client->boot->nranks);
         }
     }
     return status;

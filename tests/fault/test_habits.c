@@ -242,6 +242,27 @@ static void a_signal_has_the_name_of_its_call(void **state)
     assert_int_equal(run_jobs(signal_nobody, 1), 0);
 }
 
+/* An id that was made with the options of nobody: its process waits for the ranks longer than they do. */
+static void who_waits_alone_is_told_what_for(void **state)
+{
+    static const char *const longer[] = {"boot.init_timeout=4"}, *const here[] = {
+                                                                     "boot.init_timeout=1"};
+    weft_comm_options_t options = {.size = sizeof options, .settings = longer, .settings_count = 1};
+    const uint32_t rank = 0;
+    weft_unique_id_t id;
+    weft_comm_t *comm = NULL;
+    int wrong = 0;
+    (void)state;
+    NEED(weft_unique_id_create(&id, &options) == WEFT_OK);
+    options.settings = here;
+    NEED(weft_comm_init_rank(&comm, 2, &id, rank, &options) == WEFT_ERR_TIMEOUT);
+    NEED(ranks_error_says(WEFT_ERR_TIMEOUT,
+                          "the process that made the unique id has not said before init_timeout "
+                          "that all 2 ranks have joined: it waits for the others with an "
+                          "init_timeout of its own, or does not run"));
+    assert_int_equal(wrong, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -252,6 +273,7 @@ int main(void)
         cmocka_unit_test(memory_in_use_is_not_freed),
         cmocka_unit_test(calls_of_a_group_that_is_forgotten_are_told),
         cmocka_unit_test(a_signal_has_the_name_of_its_call),
+        cmocka_unit_test(who_waits_alone_is_told_what_for),
         cmocka_unit_test(the_order_of_a_group_is_among_what_may_differ),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -376,7 +376,8 @@ static void what_rules_and_preferences_name_with_parameters_are_variants(void **
     char text[512];
     (void)state;
     variants(settings, text);
-    assert_string_equal(text, "a.ini:2: [tuner] prefer=algo-x:d=1,m=2;a.ini:3: [tuner] rule=algo-x:d=2,m=1;");
+    assert_string_equal(
+        text, "a.ini:2: [tuner] prefer=algo-x:d=1,m=2;a.ini:3: [tuner] rule=algo-x:d=2,m=1;");
 }
 
 /* Of a long path the begin is left out. */

@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "tests/cuda/fake.h"
+#include "tests/cuda/fake_spans.h"
 
 /* Memory that was allocated or registered. */
 typedef struct area {
-    struct area *next;
     uintptr_t begin, end; /* as everybody has it */
     uint8_t *real;        /* where the bytes are */
     enum cudaMemoryType type;
@@ -26,9 +26,9 @@ typedef struct area {
 } area_t;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static area_t *areas; /* of the host */
+static fake_spans_t areas; /* of the host */
 
-static area_t *apart;                  /* of devices … */
+static fake_spans_t apart;             /* of devices, by where the bytes are … */
 static area_t *area_of[FAKE_GRANULES]; /* … by granule: what has it now */
 
 /* Areas -------------------------------------------------------------------------------------------- */
@@ -36,11 +36,7 @@ static area_t *area_of[FAKE_GRANULES]; /* … by granule: what has it now */
 /* Under the lock: one of the host with a byte of the span, or NULL. */
 static area_t *area_in(uintptr_t begin, uintptr_t end)
 {
-    area_t *area = areas;
-    while (area != NULL && (area->begin >= end || begin >= area->end)) {
-        area = area->next;
-    }
-    return area;
+    return fake_spans_in(&areas, begin, end);
 }
 
 /* Under the lock: the one of a device with the address, or NULL. */
@@ -55,24 +51,13 @@ static area_t *area_apart(uintptr_t address)
 static void area_add(void *at, size_t bytes, bool registered)
 {
     area_t *area = malloc(sizeof *area);
-    *area = (area_t){.next = areas,
-                     .begin = (uintptr_t)at,
+    *area = (area_t){.begin = (uintptr_t)at,
                      .end = (uintptr_t)at + bytes,
                      .real = at,
                      .type = cudaMemoryTypeHost,
                      .registered = registered,
                      .fd = -1};
-    areas = area;
-}
-
-/* Of a device; it is known no more. Under the lock. */
-static void area_take_out(const area_t *area)
-{
-    area_t **link = &apart;
-    while (*link != area) {
-        link = &(*link)->next;
-    }
-    *link = area->next;
+    fake_spans_add(&areas, area->begin, bytes, area);
 }
 
 /* The area has the granules from the one of `at` on. */
@@ -90,8 +75,7 @@ void *fake_memory_apart(void *real, size_t bytes, int device, int fd)
     pthread_mutex_lock(&lock);
     void *at = fake_addresses_take(bytes);
     if (at != NULL) {
-        *area = (area_t){.next = apart,
-                         .begin = (uintptr_t)at,
+        *area = (area_t){.begin = (uintptr_t)at,
                          .end = (uintptr_t)at + bytes,
                          .real = real,
                          .type = cudaMemoryTypeDevice,
@@ -99,7 +83,7 @@ void *fake_memory_apart(void *real, size_t bytes, int device, int fd)
                          .access = fd >= 0 ? UINT32_MAX : 1u << device, /* of pools: its own */
                          .fd = fd};
         area_set(at, bytes, area);
-        apart = area;
+        fake_spans_add(&apart, (uintptr_t)real, bytes, area);
     }
     pthread_mutex_unlock(&lock);
     if (at == NULL) {
@@ -134,13 +118,14 @@ static void area_free(area_t *area)
 static area_t *area_take_away(const void *at, bool registered)
 {
     pthread_mutex_lock(&lock);
-    area_t **link = &areas, *area;
-    while ((area = *link) != NULL &&
-           (area->begin != (uintptr_t)at || area->registered != registered)) {
-        link = &area->next;
+    area_t *area = NULL;
+    for (size_t i = fake_spans_from(&areas, (uintptr_t)at);
+         i < areas.count && areas.span[i].begin == (uintptr_t)at && area == NULL; i++) {
+        area_t *here = areas.span[i].of;
+        area = here->registered == registered ? here : NULL;
     }
     if (area != NULL) {
-        *link = area->next;
+        fake_spans_take_out(&areas, area->begin, area);
     }
     pthread_mutex_unlock(&lock);
     return area;
@@ -156,10 +141,7 @@ static uintptr_t real_of(uintptr_t address)
 /* Under the lock: the device whose memory has the byte there, as kernels have it, or −1. */
 static int device_of(uintptr_t real)
 {
-    const area_t *area = apart;
-    while (area != NULL && real - (uintptr_t)area->real >= area->end - area->begin) {
-        area = area->next;
-    }
+    const area_t *area = fake_spans_in(&apart, real, real + 1);
     return area != NULL ? area->device : -1;
 }
 
@@ -463,8 +445,7 @@ bool fake_memory_map_allocation(void *at, uint8_t *real, fake_allocation_t *a)
     const bool maps = area_apart((uintptr_t)at) == NULL &&
                       mmap(real, a->bytes, PROT_READ | PROT_WRITE, how, a->fd, 0) != MAP_FAILED;
     if (maps) {
-        *area = (area_t){.next = apart,
-                         .begin = (uintptr_t)at,
+        *area = (area_t){.begin = (uintptr_t)at,
                          .end = (uintptr_t)at + a->bytes,
                          .real = real,
                          .type = cudaMemoryTypeDevice,
@@ -472,7 +453,7 @@ bool fake_memory_map_allocation(void *at, uint8_t *real, fake_allocation_t *a)
                          .allocation = fake_allocation_share(a),
                          .fd = -1};
         area_set(at, a->bytes - 1, area);
-        apart = area;
+        fake_spans_add(&apart, (uintptr_t)real, a->bytes, area);
     }
     pthread_mutex_unlock(&lock);
     if (!maps) {
@@ -502,7 +483,8 @@ cudaMemPool_t fake_memory_pool(const void *at)
 void fake_memory_pool_grant(cudaMemPool_t pool, int device)
 {
     pthread_mutex_lock(&lock);
-    for (area_t *area = apart; area != NULL; area = area->next) {
+    for (size_t i = 0; i < apart.count; i++) {
+        area_t *area = apart.span[i].of;
         if (area->pool == pool) {
             area->access |= 1u << device;
         }
@@ -537,7 +519,7 @@ bool fake_memory_unmap(void *at)
         area != NULL && area->type == cudaMemoryTypeDevice && area->begin == (uintptr_t)at;
     if (found) {
         area_set(at, area->end - area->begin - (area->allocation != NULL), NULL);
-        area_take_out(area);
+        fake_spans_take_out(&apart, (uintptr_t)area->real, area);
     }
     if (found && area->allocation == NULL) {
         fake_addresses_give_back(at, area->end - area->begin);

@@ -77,6 +77,7 @@ class Commands(unittest.TestCase):
         for block in guides.blocks("python"):
             self.assertTrue(block.page in own or block.tag, f"{block.page}:{block.line}")
 
+    @unittest.skipIf(os.environ.get("E2E_SANITIZE"), "large sizes; tests/e2e has the tools")
     def test_commands_that_need_only_a_build(self):
         for block in guides.blocks("sh", "here"):
             with self.subTest(command_lines(block)):

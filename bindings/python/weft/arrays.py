@@ -86,7 +86,8 @@ def _refuse_read_only() -> None:
 def _refuse_mask(array: Any, writable: bool) -> Memory:
     """Also where nothing is masked: whether the ranks call does not depend on what they hold."""
     raise TypeError(
-        f"{type(array).__name__} has a mask, and every element is moved: give its .data or .filled()"
+        f"{type(array).__name__} has a mask, and every element is moved: "
+        "give its .data or .filled()"
     )
 
 

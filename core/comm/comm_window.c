@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/comm/engine.h"
+#include "core/comm/comm_exchange.h"
 #include "core/comm/puts.h"
 
 typedef enum offer_kind { OFFER_NONE = 0, OFFER_HOST = 1, OFFER_DEVICE = 2 } offer_kind_t;

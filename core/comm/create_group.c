@@ -10,7 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/comm/comm_create.h"
-#include "core/comm/engine.h"
+#include "core/comm/comm_exchange.h"
 #include "core/comm/family_setup.h"
 #include "core/comm/handle.h"
 #include "core/comm/side_calls.h"

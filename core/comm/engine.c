@@ -149,6 +149,9 @@ static weft_status_t engine_start_lanes(weft_comm_state_t *state, weft_request_t
     if (status != WEFT_OK) {
         return status;
     }
+    /* A lane that looks for its message holds up what else a step would move. */
+    current->run.looks =
+        state->waiter.drives && current->run.nlanes == 1 ? weft_waiter_looks(&state->waiter) : 0;
     current->program.user = user != NULL && weft_coll_reduces(request->args.coll)
                                 ? *user
                                 : (weft_user_op_t){.fn = NULL};
@@ -548,9 +551,11 @@ static void engine_step_or_wait(weft_comm_state_t *state)
 void weft_engine_drive(weft_comm_state_t *state, const weft_request_t *request)
 {
     weft_assert_owner(state);
+    state->waiter.drives = true;
     while (request->state != WEFT_OP_DONE) {
         engine_step_or_wait(state);
     }
+    state->waiter.drives = false;
 }
 
 /* Looks at the clock when a step sleeps, and now and then between steps that do not. */
@@ -576,23 +581,4 @@ void weft_engine_drive_all(weft_comm_state_t *state)
     while (weft_engine_is_busy(state)) {
         engine_step_or_wait(state);
     }
-}
-
-weft_status_t weft_comm_exchange(weft_comm_state_t *state, uint32_t root, const void *mine,
-                                 uint64_t bytes, void *all)
-{
-    weft_request_t request = {.handle = state->self.handle,
-                              .args = {.send = mine,
-                                       .recv = all,
-                                       .count = bytes,
-                                       .coll = WEFT_ALL_GATHER,
-                                       .dtype = WEFT_UINT8,
-                                       .root = root},
-                              .state = WEFT_OP_QUEUED,
-                              .status = WEFT_IN_PROGRESS,
-                              .deadline = WEFT_NEVER,
-                              .timeout = state->self.family->settings.boot.init_timeout};
-    weft_submit(state, &request);
-    weft_engine_drive(state, &request);
-    return request.status;
 }

@@ -26,10 +26,4 @@ void weft_engine_drive_async(weft_comm_state_t *state, const weft_async_t *async
 /* Blocks until everything is done. */
 void weft_engine_drive_all(weft_comm_state_t *state);
 
-/* Gathers `bytes` bytes of every rank in all[], by rank: an operation like any other, which fails
- * the communicator as any would. `root` says which exchange it is, from WEFT_ROOT_CORE on. Blocks,
- * at most [boot] init_timeout. Thread: the owner. */
-weft_status_t weft_comm_exchange(weft_comm_state_t *state, uint32_t root, const void *mine,
-                                 uint64_t bytes, void *all);
-
 #endif

@@ -14,7 +14,7 @@
 #include "core/boot/id_create.h"
 #include "core/comm/comm_create.h"
 #include "core/comm/consensus_run.h"
-#include "core/comm/engine.h"
+#include "core/comm/comm_exchange.h"
 #include "core/comm/family_setup.h"
 #include "core/comm/grow_watch.h"
 #include "core/comm/handle.h"

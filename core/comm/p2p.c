@@ -322,11 +322,6 @@ static void p2p_step_queue(weft_comm_state_t *state, weft_p2p_queue_t *queue, bo
     }
 }
 
-/* Looks for a message that a call waits for, before it is put into a queue. With their pauses they take
- * a quarter of a microsecond, or three where a pause is long: as long as an answer to a small message
- * takes that was sent just now. */
-#define P2P_LOOKS 16u
-
 /* Returns whether it is the turn of a message that is one slice in memory which its peer shares. No
  * other operation, which a step would move as well, is under way. */
 static bool p2p_goes_at_once(const weft_comm_state_t *state, const weft_p2p_queue_t *queue,
@@ -342,7 +337,7 @@ static bool p2p_goes_at_once(const weft_comm_state_t *state, const weft_p2p_queu
 
 static void p2p_watch(const weft_comm_state_t *state, weft_port_t *port)
 {
-    uint32_t looks = weft_waiter_is_alone(&state->waiter) ? P2P_LOOKS : 0;
+    const uint32_t looks = weft_waiter_looks(&state->waiter);
     for (uint32_t i = 0; i < looks && !weft_port_can_receive(port); i++) {
         weft_os_pause();
     }

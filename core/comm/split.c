@@ -11,7 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/comm/comm_create.h"
-#include "core/comm/engine.h"
+#include "core/comm/comm_exchange.h"
 #include "core/comm/handle.h"
 
 /* One rank's part of the exchange. */

@@ -347,38 +347,44 @@ static weft_status_t interpreter_lane_control(weft_interpreter_t *run, weft_lane
     return WEFT_OK;
 }
 
-/* Returns the aim of the MOVE at pc if it is one of near_move.h, or NULL. */
-static const weft_aim_t *interpreter_lane_near_aim(const weft_interpreter_t *run,
-                                                   const weft_lane_run_t *lane,
-                                                   const weft_code_t *c)
+/* Runs the MOVEs of near_move.h from pc on. OK: what stands at pc now is another instruction. */
+static weft_status_t interpreter_lane_near_moves(weft_interpreter_t *run, weft_lane_run_t *lane,
+                                                 bool *moved_p)
 {
-    if (run->aims == NULL || lane->members != 0 || c->opcode != WEFT_CODE_MOVE) {
-        return NULL;
+    if (run->aims == NULL || lane->members != 0) {
+        return WEFT_OK;
     }
-    const weft_aim_t *aim = &run->aims[lane->channel * run->program->plan->nmoves + c->n];
-    return aim->is_near ? aim : NULL;
+    const weft_plan_t *plan = run->program->plan;
+    const weft_aim_t *aims = run->aims + (size_t)lane->channel * plan->nmoves;
+    const weft_code_t *c = &lane->code->code[lane->pc];
+    for (; c->opcode == WEFT_CODE_MOVE && aims[c->n].is_near; c++) {
+        bool done;
+        weft_status_t status = weft_near_move(run, &plan->moves[c->n], &aims[c->n], &done);
+        lane->pc += done;
+        if (status != WEFT_OK) {
+            return status;
+        }
+        *moved_p = true;
+    }
+    return WEFT_OK;
 }
 
 /* Runs one instruction. OK: go on; AGAIN: blocked; or a failure. */
 static weft_status_t interpreter_lane_instruction(weft_interpreter_t *run, weft_lane_run_t *lane,
                                                   bool *moved_p)
 {
-    const weft_code_t *c = &lane->code->code[lane->pc];
-    const weft_aim_t *aim = interpreter_lane_near_aim(run, lane, c);
-    if (aim != NULL) {
-        bool done;
-        weft_status_t status = weft_near_move(run, &run->program->plan->moves[c->n], aim, &done);
-        lane->pc += done;
-        *moved_p |= status == WEFT_OK;
+    weft_status_t status = interpreter_lane_near_moves(run, lane, moved_p);
+    if (status != WEFT_OK) {
         return status;
     }
+    const weft_code_t *c = &lane->code->code[lane->pc];
     if (c->opcode != WEFT_CODE_MOVE && c->opcode != WEFT_CODE_PAR) {
         return interpreter_lane_control(run, lane, c, moved_p);
     }
     if (lane->members == 0 && !interpreter_lane_enter(run, lane)) {
         return WEFT_AGAIN;
     }
-    weft_status_t status = interpreter_lane_moves(run, lane, moved_p);
+    status = interpreter_lane_moves(run, lane, moved_p);
     if (status == WEFT_OK) {
         interpreter_lane_leave(run, lane, c);
     }

@@ -77,6 +77,7 @@ typedef struct weft_interpreter {
     const void *scalar;
     uint32_t nt;                /* WEFT_NT_*: what goes past the caches (nt_tuner.h) */
     uint32_t stable;            /* WEFT_STABLE_*: MOVEs that may send without a copy; 0: none */
+    uint32_t looks;             /* left for messages that are not there yet: near_move.h */
     weft_aim_t *aims;           /* of the program, if they hold in this run; else NULL */
     bool zero_copies;           /* one of them has */
     bool offers_landings;       /* peers may write to OUT: landing.h */

@@ -8,6 +8,7 @@
 
 #include "core/exec/combination.h"
 #include "core/exec/move_ports.h"
+#include "core/os/os.h"
 
 bool weft_near_move_is_one(const weft_interpreter_t *run, const weft_plan_move_t *move,
                            const weft_aim_t *aim)
@@ -58,6 +59,12 @@ static weft_status_t near_combine(const weft_interpreter_t *run, const weft_plan
     return c.ndst > 0 && c.count > 0 ? weft_combination_run(run, move, &c, shape->copies) : WEFT_OK;
 }
 
+/* Returns whether the port misses a message that is seen without polling. */
+static inline bool near_comes_by_memory(const weft_port_t *port)
+{
+    return !port->sends && weft_port_is_mapped(port);
+}
+
 weft_status_t weft_near_move(weft_interpreter_t *run, const weft_plan_move_t *move,
                              const weft_aim_t *aim, bool *done_p)
 {
@@ -67,7 +74,12 @@ weft_status_t weft_near_move(weft_interpreter_t *run, const weft_plan_move_t *mo
     for (uint32_t i = 0; i < aim->operands; i++) {
         at[i].address = run->buffers[aim->kind[i]] + aim->offset[i];
     }
-    weft_port_t *blocker = weft_move_blocker(&aim->shape, at, bytes);
+    weft_port_t *blocker;
+    while ((blocker = weft_move_blocker(&aim->shape, at, bytes)) != NULL && run->looks > 0 &&
+           near_comes_by_memory(blocker)) {
+        run->looks--;
+        weft_os_pause();
+    }
     if (blocker != NULL) {
         run->blocked = blocker;
         return blocker->broken != WEFT_OK ? blocker->broken : WEFT_AGAIN;

@@ -12,9 +12,10 @@
 bool weft_near_move_is_one(const weft_interpreter_t *run, const weft_plan_move_t *move,
                            const weft_aim_t *aim);
 
-/* Does such a MOVE. OK; AGAIN: run->blocked is not ready; ERR_MISMATCH; or the failure of a port.
- * *done_p: it has been done, also if a port failed at its end, and is not done again by a run that
- * goes on. */
+/* Does such a MOVE. Where the run has looks left, it looks for a message that comes by memory, with
+ * a pause after each look. OK; AGAIN: run->blocked is not ready; ERR_MISMATCH; or the failure of a
+ * port. *done_p: it has been done, also if a port failed at its end, and is not done again by a run
+ * that goes on. */
 weft_status_t weft_near_move(weft_interpreter_t *run, const weft_plan_move_t *move,
                              const weft_aim_t *aim, bool *done_p);
 

@@ -31,7 +31,13 @@ typedef struct weft_waiter {
     uint64_t move_at;    /* not before, a step sleeps because of that */
     bool moves;          /* the next idle step does */
     bool oversubscribed; /* more ranks than cores that they may use */
+    bool drives;         /* its thread has nothing else to do than to wait for one operation */
 } weft_waiter_t;
+
+/* Looks for a message that comes soon, before anything else is done about its being late. With
+ * their pauses they take a quarter of a microsecond, or three where a pause is long: as long as an
+ * answer to a small message takes that was sent just now. */
+#define WEFT_WAITER_LOOKS 16u
 
 /* Decides from the setting, the cores that this process may use, and the ranks that may use the
  * same ones, with itself. Logs the decision. */
@@ -51,11 +57,10 @@ static inline bool weft_waiter_spins(const weft_waiter_t *waiter)
     return waiter->idle < waiter->spins;
 }
 
-/* Returns whether nobody else is known to want the core, so that a fraction of a microsecond may be
- * spent on looks before the first idle step. */
-static inline bool weft_waiter_is_alone(const weft_waiter_t *waiter)
+/* Returns how many looks a wait begins with: none where somebody else is known to want the core. */
+static inline uint32_t weft_waiter_looks(const weft_waiter_t *waiter)
 {
-    return !waiter->oversubscribed && waiter->crowded == 0;
+    return waiter->oversubscribed || waiter->crowded != 0 ? 0 : WEFT_WAITER_LOOKS;
 }
 
 /* Returns whether one idle look gives the core to others: a user who tests in a loop waits as well,

@@ -2,6 +2,7 @@
  *
  * The MOVEs of the smallest calls: from the second run on they go without a member, and must do what
  * a member does. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include <cmocka.h>
 
 #include "core/exec/interpreter.h"
+#include "core/os/os.h"
 #include "tests/support/lanes_job.h"
 
 #define NEAR_COUNT (WEFT_SLOT_INLINE / sizeof(int32_t))
@@ -84,12 +86,42 @@ static void a_message_that_has_not_come_is_waited_for(void **state)
     assert_int_equal(weft_interpreter_step(&r->run, &moved), WEFT_IN_PROGRESS);
     assert_true(moved); /* it has sent */
     moved = false;
+    r->run.looks = 5;
     assert_int_equal(weft_interpreter_step(&r->run, &moved), WEFT_IN_PROGRESS);
     assert_false(moved);
+    assert_int_equal(r->run.looks, 0); /* a run has them once */
     assert_ptr_equal(r->run.blocked, r->program.ports[1]);
     start(&job.rank[1], 2);
     assert_int_equal(weft_interpreter_step(&job.rank[1].run, &moved), WEFT_OK);
     assert_int_equal(weft_interpreter_step(&r->run, &moved), WEFT_OK);
+    lanes_job_fini(&job);
+}
+
+static void *step_later(void *arg)
+{
+    lanes_rank_t *r = arg;
+    bool moved = false;
+    weft_os_sleep_ns(5 * WEFT_NS_PER_MS);
+    weft_status_t status = weft_interpreter_step(&r->run, &moved);
+    return status == WEFT_OK ? NULL : arg;
+}
+
+static void a_message_that_comes_meanwhile_is_taken_in_the_same_step(void **state)
+{
+    lanes_job_t job;
+    pthread_t thread;
+    void *failed;
+    bool moved = false;
+    (void)state;
+    start_near(&job, 2, 2);
+    lanes_rank_t *r = &job.rank[0];
+    r->run.looks = UINT32_MAX;
+    assert_int_equal(pthread_create(&thread, NULL, step_later, &job.rank[1]), 0);
+    assert_int_equal(weft_interpreter_step(&r->run, &moved), WEFT_OK);
+    assert_int_equal(pthread_join(thread, &failed), 0);
+    assert_null(failed);
+    assert_in_range(r->run.looks, 1, UINT32_MAX - 1);
+    assert_true(lanes_job_is_right(&job));
     lanes_job_fini(&job);
 }
 
@@ -136,6 +168,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(runs_of_one_slice_in_a_header_take_the_near_way),
         cmocka_unit_test(a_message_that_has_not_come_is_waited_for),
+        cmocka_unit_test(a_message_that_comes_meanwhile_is_taken_in_the_same_step),
         cmocka_unit_test(a_slice_of_another_operation_is_a_mismatch),
         cmocka_unit_test(a_combination_that_fails_releases_nothing),
     };

@@ -79,12 +79,13 @@ static weft_status_t call_start_async(weft_comm_state_t *state, const weft_args_
     return status;
 }
 
-/* A message that is all that this rank has to do may have moved when this returns. */
-static void call_submit_alone(weft_comm_state_t *state, weft_request_t *request)
+/* Runs an operation that its caller waits for. */
+static void call_run(weft_comm_state_t *state, weft_request_t *request)
 {
     weft_submit_number(state, request);
     if (request->args.coll != WEFT_SEND_RECV || !weft_p2p_run_at_once(state, request)) {
         weft_submit_insert(state, request);
+        weft_engine_drive(state, request);
     }
 }
 
@@ -97,8 +98,7 @@ static weft_status_t call_run_blocking(weft_comm_state_t *state, const weft_args
     if (status != WEFT_OK) {
         return status;
     }
-    call_submit_alone(state, &request);
-    weft_engine_drive(state, &request);
+    call_run(state, &request);
     weft_os_free(request.vectors);
     return request.status;
 }

@@ -199,7 +199,9 @@ weft_status_t weft_submit_open_queues(weft_comm_state_t *state, weft_one_sided_t
 /* Makes what an operation of these arguments needs, unless it is there. ERR_RESOURCE. */
 static inline weft_status_t weft_submit_open(weft_comm_state_t *state, const weft_args_t *args)
 {
-    return args->coll != WEFT_SEND_RECV ? WEFT_OK : weft_submit_open_queues(state, args->one_sided);
+    bool open = args->coll != WEFT_SEND_RECV ||
+                (args->one_sided == WEFT_ONE_SIDED_NONE && state->p2p.queues != NULL);
+    return open ? WEFT_OK : weft_submit_open_queues(state, args->one_sided);
 }
 /* Gives the operation its sequence number. weft_submit_open() has been called. */
 void weft_submit_number(weft_comm_state_t *state, weft_request_t *request);

@@ -59,10 +59,11 @@ static weft_status_t near_combine(const weft_interpreter_t *run, const weft_plan
     return c.ndst > 0 && c.count > 0 ? weft_combination_run(run, move, &c, shape->copies) : WEFT_OK;
 }
 
-/* Returns whether the port misses a message that is seen without polling. */
-static inline bool near_comes_by_memory(const weft_port_t *port)
+/* Returns whether it pays to look for the message that the port misses: its line is written at once.
+ * Of a longer one each look takes a line from the sender that it is still writing. */
+static inline bool near_pays_to_look(const weft_port_t *port, uint64_t bytes)
 {
-    return !port->sends && weft_port_is_mapped(port);
+    return bytes <= WEFT_SLOT_INLINE && !port->sends && weft_port_is_mapped(port);
 }
 
 weft_status_t weft_near_move(weft_interpreter_t *run, const weft_plan_move_t *move,
@@ -76,7 +77,7 @@ weft_status_t weft_near_move(weft_interpreter_t *run, const weft_plan_move_t *mo
     }
     weft_port_t *blocker;
     while ((blocker = weft_move_blocker(&aim->shape, at, bytes)) != NULL && run->looks > 0 &&
-           near_comes_by_memory(blocker)) {
+           near_pays_to_look(blocker, bytes)) {
         run->looks--;
         weft_os_pause();
     }

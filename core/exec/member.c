@@ -383,7 +383,7 @@ static void member_place(const weft_interpreter_t *run, const weft_member_t *m)
 {
     const weft_segmentation_t *g = &run->segmentation;
     size_t elem = run->program->elem;
-    uint32_t ndst = m->move->ndst, here = ~m->shape.sends & ((1u << ndst) - 1);
+    uint32_t ndst = m->move->ndst, here = ~(uint32_t)m->shape.sends & ((1u << ndst) - 1);
     if (!m->shape.copies || here == 0 || m->shape.receives == 0) {
         return;
     }

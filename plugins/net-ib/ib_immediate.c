@@ -20,6 +20,7 @@ weft_status_t ib_immediate_create(weft_net_conn_t *conn, ib_rail_t *rail)
 {
     size_t bytes = sizeof(uint32_t) * WORDS * conn->nqps;
     ib_hca_t *hca = rail->port->hca;
+    const int flags = IBV_ACCESS_LOCAL_WRITE;
     if (conn->with_immediate) {
         return WEFT_OK;
     }
@@ -29,7 +30,7 @@ weft_status_t ib_immediate_create(weft_net_conn_t *conn, ib_rail_t *rail)
     if (conn->immediates == NULL) {
         return WEFT_ERR_RESOURCE;
     }
-    rail->immediates = ibv_reg_mr(hca->pd, conn->immediates, bytes, IBV_ACCESS_LOCAL_WRITE);
+    rail->immediates = ibv_reg_mr(hca->pd, conn->immediates, bytes, flags);
     if (rail->immediates == NULL) {
         char text[IB_MEMORY_TEXT];
         int cause = errno;

@@ -191,7 +191,7 @@ static void process_run(uint64_t *shared, int number)
     PROBE_OK(cudaDeviceSynchronize());
     if (number == 0) {
         line_answer("there and back between kernels of two processes", "ok",
-                    (probe_us() - begin) / PROCESS_ROUNDS, "us");
+                    (probe_us() - begin) / (double)PROCESS_ROUNDS, "us");
     }
 }
 

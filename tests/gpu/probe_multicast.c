@@ -198,5 +198,6 @@ void probe_multicast(int unused)
     for (uint32_t round = 1; round <= ROUNDS; round++) {
         team_run(&team, round);
     }
-    line_answer("multicast: 1 MiB with launch and wait", "ok", (probe_us() - begin) / ROUNDS, "us");
+    line_answer("multicast: 1 MiB with launch and wait", "ok",
+                (probe_us() - begin) / (double)ROUNDS, "us");
 }

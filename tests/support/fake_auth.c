@@ -13,7 +13,7 @@
 #define NONCE 32
 #define LABEL_AT 40
 
-static const char magic[8] = "fakeauth";
+static const char magic[8] = {'f', 'a', 'k', 'e', 'a', 'u', 't', 'h'};
 
 /* What a handshake has to remember, inside weft_auth_state_t. */
 typedef struct auth_memory {

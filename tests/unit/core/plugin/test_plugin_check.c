@@ -176,7 +176,7 @@ static void slots_of_the_other_kinds_are_mandatory(void **state)
 
 static void net_caps_must_make_sense(void **state)
 {
-    weft_net_ops_t ops;
+    weft_net_ops_t ops = {.caps = 0};
     const weft_plugin_t plugin = descriptor(WEFT_KIND_NET, &ops);
     (void)state;
     fill(&ops, sizeof ops);
@@ -195,7 +195,7 @@ static void net_caps_must_make_sense(void **state)
  * mandatory slot is refused whatever lies behind it. */
 static void table_may_end_before_optional_slots_only(void **state)
 {
-    weft_net_ops_t ops;
+    weft_net_ops_t ops = {.caps = 0};
     const weft_plugin_t plugin = descriptor(WEFT_KIND_NET, &ops);
     (void)state;
     fill(&ops, sizeof ops);

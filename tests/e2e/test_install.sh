@@ -31,6 +31,17 @@ doc=$work/moved/share/doc/weft
 [ -f "$doc/writing-a-net-plugin.md" ] && [ -f "$doc/examples/net-tcp/net_tcp.c" ] ||
     die "no guides or examples in $doc"
 
+man=$work/moved/share/man/man1
+if command -v help2man >/dev/null; then
+    for page in weft weft-perf weft-run weft-conformance-net all_reduce_perf; do
+        [ -f "$man/$page.1" ] || die "no page $page in $man"
+    done
+    grep -q '^.SH SYNOPSIS' "$man/weft-perf.1" || die "weft-perf.1 has no synopsis"
+    ! LC_ALL=C grep -l "[^ -~$(printf '\t')]" "$man"/*.1 || die "pages with other characters than ASCII"
+else
+    echo "NOT CHECKED: manual pages, help2man is not installed"
+fi
+
 # A plugin outside the tree, with the code of the SDK inside and hidden.
 only_entry() {
     local symbols

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The interfaces of this host: which are chosen, and the order in which peers should try them. */
+#include <weft/sdk/interface_list.h>
 #include <weft/sdk/net_interface.h>
 
 #include <arpa/inet.h>
@@ -230,23 +231,28 @@ weft_status_t weft_endpoint_list_local(const weft_host_t *host,
                                        const weft_interface_filter_t *filter, int64_t family,
                                        weft_endpoint_list_t *list)
 {
-    struct ifaddrs *items;
-    if (getifaddrs(&items) != 0) {
+    weft_interface_list_t items;
+    if (!weft_interface_list_get(&items)) {
         return host->set_error(host, errno == ENOMEM ? WEFT_ERR_RESOURCE : WEFT_ERR_SYSTEM, errno,
                                "cannot list network interfaces");
     }
+    if (items.ipv4_only) {
+        host->log(host, WEFT_LOG_INFO,
+                  "the system has no netlink for this process (a filter of a container, or "
+                  "RestrictAddressFamilies?): only IPv4 addresses are found");
+    }
     list->count = 0;
     weft_host_identity_read(list->host);
-    weft_status_t status = interface_filter_check(host, filter, items);
+    weft_status_t status = interface_filter_check(host, filter, items.first);
     bool chosen = *filter->words != '\0';
     for (int kind = 0; kind < KINDS && status == WEFT_OK; kind++) {
         /* Addresses of bridges are often the same on every host, so peers would meet the wrong
          * one. */
         if (kind != KIND_BRIDGE || chosen || list->count == 0) {
-            interface_list_add(items, filter, family, kind, list);
+            interface_list_add(items.first, filter, family, kind, list);
         }
     }
-    freeifaddrs(items);
+    weft_interface_list_free(&items);
     return status;
 }
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <weft/sdk/choice.h>
+#include <weft/sdk/interface_list.h>
 #include <weft/sdk/net_interface.h>
 
 #include "core/base/error.h"
@@ -239,8 +240,8 @@ uint32_t weft_os_addrs(const char *filter, const weft_os_addr_t *near, weft_os_a
 {
     enum { MOST = 16 };
     uint32_t costs[MOST], count = 0;
-    struct ifaddrs *list = NULL;
-    if (getifaddrs(&list) != 0) {
+    weft_interface_list_t list;
+    if (!weft_interface_list_get(&list)) {
         weft_fail(errno == ENOMEM ? WEFT_ERR_RESOURCE : WEFT_ERR_SYSTEM, errno,
                   "cannot list the network interfaces");
         return 0;
@@ -248,7 +249,7 @@ uint32_t weft_os_addrs(const char *filter, const weft_os_addr_t *near, weft_os_a
     const os_address_order_t order = {
         .near = near, .routed = {os_address_default(AF_INET), os_address_default(AF_INET6)}};
     max = max < MOST ? max : MOST;
-    for (struct ifaddrs *entry = list; entry != NULL; entry = entry->ifa_next) {
+    for (struct ifaddrs *entry = list.first; entry != NULL; entry = entry->ifa_next) {
         weft_os_addr_t addr;
         uint32_t listed = os_address_filter_rank(filter, entry->ifa_name);
         if (listed != 0 && os_address_usable(entry, &addr)) {
@@ -257,9 +258,9 @@ uint32_t weft_os_addrs(const char *filter, const weft_os_addr_t *near, weft_os_a
         }
     }
     if (count == 0) {
-        os_address_fail(filter, list);
+        os_address_fail(filter, list.first);
     }
-    freeifaddrs(list);
+    weft_interface_list_free(&list);
     return count;
 }
 

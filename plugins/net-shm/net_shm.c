@@ -7,6 +7,7 @@
 
 #include "shm_conn.h"
 #include "shm_listener.h"
+#include "shm_memory.h"
 #include "shm_watch.h"
 
 static const weft_option_t options[] = {
@@ -50,6 +51,14 @@ static weft_status_t shm_create(const weft_host_t *host, const void *config, wef
     }
     if (!net->available) {
         host->log(host, WEFT_LOG_INFO, "no device: /proc does not tell the boot id and namespaces");
+    }
+    const char *refused = net->available ? shm_memory_refused() : NULL;
+    if (refused != NULL) {
+        net->available = false;
+        host->log(host, WEFT_LOG_WARN,
+                  "no device: the system refuses %s (%s), perhaps by a filter of a container; the "
+                  "ranks of this host use other transports, which are slower",
+                  refused, strerror(errno));
     }
     *net_p = net;
     return WEFT_OK;

@@ -15,7 +15,7 @@ typedef struct shm_config {
 struct weft_net {
     const weft_host_t *host;
     shm_config_t config;
-    bool available;    /* `own` is known; else there is no device */
+    bool available;    /* `own` is known, and memory may be made; else there is no device */
     shm_address_t own; /* without a token */
 };
 

@@ -132,6 +132,35 @@ static weft_status_t shm_memory_check(const weft_host_t *host, uint64_t bytes)
     return WEFT_OK;
 }
 
+const char *shm_memory_refused(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < shm_page()) {
+        return NULL; /* see shm_memory_check() */
+    }
+    const char *call = "memfd_create";
+    int fd = memfd_create("weft-shm", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    bool made = fd >= 0;
+    if (made) {
+        call = "ftruncate";
+        made = ftruncate(fd, (off_t)shm_page()) == 0;
+    }
+    if (made) {
+        call = "fallocate";
+        made = fallocate(fd, 0, 0, (off_t)shm_page()) == 0;
+    }
+    if (made) {
+        call = "fcntl(F_ADD_SEALS)";
+        made = fcntl(fd, F_ADD_SEALS, SEALS) == 0;
+    }
+    int cause = errno;
+    if (fd >= 0) {
+        close(fd);
+    }
+    errno = cause;
+    return !made && (cause == EPERM || cause == EACCES || cause == ENOSYS) ? call : NULL;
+}
+
 weft_status_t shm_memory_create(const weft_host_t *host, uint64_t bytes, uint64_t commit,
                                 shm_memory_t *memory)
 {

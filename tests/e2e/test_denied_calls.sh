@@ -23,7 +23,17 @@ denied_says_not() {
 denied_says_not signalfd4 1 'weft run: cannot read signals as a file [(]signalfd[)]' 'memory'
 denied_says_not eventfd2 127 'cannot make an event descriptor [(]eventfd[)]' 'open files'
 denied_says_not prctl 127 'cannot end with its parent [(]prctl PR_SET_PDEATHSIG[)]' 'has gone'
-denied_says_not fallocate 3 'fallocate of [0-9]+ bytes of shared memory failed' 'memory limit'
+# There is no shared memory then. Alone that is an error, else another transport serves.
+for call in memfd_create fallocate fcntl; do
+    expect 3 "$work/deny" "$call" 1 "${job[@]}"
+    says err "net-shm: no device: the system refuses $call.*(Operation not permitted)"
+    says err 'no transport from rank 0 to rank 1; tried: net-shm'
+    expect 0 "$work/deny" "$call" 38 "${job[@]}" --set core.net="net-shm net-socket"
+    says out '^# Out of bounds values : 0 OK$'
+done
+# A service of systemd with RestrictAddressFamilies finds its IPv4 addresses.
+expect 0 "$work/deny" netlink 97 "${job[@]}" --set core.net=net-socket
+says out '^# Out of bounds values : 0 OK$'
 # The way of old kernels.
 expect 0 "$work/deny" madvise 1 "${job[@]}"
 says out '^# Out of bounds values : 0 OK$'

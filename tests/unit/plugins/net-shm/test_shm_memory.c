@@ -115,7 +115,12 @@ static void the_limit_of_file_sizes_is_an_error_and_no_signal(void **state)
     small.rlim_cur = page();
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
     weft_status_t status = shm_memory_create(&fake->host, 2 * page(), 1, &memory);
+    small.rlim_cur = 0;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    const char *refused = shm_memory_refused();
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_null(refused); /* a limit is no filter of calls */
+    assert_null(shm_memory_refused());
     assert_int_equal(status, WEFT_ERR_RESOURCE);
     fake_host_take_error(fake, text, sizeof text);
     assert_non_null(strstr(text, "ulimit -f"));

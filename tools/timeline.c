@@ -26,8 +26,7 @@ typedef struct queue {
 typedef struct member {
     weft_plan_view_t move;
     uint32_t pc, step, steps;
-    bool ready; /* its waits are over */
-    double at;  /* when its last slice ended */
+    double at; /* when its last slice ended */
 } member_t;
 
 typedef struct lane {
@@ -263,18 +262,24 @@ static weft_cursors_t timeline_cursors_of(const run_t *run, const lane_t *lane)
         .first = &first->cursor, .stride = sizeof *first, .count = lane->plan->nlanes};
 }
 
-static bool timeline_is_ready(run_t *run, const lane_t *lane, member_t *member)
+/* True if the waits of all MOVEs of the instruction are over. They begin together. */
+static bool timeline_waits_over(const run_t *run, lane_t *lane, const weft_code_t *code)
 {
     weft_cursors_t cursors = timeline_cursors_of(run, lane);
-    if (member->ready || !weft_cursor_waits_over(&cursors, &lane->cursor, &member->move)) {
-        return member->ready;
+    const weft_code_t *first = code->opcode == WEFT_CODE_PAR ? code + 1 : code;
+    double at = lane->at;
+    for (uint32_t i = 0; i < weft_cursor_moves(code); i++) {
+        weft_plan_view_t move = weft_plan_view(lane->plan, first[i].n);
+        if (!weft_cursor_waits_over(&cursors, &lane->cursor, &move)) {
+            return false;
+        }
+        for (uint32_t w = 0; w < move.nafter; w++) {
+            const weft_after_t *after = &move.after[w];
+            double over = run->lanes[lane->first + after->lane].ended_at[after->pc];
+            at = over > at ? over : at;
+        }
     }
-    for (uint32_t i = 0; i < member->move.nafter; i++) {
-        const weft_after_t *after = &member->move.after[i];
-        double over = run->lanes[lane->first + after->lane].ended_at[after->pc];
-        member->at = over > member->at ? over : member->at;
-    }
-    member->ready = true;
+    lane->at = at;
     return true;
 }
 
@@ -300,31 +305,37 @@ static void timeline_begin_group(const run_t *run, lane_t *lane, const weft_code
     }
 }
 
+static void timeline_end_group(run_t *run, lane_t *lane)
+{
+    for (uint32_t i = 0; i < lane->nmembers; i++) {
+        lane->at = lane->members[i].at > lane->at ? lane->members[i].at : lane->at;
+    }
+    for (uint32_t i = 0; i < lane->nmembers; i++) {
+        timeline_finish(run, lane, lane->members[i].pc, lane->at);
+    }
+    weft_cursor_next(&lane->cursor);
+    lane->nmembers = 0;
+}
+
 static bool timeline_run_group(run_t *run, lane_t *lane, const weft_code_t *code)
 {
     if (lane->nmembers == 0) {
+        if (!timeline_waits_over(run, lane, code)) {
+            return false;
+        }
         timeline_begin_group(run, lane, code);
     }
     uint32_t over = 0;
     for (uint32_t i = 0; i < lane->nmembers; i++) {
         member_t *member = &lane->members[i];
-        uint32_t before = member->step;
-        while (member->step < member->steps && timeline_is_ready(run, lane, member) &&
-               timeline_advance(run, lane, member)) {
+        while (member->step < member->steps && timeline_advance(run, lane, member)) {
         }
         over += member->step == member->steps;
-        if (before < member->step && member->step == member->steps) {
-            timeline_finish(run, lane, member->pc, member->at);
-        }
     }
     if (over < lane->nmembers) {
         return false;
     }
-    for (uint32_t i = 0; i < lane->nmembers; i++) {
-        lane->at = lane->members[i].at > lane->at ? lane->members[i].at : lane->at;
-    }
-    weft_cursor_next(&lane->cursor);
-    lane->nmembers = 0;
+    timeline_end_group(run, lane);
     return true;
 }
 

@@ -93,15 +93,23 @@ static bool finding_cause_in_queues(const weft_run_t *run, const weft_run_member
     return false;
 }
 
+/* The instruction at which the lane stands has not begun: the first of its MOVEs that waits. */
 static void finding_cause_in_rank(const weft_run_t *run, const weft_run_lane_t *lane,
-                                  const weft_run_member_t *member, cause_t *cause)
+                                  cause_t *cause)
 {
+    const weft_code_t *code = &lane->cursor.code[lane->cursor.pc];
+    uint32_t par = code->opcode == WEFT_CODE_PAR, members = weft_cursor_moves(code);
     uint32_t first = run->ranks[lane->rank].first_lane;
-    for (uint32_t i = 0; i < member->move.nafter; i++) {
-        const weft_after_t *after = &member->move.after[i];
-        if (run->lanes[first + after->lane].cursor.finished[after->pc] <= lane->cursor.pass) {
-            cause->lane = first + after->lane;
-            cause->target_pc = after->pc;
+    for (uint32_t i = 0; i < members; i++) {
+        weft_plan_view_t move = weft_plan_view(lane->plan, code[par + i].n);
+        for (uint32_t w = 0; w < move.nafter; w++) {
+            const weft_after_t *after = &move.after[w];
+            if (run->lanes[first + after->lane].cursor.finished[after->pc] <= lane->cursor.pass) {
+                cause->pc = lane->cursor.pc + par + i;
+                cause->lane = first + after->lane;
+                cause->target_pc = after->pc;
+                return;
+            }
         }
     }
 }
@@ -118,16 +126,16 @@ static cause_t finding_cause_of(const weft_run_t *run, const weft_run_lane_t *la
             return cause;
         }
     }
+    if (lane->nmembers == 0) {
+        finding_cause_in_rank(run, lane, &cause);
+        return cause;
+    }
     for (uint32_t i = 0; i < lane->nmembers; i++) {
         const weft_run_member_t *member = &lane->members[i];
         if (member->chunk == member->move.cnt) {
             continue;
         }
         cause.pc = member->pc;
-        if (!member->ready) {
-            finding_cause_in_rank(run, lane, member, &cause);
-            return cause;
-        }
         if (finding_cause_in_queues(run, member, &cause)) {
             return cause;
         }
@@ -198,7 +206,10 @@ void weft_run_explain(weft_run_t *run)
     char why[128];
     finding_word_cause(run, &cause, why, sizeof why);
     uint32_t stuck = run->nlanes - run->lanes_done;
-    if (ring != 0) {
+    if (ring == 1) {
+        weft_run_finding(run, WEFT_VERDICT_DEADLOCK, lane, cause.pc,
+                         "%s; 1 lane waits for itself, %u stand still", why, stuck);
+    } else if (ring != 0) {
         weft_run_finding(run, WEFT_VERDICT_DEADLOCK, lane, cause.pc,
                          "%s; %u lanes wait for each other in a ring, %u stand still", why, ring,
                          stuck);

@@ -242,23 +242,17 @@ void weft_race_join(weft_run_t *run, const weft_run_lane_t *lane)
     }
 }
 
-void weft_race_wait(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member,
-                    const weft_after_t *after)
+void weft_race_wait(weft_run_t *run, const weft_run_lane_t *lane, const weft_after_t *after)
 {
     const weft_run_rank_t *rank = race_rank_of(run, lane);
     const weft_run_lane_t *other = &run->lanes[rank->first_lane + after->lane];
-    race_merge(race_member_clock(run, lane, member),
-               race_end_clock(run, other, after->pc, lane->cursor.pass), rank->width);
+    race_merge(race_lane_clock(run, lane), race_end_clock(run, other, after->pc, lane->cursor.pass),
+               rank->width);
 }
 
 void weft_race_end(weft_run_t *run, const weft_run_lane_t *lane, uint32_t pc)
 {
-    const weft_run_member_t *member = lane->nmembers != 0
-                                          ? &lane->members[lane->par ? pc - lane->cursor.pc - 1 : 0]
-                                          : lane->members;
-    const uint32_t *clock =
-        lane->nmembers != 0 ? race_member_clock(run, lane, member) : race_lane_clock(run, lane);
-    race_copy(race_end_clock(run, lane, pc, lane->cursor.pass), clock,
+    race_copy(race_end_clock(run, lane, pc, lane->cursor.pass), race_lane_clock(run, lane),
               race_rank_of(run, lane)->width);
 }
 

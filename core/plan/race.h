@@ -19,9 +19,8 @@ void weft_race_fini(weft_run_t *run);
 /* A PAR begins, a PAR has ended. */
 void weft_race_fork(weft_run_t *run, const weft_run_lane_t *lane);
 void weft_race_join(weft_run_t *run, const weft_run_lane_t *lane);
-/* The member has waited for `after`; instruction `pc` has ended; lanes of the mask have met. */
-void weft_race_wait(weft_run_t *run, const weft_run_lane_t *lane, const weft_run_member_t *member,
-                    const weft_after_t *after);
+/* The lane has waited for `after`; its instruction `pc` has ended; lanes of the mask have met. */
+void weft_race_wait(weft_run_t *run, const weft_run_lane_t *lane, const weft_after_t *after);
 void weft_race_end(weft_run_t *run, const weft_run_lane_t *lane, uint32_t pc);
 void weft_race_barrier(weft_run_t *run, const weft_run_lane_t *lane, uint64_t mask);
 /* A slice begins to move, has moved. */

@@ -35,7 +35,6 @@ static void run_engine_begin_member(const weft_run_t *run, const weft_run_lane_t
     member->move = weft_plan_view(lane->plan, lane->cursor.code[pc].n);
     member->pc = pc;
     member->chunk = member->slice = 0;
-    member->ready = move->nafter == 0;
     if (move->like->kind != WEFT_OPERAND_NONE) {
         piece = member->like = run_engine_resolve(run, lane, move, move->like);
     }
@@ -108,18 +107,35 @@ static void run_engine_sleep_inside(weft_run_t *run, weft_run_lane_t *lane)
     }
 }
 
-static bool run_engine_waits_over(weft_run_t *run, weft_run_lane_t *lane, weft_run_member_t *member)
+/* The lane has waited for an instruction of its rank. */
+static void run_engine_come_after(weft_run_t *run, weft_run_lane_t *lane, const weft_after_t *after)
 {
-    const weft_plan_view_t *move = &member->move;
+    uint32_t other = run->ranks[lane->rank].first_lane + after->lane;
+    weft_run_lengthen(&lane->chain, &run->lanes[other].ends[after->pc]);
+    if (lane->clocked) {
+        weft_race_wait(run, lane, after);
+    }
+}
+
+/* True if the waits of all MOVEs of the instruction are over. They begin together, as executors begin them. */
+static bool run_engine_waits_over(weft_run_t *run, weft_run_lane_t *lane, const weft_code_t *code)
+{
     weft_cursors_t cursors = run_engine_cursors_of(run, lane);
-    if (!weft_cursor_waits_over(&cursors, &lane->cursor, move)) {
-        run_engine_sleep_inside(run, lane);
-        return false;
+    const weft_code_t *first = code->opcode == WEFT_CODE_PAR ? code + 1 : code;
+    uint32_t members = run->facts[lane->rank].waits ? weft_cursor_moves(code) : 0;
+    for (uint32_t i = 0; i < members; i++) {
+        weft_plan_view_t move = weft_plan_view(lane->plan, first[i].n);
+        if (!weft_cursor_waits_over(&cursors, &lane->cursor, &move)) {
+            run_engine_sleep_inside(run, lane);
+            return false;
+        }
     }
-    for (uint32_t i = 0; lane->clocked && i < move->nafter; i++) {
-        weft_race_wait(run, lane, member, &move->after[i]);
+    for (uint32_t i = 0; i < members; i++) {
+        weft_plan_view_t move = weft_plan_view(lane->plan, first[i].n);
+        for (uint32_t w = 0; w < move.nafter; w++) {
+            run_engine_come_after(run, lane, &move.after[w]);
+        }
     }
-    member->ready = true;
     return true;
 }
 
@@ -129,17 +145,11 @@ static void run_engine_try_member(weft_run_t *run, weft_run_lane_t *lane, uint32
     if (member->chunk == member->move.cnt) {
         return;
     }
-    if (!member->ready && !run_engine_waits_over(run, lane, member)) {
-        lane->unready |= UINT64_C(1) << i;
-        return;
-    }
     weft_run_advance(run, lane, member);
-    if (member->chunk == member->move.cnt) {
-        lane->over++;
-        run_engine_finish(run, lane, member->pc, &member->chain);
-    }
+    lane->over += member->chunk == member->move.cnt;
 }
 
+/* All MOVEs of the instruction are over; who waits for one of them waits for all. */
 static void run_engine_end_group(weft_run_t *run, weft_run_lane_t *lane)
 {
     for (uint32_t i = 0; i < lane->nmembers; i++) {
@@ -147,6 +157,9 @@ static void run_engine_end_group(weft_run_t *run, weft_run_lane_t *lane)
     }
     if (lane->par && lane->clocked) {
         weft_race_join(run, lane);
+    }
+    for (uint32_t i = 0; i < lane->nmembers; i++) {
+        run_engine_finish(run, lane, lane->members[i].pc, &lane->chain);
     }
     weft_cursor_next(&lane->cursor);
     lane->nmembers = 0;
@@ -156,10 +169,11 @@ static void run_engine_end_group(weft_run_t *run, weft_run_lane_t *lane)
 static bool run_group(weft_run_t *run, weft_run_lane_t *lane, const weft_code_t *code)
 {
     if (lane->nmembers == 0) {
+        if (!run_engine_waits_over(run, lane, code)) {
+            return false;
+        }
         run_engine_begin_group(run, lane, code);
     }
-    lane->retry |= lane->unready;
-    lane->unready = 0;
     while (lane->retry != 0) {
         uint32_t i = (uint32_t)__builtin_ctzll(lane->retry);
         lane->retry &= lane->retry - 1;

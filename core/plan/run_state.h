@@ -81,7 +81,6 @@ typedef struct weft_run_member {
     uint32_t piece;
     uint32_t extent;       /* of the chunk in progress */
     uint32_t chunk, slice; /* next to move; of a packed MOVE chunk 0, and `cnt` in the end */
-    bool ready;            /* its waits are over */
     weft_run_chain_t chain;
 } weft_run_member_t;
 
@@ -96,7 +95,6 @@ typedef struct weft_run_lane {
     bool queued, done;
     bool clocked;     /* it has clocks; race.c */
     uint64_t retry;   /* members that may move */
-    uint64_t unready; /* … that wait for another instruction */
     uint32_t over;    /* members that have finished */
     bool wait_inside; /* it sleeps for another lane of its rank */
     weft_run_chain_t chain;

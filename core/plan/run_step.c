@@ -185,10 +185,6 @@ static void run_step_chain_begin(weft_run_t *run, const weft_run_lane_t *lane,
             ends[run->queues.ways[member->dst[i]].level]++;
         }
     }
-    for (uint32_t i = 0; i < move->nafter; i++) {
-        uint32_t other = run->ranks[lane->rank].first_lane + move->after[i].lane;
-        weft_run_lengthen(&member->chain, &run->lanes[other].ends[move->after[i].pc]);
-    }
     member->chain.moves++;
     member->chain.ends[0] += ends[0] * move->cnt;
     member->chain.ends[1] += ends[1] * move->cnt;

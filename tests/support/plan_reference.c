@@ -74,7 +74,8 @@ static uint64_t *memory_of(reference_t *ref, const lane_t *lane, const weft_plan
     return &buffer[lane->rank][(uint64_t)chunk * ref->slices + step % ref->slices];
 }
 
-static int can_move(reference_t *ref, const lane_t *lane, const weft_plan_view_t *move)
+/* True if what the MOVE waits for is over. */
+static int waits_are_over(const reference_t *ref, const lane_t *lane, const weft_plan_view_t *move)
 {
     for (uint32_t i = 0; i < move->nafter; i++) {
         for (uint32_t j = 0; j < ref->nlanes; j++) {
@@ -84,6 +85,11 @@ static int can_move(reference_t *ref, const lane_t *lane, const weft_plan_view_t
             }
         }
     }
+    return 1;
+}
+
+static int can_move(reference_t *ref, const lane_t *lane, const weft_plan_view_t *move)
+{
     for (uint32_t i = 0; i < move->nsrc; i++) {
         if (move->src[i].kind == WEFT_OPERAND_PORT &&
             queue_of(ref, lane->rank, move->src[i].index)->used == 0) {
@@ -190,10 +196,17 @@ static int step_bar(reference_t *ref, lane_t *lane, uint64_t mask)
     return 1;
 }
 
-/* One slice of one of the MOVEs at pc, or one control instruction. */
+/* One slice of each of the MOVEs at pc, which begin and are over together. */
 static int step_group(reference_t *ref, lane_t *lane, const weft_plan_lane_t *text, uint32_t par)
 {
     uint32_t members = par ? text->code[lane->pc].n : 1, over = 0, moved = 0;
+    for (uint32_t i = 0; i < members; i++) {
+        weft_plan_view_t move =
+            weft_plan_view(ref->plans[lane->rank], text->code[lane->pc + par + i].n);
+        if (!waits_are_over(ref, lane, &move)) {
+            return 0;
+        }
+    }
     for (uint32_t i = 0; i < members; i++) {
         weft_plan_view_t move =
             weft_plan_view(ref->plans[lane->rank], text->code[lane->pc + par + i].n);

@@ -80,14 +80,12 @@ static void simgrid_plan_finish(job_lane_t *lane, uint32_t pc)
     }
 }
 
-static void simgrid_plan_run_move(job_lane_t *lane, const weft_plan_view_t *move, uint32_t pc)
+static void simgrid_plan_run_move(const job_lane_t *lane, const weft_plan_view_t *move)
 {
     uint64_t steps = (uint64_t)weft_plan_messages(move) * lane->job->options->slices;
-    simgrid_plan_wait_for(lane, move);
     for (uint64_t i = 0; i < steps; i++) {
         simgrid_plan_move_slice(lane, move);
     }
-    simgrid_plan_finish(lane, pc);
 }
 
 static void simgrid_plan_member_main(int argc, char **argv)
@@ -97,21 +95,27 @@ static void simgrid_plan_member_main(int argc, char **argv)
     job_member_t *member = sg_actor_self_get_data();
     for (;;) {
         sg_sem_acquire(member->start);
-        simgrid_plan_run_move(member->lane, &member->move, member->pc);
+        simgrid_plan_run_move(member->lane, &member->move);
         sg_sem_release(member->lane->done);
     }
 }
 
+/* Its MOVEs begin together, when all their waits are over, and have finished together. */
 static void simgrid_plan_run_par(job_lane_t *lane, uint32_t pc, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         job_member_t *member = &lane->members[i];
-        member->pc = pc + 1 + i;
-        member->move = weft_plan_view(lane->rank->plan, lane->cursor.code[member->pc].n);
-        sg_sem_release(member->start);
+        member->move = weft_plan_view(lane->rank->plan, lane->cursor.code[pc + 1 + i].n);
+        simgrid_plan_wait_for(lane, &member->move);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        sg_sem_release(lane->members[i].start);
     }
     for (uint32_t i = 0; i < count; i++) {
         sg_sem_acquire(lane->done);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        simgrid_plan_finish(lane, pc + 1 + i);
     }
 }
 
@@ -143,7 +147,9 @@ static void simgrid_plan_run_pass(job_lane_t *lane)
             simgrid_plan_run_par(lane, cursor->pc, code->n);
         } else {
             weft_plan_view_t move = weft_plan_view(lane->rank->plan, code->n);
-            simgrid_plan_run_move(lane, &move, cursor->pc);
+            simgrid_plan_wait_for(lane, &move);
+            simgrid_plan_run_move(lane, &move);
+            simgrid_plan_finish(lane, cursor->pc);
         }
     }
     weft_cursor_end_pass(cursor);

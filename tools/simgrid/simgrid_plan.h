@@ -42,11 +42,10 @@ typedef struct job_rank {
     job_barrier_t barriers[WEFT_LANE_MAX];
 } job_rank_t;
 
-/* One MOVE that runs: the whole instruction of a lane, or a member of its PAR. */
+/* A member of the PAR that a lane runs. */
 typedef struct job_member {
     struct job_lane *lane;
     weft_plan_view_t move;
-    uint32_t pc;
     sg_sem_t start;
 } job_member_t;
 

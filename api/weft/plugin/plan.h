@@ -11,7 +11,8 @@
  *   MOVE dst... <- combine(src...)
  *                     waits until every source port has a slice and every destination port has a
  *                     free slot, then combines and stores; slice by slice
- *   PAR n             the next n MOVEs progress together; an exchange needs this
+ *   PAR n             the next n MOVEs progress together; an exchange needs this. They begin when
+ *                     the waits of all of them are over, and have completed together
  *   LOOP n ... END    repeats n times; operand chunks advance by their stride each time. It holds
  *                     one of the others at least
  *   BAR mask          waits for the other lanes of the mask

@@ -213,7 +213,7 @@ typedef struct weft_lanes_move {
 } weft_lanes_move_t;
 
 /* A wait of a MOVE: word `pc` of `lane` has finished in the same pass; in a LOOP, its last
- * iteration has. */
+ * iteration has. A PAR begins when the waits of all its MOVEs are over, and finishes as one. */
 typedef struct weft_lanes_after {
     uint32_t lane, pc;
 } weft_lanes_after_t;

@@ -103,9 +103,60 @@ static void order_through_another_rank_counts(void **state)
     }
 }
 
+static uint32_t folds_in; /* the lane of the fold: that of the PAR, or another one */
+
+/* A PAR sends, receives into TMP, and folds what it has received; or sends what another lane folds,
+ * which waits for what the PAR receives. */
+static void par_that_waits(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    b->grid(b, 1, 2);
+    uint32_t lane = b->lane(b), other = folds_in == 0 ? lane : b->lane(b);
+    weft_operand_t from = weft_port(b->port(b, lane, 1 - call->rank, 0, 0));
+    weft_operand_t to = weft_port(b->port(b, lane, 1 - call->rank, 0, 1));
+    plan_fixture_put(b, lane, to, weft_in(0, 0), none, 0);
+    b->par(b, lane, 2);
+    uint32_t pc = plan_fixture_put(b, lane, weft_tmp(0, 0), from, none, 0);
+    weft_move_t fold = {.dst = {weft_out(0, 0)},
+                        .src = {weft_tmp(0, 0), weft_in(0, 0)},
+                        .ndst = 1,
+                        .nsrc = 2,
+                        .flags = WEFT_MOVE_FINAL,
+                        .nafter = 1,
+                        .after = {{lane, pc}}};
+    weft_move_t copy = {.dst = {weft_tmp(1, 0)},
+                        .src = {weft_out(0, 0)},
+                        .ndst = 1,
+                        .nsrc = 1,
+                        .nafter = 1,
+                        .after = {{other, 0}}};
+    if (other == lane) {
+        b->move(b, lane, &fold);
+        return;
+    }
+    b->move(b, lane, &copy);
+    b->move(b, other, &fold);
+}
+
+/* Executors begin a PAR when all its MOVEs may begin, and note it as one. */
+static void moves_of_a_par_begin_and_complete_together(void **state)
+{
+    static const char *const words[] = {"rank 0 lane 0 pc 3: waits for lane 0 pc 2 to finish; 1 "
+                                        "lane waits for itself, 2 stand still",
+                                        "rank 0 lane 0 pc 3: waits for lane 1 pc 0 to finish; 2 "
+                                        "lanes wait for each other in a ring, "
+                                        "4 stand still"};
+    (void)state;
+    for (folds_in = 0; folds_in < 2; folds_in++) {
+        weft_verify_report_t report = plan_fixture_verify_written(par_that_waits, 4, 1, 0);
+        assert_int_equal(report.verdict, WEFT_VERDICT_DEADLOCK);
+        assert_string_equal(report.text, words[folds_in]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(moves_of_a_par_begin_and_complete_together),
         cmocka_unit_test(races_between_lanes_are_found_over_two_passes),
         cmocka_unit_test(order_through_another_rank_counts),
     };

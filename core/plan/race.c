@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Races between the streams of one rank, by vector clocks. A stream is a lane, or one member of a
- * PAR. What orders streams: program order, `after`, BAR, a slice from its push to its pop, a slot
- * from its pop to its next push; the order may come about through other ranks. Source: C. Fidge,
- * 1988, and F. Mattern, 1989; the access history follows C. Flanagan and S. Freund, "FastTrack",
- * PLDI 2009.
+ * PAR. What orders streams: program order, `after`, BAR, a slice from its push to its pop; the
+ * order may come about through other ranks. A full queue orders nothing: a transport may take more
+ * than S slices before one is popped. Source: C. Fidge, 1988, and F. Mattern, 1989; the access
+ * history follows C. Flanagan and S. Freund, "FastTrack", PLDI 2009.
  *
  * Clocks that travel through queues are dear, and most plans do not need them. So the first run
  * only uses what is known inside a rank: the members of a PAR of a lone lane must not touch each
@@ -272,7 +272,7 @@ void weft_race_barrier(weft_run_t *run, const weft_run_lane_t *lane, uint64_t ma
     }
 }
 
-/* Before the slice moves: it comes after what its sources bring and what freed its slots. */
+/* Before the slice moves: it comes after what its sources bring. */
 void weft_race_begin_step(weft_run_t *run, const weft_run_lane_t *lane,
                           const weft_run_member_t *member)
 {
@@ -288,13 +288,6 @@ void weft_race_begin_step(weft_run_t *run, const weft_run_lane_t *lane,
             uint32_t queue = member->src[i];
             race_merge(clock, race_slot_clock(run, queue, run->queues.list[queue].head),
                        rank->width);
-        }
-    }
-    for (uint32_t i = 0; run->race.through_queues && i < move->ndst; i++) {
-        if (move->dst[i].kind == WEFT_OPERAND_PORT) {
-            uint32_t queue = member->dst[i];
-            uint32_t slot = weft_run_back_index(&run->queues.list[queue]);
-            race_merge(clock, race_slot_clock(run, queue, slot), rank->width);
         }
     }
 }
@@ -352,7 +345,7 @@ static void race_send_own(weft_run_t *run, const weft_run_lane_t *lane,
     }
 }
 
-/* After it: popped and pushed slots carry its time. */
+/* After it: pushed slots carry its time. */
 void weft_race_end_step(weft_run_t *run, const weft_run_lane_t *lane,
                         const weft_run_member_t *member)
 {
@@ -363,13 +356,6 @@ void weft_race_end_step(weft_run_t *run, const weft_run_lane_t *lane,
     const weft_plan_view_t *move = &member->move;
     uint32_t width = run->race.dims;
     const uint32_t *clock = race_member_clock(run, lane, member);
-    for (uint32_t i = 0; i < move->nsrc; i++) {
-        if (move->src[i].kind == WEFT_OPERAND_PORT) {
-            uint32_t queue = member->src[i], head = run->queues.list[queue].head;
-            uint32_t room = run->queues.list[queue].room;
-            race_copy(race_slot_clock(run, queue, (head == 0 ? room : head) - 1), clock, width);
-        }
-    }
     for (uint32_t i = 0; i < move->ndst; i++) {
         if (move->dst[i].kind == WEFT_OPERAND_PORT) {
             uint32_t queue = member->dst[i];

@@ -304,8 +304,7 @@ weft_status_t weft_plan_verify(const weft_verify_input_t *input, weft_verify_rep
 /* Many slices per chunk only matter for the question whether the plan comes to its end, which one
  * rank per class answers. If it does, one slice per chunk proves the rest: slices of a chunk are
  * computed alike and apart, and what orders two accesses to a chunk with one slice orders those to
- * each slice with many. A push then waits for the pop of a slot that was filled earlier, never
- * later. */
+ * each slice with many. */
 static weft_status_t verify_thin(verify_proof_t *proof)
 {
     weft_network_t net;

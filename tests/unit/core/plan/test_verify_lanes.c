@@ -153,9 +153,60 @@ static void moves_of_a_par_begin_and_complete_together(void **state)
     }
 }
 
+static int answered; /* rank 0 waits for what rank 1 sends */
+
+/* Rank 1: lane 1 sends what it has in TMP and then takes five messages, lane 0 writes TMP when rank 0
+ * has sent those five. With four slots rank 0 waits for the first to be taken. */
+static void full_queue(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    uint32_t peer = 1 - call->rank, sends = call->rank == 0;
+    b->grid(b, 1, 1);
+    uint32_t last = b->lane(b), many = sends ? last : b->lane(b);
+    weft_operand_t five = weft_port(b->port(b, many, peer, 0, sends));
+    weft_operand_t sixth = weft_port(b->port(b, last, peer, 1, sends));
+    weft_operand_t back = weft_port(b->port(b, many, peer, 0, !sends));
+    plan_fixture_put(b, many, weft_out(call->rank, 0), weft_in(0, 0), none, 0);
+    if (!sends) {
+        plan_fixture_put(b, many, weft_tmp(0, 0), weft_in(0, 0), none, 0);
+        plan_fixture_put(b, many, back, weft_tmp(0, 0), none, 0);
+    } else if (answered) {
+        plan_fixture_put(b, many, weft_out(peer, 0), back, none, 0);
+    }
+    for (uint32_t i = 0; i < 5; i++) {
+        plan_fixture_put(b, many, sends ? five : weft_out(peer, 0), sends ? weft_in(0, 0) : five,
+                         none, 0);
+    }
+    plan_fixture_put(b, last, sends ? sixth : weft_tmp(0, 0), sends ? weft_in(0, 0) : sixth, none,
+                     0);
+    if (sends && !answered) {
+        plan_fixture_put(b, many, weft_out(peer, 0), back, none, 0);
+    }
+    for (uint32_t lane = 0; !sends && lane < 2; lane++) {
+        b->bar(b, lane, 3);
+    }
+}
+
+/* Transports take more messages than a queue has slots: decision 143. */
+static void a_full_queue_orders_nothing(void **state)
+{
+    (void)state;
+    for (answered = 0; answered < 2; answered++) {
+        weft_plan_t **plans = plan_fixture_write(full_queue, WEFT_ALL_GATHER, 2);
+        assert_non_null(plans);
+        weft_verify_report_t report = plan_fixture_verify(plans, 2, 4, 1, 0);
+        plan_fixture_free(plans, 2);
+        assert_int_equal(report.verdict, answered ? WEFT_VERDICT_OK : WEFT_VERDICT_RACE);
+        assert_string_equal(report.text, answered
+                                             ? ""
+                                             : "rank 1 lane 0 pc 0: writes tmp[0] while lane 1 "
+                                               "member 0 may still use it");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_full_queue_orders_nothing),
         cmocka_unit_test(moves_of_a_par_begin_and_complete_together),
         cmocka_unit_test(races_between_lanes_are_found_over_two_passes),
         cmocka_unit_test(order_through_another_rank_counts),

@@ -103,7 +103,7 @@ static void plan_check_print_verdicts(const plan_study_t *study)
 
 static void plan_check_print_proof(const plan_request_t *request, const plan_study_t *study)
 {
-    const weft_verify_report_t *r = &study->reports[0];
+    const weft_verify_report_t *r = &study->reports[0], *both = &study->reports[1];
     printf("proved    at %lld slot%s and %lld slice%s in %llu step%s; at most %u slot%s used\n",
            (long long)request->slots, weft_plural((uint64_t)request->slots),
            (long long)request->slices, weft_plural((uint64_t)request->slices),
@@ -113,7 +113,9 @@ static void plan_check_print_proof(const plan_request_t *request, const plan_stu
            r->same_on_all_ranks ? "the same" : "may differ",
            r->same_for_all_chunks ? "the same order" : "another order",
            (unsigned long long)r->fingerprint);
-    printf("vectors   %s\n", plan_vector_text(r->vector));
+    bool differs = both->verdict == WEFT_VERDICT_OK && both->vector != r->vector;
+    printf("vectors   %s%s%s\n", plan_vector_text(r->vector), differs ? "; in place " : "",
+           differs ? plan_vector_text(both->vector) : "");
 }
 
 /* Of figures that may be parts of one. */

@@ -185,7 +185,8 @@ static void plan_cache_warn_unproved(const weft_plan_query_t *query,
              query->algo, weft_coll_name(query->call.coll), query->call.nranks, report->text);
 }
 
-/* Out of place must hold; in place is remembered. Plans above the limit are trusted in both. */
+/* Out of place must hold; in place is remembered, if it serves the same vector collectives. Plans above
+ * the limit are trusted out of place only. */
 static weft_status_t plan_cache_prove(const weft_plan_query_t *query, weft_plan_entry_t *entry,
                                       weft_plan_t *const *plans)
 {
@@ -205,7 +206,8 @@ static weft_status_t plan_cache_prove(const weft_plan_query_t *query, weft_plan_
     if (status == WEFT_OK && entry->report.verdict != WEFT_VERDICT_OK) {
         return plan_cache_refuse(query, &entry->report);
     }
-    entry->in_place = status == WEFT_OK && reports[1].verdict == WEFT_VERDICT_OK;
+    entry->in_place = status == WEFT_OK && reports[1].verdict == WEFT_VERDICT_OK &&
+                      reports[1].vector == reports[0].vector;
     entry->verify_seconds = (double)(weft_os_clock_ns() - begin) / (double)WEFT_NS_PER_S;
     return status;
 }

@@ -32,7 +32,7 @@ typedef struct weft_plan_entry {
     const weft_plan_t *plan; /* of query.call.rank */
     weft_cost_t cost;
     uint64_t plans_hash;   /* of all ranks' plans: equal on every rank */
-    bool in_place;         /* proved for the in-place form; true too where nothing was proved */
+    bool in_place;         /* proved for the in-place form too; else calls in place are staged */
     double verify_seconds; /* duration of the proof; 0 if it came from the cache */
     weft_verify_report_t report;
 } weft_plan_entry_t;

@@ -17,7 +17,7 @@ typedef enum weft_verdict {
     WEFT_VERDICT_TOO_BIG /* the proof would exceed the limit; nothing is proved */
 } weft_verdict_t;
 
-/* Which vector collectives a plan may serve: see "Vectors" in weft/plugin/plan.h. */
+/* Which vector collectives a plan may serve: see "Vector collectives" in weft/plugin/plan.h. */
 typedef enum weft_vector {
     WEFT_VECTOR_NONE = 0,
     WEFT_VECTOR_BLOCKS = 1, /* counts that all ranks know: all_gather_v, reduce_scatter_v */

@@ -56,9 +56,10 @@
  * (Block b of OUT of an all-gather is IN of rank b; block b of IN of a reduce-scatter is OUT of
  * rank b.) A plan serves all_to_all_v, gather_v and scatter_v if each MOVE goes from IN to a port,
  * from a port to OUT, or from IN to OUT, so that a block is handled only by the two ranks that
- * know its length. A MOVE from a port to ports may pass a block on; the rank learns the length from
- * the message. That needs k = 1, MOVEs of one chunk outside of LOOPs, and on such a rank neither
- * waits nor BARs. Its `like` is then of no account.
+ * know its length. Messages of empty blocks are then left out, so no order between two MOVEs that
+ * use a chunk may depend on messages. A MOVE from a port to ports may pass a block on; the rank
+ * learns the length from the message. That needs k = 1, MOVEs of one chunk outside of LOOPs, and on
+ * such a rank neither waits nor BARs. Its `like` is then of no account.
  *
  * Reductions. Sources are folded from the left in the order given. Reads of IN are pre-multiplied
  * if the operator asks for it. The MOVE that completes a reduction carries WEFT_MOVE_FINAL; AVG

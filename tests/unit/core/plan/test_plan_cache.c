@@ -166,6 +166,7 @@ static void shapes_above_the_limit_are_used_without_proof(void **state)
     query.limit = 10;
     assert_int_equal(weft_plan_lookup(&query, &entry), WEFT_OK);
     assert_int_equal(entry.report.verdict, WEFT_VERDICT_TOO_BIG);
+    assert_false(entry.in_place);
     assert_non_null(entry.plan);
     query.verify = 0;
     assert_int_equal(weft_plan_lookup(&query, &entry), WEFT_OK);
@@ -265,6 +266,65 @@ static void threads_share_one_proof(void **state)
     assert_ptr_equal(askers[2].entry.plan, askers[3].entry.plan);
 }
 
+static void put_copy(weft_plan_builder_t *b, uint32_t lane, weft_operand_t dst, weft_operand_t src)
+{
+    weft_move_t move = {.dst = {dst}, .src = {src}, .ndst = 1, .nsrc = 1};
+    b->move(b, lane, &move);
+}
+
+static void put_port(weft_plan_builder_t *b, uint32_t lane, uint32_t peer, uint32_t sends)
+{
+    weft_operand_t port = weft_port(b->port(b, lane, peer, 0, sends));
+    put_copy(b, lane, sends ? port : weft_out(peer, 0), sends ? weft_in(peer, 0) : port);
+}
+
+static weft_status_t circles_supports(weft_algo_t *algo, const weft_algo_call_t *call)
+{
+    (void)algo;
+    return call->coll == WEFT_ALL_TO_ALL ? WEFT_OK : WEFT_ERR_UNSUPPORTED;
+}
+
+/* In place, what orders the two lanes of rank 0 is the way through ranks 1 and 2. */
+static weft_status_t circles_emit(weft_algo_t *algo, const weft_algo_call_t *call,
+                                  const weft_algo_topo_t *topo, weft_plan_builder_t *b)
+{
+    uint32_t r = call->rank, first = r == 1 ? 2 : 0;
+    (void)algo;
+    (void)topo;
+    b->grid(b, 1, 0);
+    uint32_t lane = b->lane(b);
+    if (r == 0) {
+        put_port(b, lane, 1, 1);
+        put_port(b, lane, 2, 1);
+        put_port(b, lane, 2, 0);
+        put_port(b, b->lane(b), 1, 0);
+    } else {
+        put_port(b, lane, first, 1);
+        put_port(b, lane, first, 0);
+        put_port(b, lane, 3 - r - first, 1);
+        put_port(b, lane, 3 - r - first, 0);
+    }
+    put_copy(b, lane, weft_out(r, 0), weft_in(r, 0));
+    return WEFT_OK;
+}
+
+/* all_to_all_v leaves out messages on that way, so calls in place are staged. */
+static void a_plan_that_serves_less_in_place_is_staged(void **state)
+{
+    static const weft_algo_ops_t ops = {
+        .size = sizeof ops, .supports = circles_supports, .emit = circles_emit};
+    weft_plan_query_t query = query_of(WEFT_ALL_TO_ALL, 3, 0);
+    weft_plan_entry_t entry;
+    (void)state;
+    query.algo = "algo-circles";
+    query.ops = &ops;
+    query.instance = NULL;
+    assert_int_equal(weft_plan_lookup(&query, &entry), WEFT_OK);
+    assert_int_equal(entry.report.verdict, WEFT_VERDICT_OK);
+    assert_int_equal(entry.report.vector, WEFT_VECTOR_PAIRS);
+    assert_false(entry.in_place);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -274,6 +334,7 @@ int main(void)
         cmocka_unit_test(a_refused_plan_is_not_proved_again),
         cmocka_unit_test(a_mistake_with_the_builder_names_the_algorithm),
         cmocka_unit_test(shapes_above_the_limit_are_used_without_proof),
+        cmocka_unit_test(a_plan_that_serves_less_in_place_is_staged),
         cmocka_unit_test(thousands_of_ranks_are_priced_without_a_walk),
         cmocka_unit_test(unsupported_calls_are_the_plugins_answer),
         cmocka_unit_test(algorithms_that_change_their_mind_are_refused),

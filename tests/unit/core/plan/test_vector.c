@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "core/base/error.h"
+#include "core/plan/verify.h"
 #include "tests/support/plan_fixture.h"
 
 static weft_vector_t vector_of(weft_plan_t **plans, uint32_t n)
@@ -313,9 +314,70 @@ static void slices_must_stay_with_their_block(void **state)
     assert_int_equal(vector_of_written(borrowed_room, WEFT_ALL_GATHER, 2), WEFT_VECTOR_NONE);
 }
 
+/* Three ranks in place. Rank 0 sends to the others in lane 0 and takes what rank 1 has for it in lane
+ * 1, which writes over what lane 0 sends to rank 1. Rank 1 sends only what follows a message of rank
+ * 2, which has waited for rank 0; or lane 1 waits for lane 0. */
+static bool waits_inside;
+
+static void send_block(weft_plan_builder_t *b, uint32_t lane, uint32_t peer)
+{
+    copy(b, lane, weft_port(b->port(b, lane, peer, 0, 1)), weft_in(peer, 0));
+}
+
+static void take_block(weft_plan_builder_t *b, uint32_t lane, uint32_t peer)
+{
+    copy(b, lane, weft_out(peer, 0), weft_port(b->port(b, lane, peer, 0, 0)));
+}
+
+static void exchange_in_circles(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    uint32_t r = call->rank;
+    b->grid(b, 1, 0);
+    uint32_t lane = b->lane(b);
+    if (r == 0) {
+        uint32_t other = b->lane(b);
+        send_block(b, lane, 1);
+        send_block(b, lane, 2);
+        take_block(b, lane, 2);
+        weft_move_t take = {.dst = {weft_out(1, 0)}, .ndst = 1, .nsrc = 1, .nafter = waits_inside};
+        take.src[0] = weft_port(b->port(b, other, 1, 0, 0));
+        take.after[0] = (weft_after_t){.lane = lane, .pc = 0};
+        b->move(b, other, &take);
+    } else {
+        send_block(b, lane, r == 1 ? 2 : 0);
+        take_block(b, lane, r == 1 ? 2 : 0);
+        send_block(b, lane, r == 1 ? 0 : 1);
+        take_block(b, lane, r == 1 ? 0 : 1);
+    }
+    copy(b, lane, weft_out(r, 0), weft_in(r, 0));
+}
+
+/* The message of an empty block is left out, and then it orders nothing. */
+static void order_that_messages_make_is_none_for_pairs(void **state)
+{
+    (void)state;
+    for (int inside = 0; inside < 2; inside++) {
+        waits_inside = inside != 0;
+        weft_plan_t **plans = plan_fixture_write(exchange_in_circles, WEFT_ALL_TO_ALL, 3);
+        assert_non_null(plans);
+        weft_verify_input_t input = {.plans = plans, .nranks = 3, .slots = 4, .slices = 2};
+        weft_verify_report_t reports[2];
+        assert_int_equal(weft_plan_prove(&input, reports), WEFT_OK);
+        weft_verify_report_t alone = plan_fixture_verify(plans, 3, 4, 2, 1);
+        plan_fixture_free(plans, 3);
+        weft_vector_t in_place = waits_inside ? WEFT_VECTOR_PAIRS : WEFT_VECTOR_NONE;
+        assert_int_equal(reports[0].verdict, WEFT_VERDICT_OK);
+        assert_int_equal(reports[1].verdict, WEFT_VERDICT_OK);
+        assert_int_equal(reports[0].vector, WEFT_VECTOR_PAIRS);
+        assert_int_equal(reports[1].vector, in_place);
+        assert_int_equal(alone.vector, in_place);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(order_that_messages_make_is_none_for_pairs),
         cmocka_unit_test(shipped_plans_keep_to_blocks),
         cmocka_unit_test(only_ways_past_scratch_serve_pairs),
         cmocka_unit_test(blocks_may_be_passed_on_where_nothing_waits_for_it),

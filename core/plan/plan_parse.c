@@ -109,13 +109,16 @@ static const char *plan_parse_nearest(const parser_t *parser, const char *const 
 static void plan_parse_unknown(parser_t *parser, const char *wanted)
 {
     int length = (int)(parser->length < 40 ? parser->length : 40);
+    const char *nearest = "";
+    if (length != 0 && plan_parse_is_word(parser->token[0]) &&
+        !isdigit((unsigned char)parser->token[0]) && parser->length <= WORD_MAX) {
+        nearest = plan_parse_nearest(parser, keywords, sizeof keywords / sizeof *keywords);
+    }
     if (length == 0) {
         plan_parse_complain(parser, "the line ends where %s is expected", wanted);
-    } else if (plan_parse_is_word(parser->token[0]) && !isdigit((unsigned char)parser->token[0]) &&
-               parser->length <= WORD_MAX) {
-        plan_parse_complain(
-            parser, "`%.*s` where %s is expected; the nearest word is `%s`", length, parser->token,
-            wanted, plan_parse_nearest(parser, keywords, sizeof keywords / sizeof *keywords));
+    } else if (nearest[0] != '\0' && !plan_parse_at_text(parser, nearest)) {
+        plan_parse_complain(parser, "`%.*s` where %s is expected; the nearest word is `%s`", length,
+                            parser->token, wanted, nearest);
     } else {
         plan_parse_complain(parser, "`%.*s` where %s is expected", length, parser->token, wanted);
     }
@@ -137,11 +140,11 @@ static uint32_t plan_parse_expect_number(parser_t *parser)
         return 0;
     }
     for (size_t i = 0; i < parser->length; i++) {
-        if (!isdigit((unsigned char)parser->token[i]) || value > UINT32_MAX) {
+        if (!isdigit((unsigned char)parser->token[i])) {
             plan_parse_unknown(parser, "a number");
             return 0;
         }
-        value = value * 10 + (uint64_t)(parser->token[i] - '0');
+        value = value > UINT32_MAX ? value : value * 10 + (uint64_t)(parser->token[i] - '0');
     }
     if (parser->length == 0 || value > UINT32_MAX) {
         plan_parse_unknown(parser, "a number below 2^32");
@@ -343,6 +346,9 @@ static void parse_move(parser_t *parser)
         switch (parse_suffix(parser, &given)) {
         case SUFFIX_COUNT:
             move.cnt = plan_parse_expect_number(parser);
+            if (parser->status == WEFT_OK && move.cnt == 0) {
+                plan_parse_complain(parser, "count 0, but a move has at least one chunk");
+            }
             break;
         case SUFFIX_PACKED:
             move.flags |= WEFT_MOVE_PACKED;

@@ -305,14 +305,14 @@ static weft_status_t well_formed_check_bar(const check_t *at)
 {
     uint64_t mask = at->plan->lanes[at->lane].code[at->pc].mask;
     uint32_t lanes = at->plan->nlanes;
-    uint64_t all = lanes == 64 ? UINT64_MAX : (UINT64_C(1) << lanes) - 1;
-    if ((mask & ~all) != 0) {
-        return well_formed_refuse(at, "BAR of lanes that do not exist, mask 0x%llx",
-                                  (unsigned long long)mask);
+    uint64_t others = lanes == 64 ? 0 : mask >> lanes;
+    if (others != 0) {
+        return well_formed_refuse(at, "BAR of lane %u, but the plan has %u lane%s",
+                                  lanes + (uint32_t)__builtin_ctzll(others), lanes,
+                                  weft_plural(lanes));
     }
     if ((mask >> at->lane & 1) == 0) {
-        return well_formed_refuse(at, "BAR without its own lane, mask 0x%llx",
-                                  (unsigned long long)mask);
+        return well_formed_refuse(at, "BAR without lane %u, in which it is", at->lane);
     }
     return WEFT_OK;
 }

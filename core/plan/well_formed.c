@@ -425,10 +425,12 @@ static weft_status_t well_formed_check_shape(const weft_plan_t *plan)
 {
     uint32_t in = weft_coll_blocks(plan->coll, plan->nranks, WEFT_OPERAND_IN);
     uint32_t out = weft_coll_blocks(plan->coll, plan->nranks, WEFT_OPERAND_OUT);
-    if (plan->k < 1 || plan->k > CHUNKS_MAX / (in > out ? in : out) ||
-        plan->tmp_chunks > CHUNKS_MAX) {
-        return weft_fail(WEFT_ERR_PLAN, 0, "plan of rank %u: %u chunks per block and %u of scratch",
-                         plan->rank, plan->k, plan->tmp_chunks);
+    uint32_t most = CHUNKS_MAX / (in > out ? in : out);
+    if (plan->k < 1 || plan->k > most || plan->tmp_chunks > CHUNKS_MAX) {
+        return weft_fail(WEFT_ERR_PLAN, 0,
+                         "plan of rank %u: %u chunks per block and %u of scratch; 1 to %u and at "
+                         "most %u are allowed",
+                         plan->rank, plan->k, plan->tmp_chunks, most, CHUNKS_MAX);
     }
     return WEFT_OK;
 }

@@ -48,6 +48,39 @@ static void run_queues_report_lonely(weft_run_t *run, const weft_plan_end_t *end
     }
 }
 
+static const weft_plan_port_t *run_queues_port_of(const weft_run_t *run, const weft_plan_end_t *end)
+{
+    return &run->input->plans[run_queues_owner_of(end)]->ports[end->port];
+}
+
+static void run_queues_word_way(uint32_t way, char text[32])
+{
+    if (way == 0) {
+        snprintf(text, 32, "no way");
+    } else {
+        snprintf(text, 32, "%s%s %u", (way & WEFT_PLAN_WAY_BACK) != 0 ? "back " : "",
+                 (way & WEFT_PLAN_WAY_CHAIN) != 0 ? "chain" : "ring",
+                 (way & WEFT_PLAN_WAY_ORDER_MASK) - 1);
+    }
+}
+
+/* Transports with several devices choose by the way. Ends that choose apart never find each other. */
+static void run_queues_check_way(weft_run_t *run, const weft_plan_end_t *sends,
+                                 const weft_plan_end_t *receives)
+{
+    uint32_t out = run_queues_port_of(run, sends)->way;
+    uint32_t in = run_queues_port_of(run, receives)->way;
+    if (out != in) {
+        char words[2][32];
+        run_queues_word_way(out, words[0]);
+        run_queues_word_way(in, words[1]);
+        weft_run_finding(
+            run, WEFT_VERDICT_MALFORMED, &run->lanes[run_queues_lane_of(run, sends)], 0,
+            "port %u to rank %u channel %u goes along %s, and at its other end along %s",
+            sends->port, sends->to, sends->key >> 1, words[0], words[1]);
+    }
+}
+
 uint32_t weft_run_connect(weft_run_t *run, const weft_run_way_t *way, uint32_t sender,
                           uint32_t receiver, uint64_t chunks)
 {
@@ -84,6 +117,7 @@ static void run_queues_join_ends(weft_run_t *run, const weft_plan_end_t *ends)
             run_queues_report_lonely(run, &ends[i]);
             return;
         }
+        run_queues_check_way(run, &ends[i], &ends[i + 1]);
         uint64_t port[2];
         for (uint64_t j = 0; j < 2; j++) {
             port[j] = run->ranks[run_queues_owner_of(&ends[i + j])].first_port +

@@ -283,6 +283,27 @@ static void one_end(const weft_algo_call_t *call, weft_plan_builder_t *b)
     }
 }
 
+/* Both ends of a port say of which way it is a hop, or neither. */
+static void two_ways(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    pair_t p = pair_init(call, b);
+    weft_plan_port_along(b, p.to.index, 0, 0);
+    weft_plan_port_along(b, p.from.index, call->rank, call->rank == 1 ? WEFT_PLAN_WAY_BACK : 0);
+    put(&p, p.lane, p.to, weft_in(0, 0), none, 0);
+    put(&p, p.lane, weft_out(0, 0), p.from, weft_in(0, 0), WEFT_MOVE_FINAL);
+}
+
+static void one_way(const weft_algo_call_t *call, weft_plan_builder_t *b)
+{
+    pair_t p = pair_init(call, b);
+    weft_plan_port_along(b, call->rank == 0 ? p.to.index : p.from.index, 2, WEFT_PLAN_WAY_CHAIN);
+    if (call->rank == 1) {
+        weft_plan_port_along(b, p.to.index, 2, WEFT_PLAN_WAY_CHAIN);
+    }
+    put(&p, p.lane, p.to, weft_in(0, 0), none, 0);
+    put(&p, p.lane, weft_out(0, 0), p.from, weft_in(0, 0), WEFT_MOVE_FINAL);
+}
+
 static void clobbered_input(const weft_algo_call_t *call, weft_plan_builder_t *b)
 {
     pair_t p = pair_init(call, b);
@@ -325,6 +346,10 @@ static void each_fault_gets_its_verdict_and_words(void **state)
         {garbage_read, WEFT_VERDICT_UNWRITTEN, 0, "reads tmp[0]"},
         {left_over, WEFT_VERDICT_UNMATCHED, 0, "takes a slice of pass 0 in pass 1"},
         {one_end, WEFT_VERDICT_UNMATCHED, 0, "sends to rank 0 channel 7"},
+        {two_ways, WEFT_VERDICT_MALFORMED, 0,
+         "port 0 to rank 1 channel 0 goes along ring 0, and at its other end along back ring 1"},
+        {one_way, WEFT_VERDICT_MALFORMED, 0,
+         "port 0 to rank 0 channel 0 goes along chain 2, and at its other end along no way"},
         {clobbered_input, WEFT_VERDICT_OK, 0, ""},
         {clobbered_input, WEFT_VERDICT_WRONG, 1, "out[0]"},
         {different_piece, WEFT_VERDICT_MALFORMED, 0, "expects piece"},

@@ -183,8 +183,9 @@ static void run_result_report_wrong(weft_run_t *run, uint32_t rank, const weft_r
     weft_run_lane_t nowhere = {.plan = plan, .rank = rank, .name = rank};
     char why[120];
     if (cell->tag != at[2] + 1) {
-        weft_run_finding(run, WEFT_VERDICT_WRONG, &nowhere, 0, "out[%u] slice %u is never written",
-                         chunk, at[1]);
+        uint32_t stop = plan->nlanes == 0 ? 0 : plan->lanes[0].ncode - 1;
+        weft_run_finding(run, WEFT_VERDICT_WRONG, &nowhere, stop,
+                         "out[%u] slice %u is never written", chunk, at[1]);
         return;
     }
     nowhere.lane = run->trail != NULL ? weft_trail_of(run, number)->writer : 0;

@@ -342,7 +342,7 @@ static void each_fault_gets_its_verdict_and_words(void **state)
         {own_twice, WEFT_VERDICT_WRONG, 0, "contains rank"},
         {peer_missing, WEFT_VERDICT_WRONG, 0, "is missing in it"},
         {own_for_peer, WEFT_VERDICT_WRONG, 0, "missing in it: ranks 0; twice: ranks 1"},
-        {never_written, WEFT_VERDICT_WRONG, 0, "never written"},
+        {never_written, WEFT_VERDICT_WRONG, 0, "pc 2: out[0] slice 0 is never written"},
         {garbage_read, WEFT_VERDICT_UNWRITTEN, 0, "reads tmp[0]"},
         {left_over, WEFT_VERDICT_UNMATCHED, 0, "takes a slice of pass 0 in pass 1"},
         {one_end, WEFT_VERDICT_UNMATCHED, 0, "sends to rank 0 channel 7"},

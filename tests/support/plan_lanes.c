@@ -93,14 +93,15 @@ static bool unroll(void)
         } else if (code->opcode == WEFT_CODE_BAR) {
             return false;
         } else {
+            bool apart = members == 1 || plan_dice(2) == 0;
             pc += code->opcode == WEFT_CODE_PAR;
             for (uint32_t i = 0; i < members; i++) {
-                if (!unroll_move(lane->code[pc + i].n, iteration, members == 1)) {
+                if (!unroll_move(lane->code[pc + i].n, iteration, apart)) {
                     return false;
                 }
+                spread.ngroups += apart || i + 1 == members;
             }
             pc += members - 1;
-            spread.ngroups++;
         }
     }
     return true;

@@ -98,8 +98,11 @@ static void try_algo(const char *name)
     plan_fixture_t fixture;
     plan_fixture_open(&fixture, WEFT_PLUGIN_DIR, name);
     for (uint32_t n = 2; n <= RANKS_MAX; n++) {
-        for (weft_coll_t coll = WEFT_ALL_REDUCE; coll < WEFT_BARRIER; coll++) {
+        for (weft_coll_t coll = WEFT_ALL_REDUCE; coll < WEFT_COLL_COUNT; coll++) {
             char where[64];
+            if (!weft_coll_has_plan(coll)) {
+                continue;
+            }
             uint32_t root = weft_coll_is_rooted(coll) ? n - 1 : 0;
             weft_plan_t **sound = plan_fixture_emit(&fixture, coll, n, root);
             snprintf(where, sizeof where, "%s %s of %u", name, weft_coll_name(coll), n);

@@ -83,8 +83,7 @@ bool weft_os_host_is_link_local(const char *host)
            IN6_IS_ADDR_LINKLOCAL(&addr);
 }
 
-/* 1 + position in an include list, 1 when nothing was asked for, 0 = excluded. */
-static uint32_t os_address_filter_rank(const char *filter, const char *name)
+uint32_t weft_os_interface_rank(const char *filter, const char *name)
 {
     weft_choice_t choice;
     weft_choice_word_t word;
@@ -100,11 +99,6 @@ static uint32_t os_address_filter_rank(const char *filter, const char *name)
         found = found == 0 && fits ? at : found;
     }
     return chosen == 0 ? 1 : found;
-}
-
-bool weft_os_interface_match(const char *filter, const char *name)
-{
-    return os_address_filter_rank(filter, name) != 0;
 }
 
 /* False for what is no IP address, or means nothing on another host without its scope. */
@@ -167,7 +161,7 @@ static uint32_t os_address_penalty(const os_address_order_t *order, const struct
         }
     }
     uint32_t kind = loopback                                                ? 3
-                    : os_address_filter_rank(bridges, entry->ifa_name) != 0 ? 2
+                    : weft_os_interface_rank(bridges, entry->ifa_name) != 0 ? 2
                     : entry->ifa_flags & IFF_LOOPBACK                       ? 1
                                                                             : 0;
     bool routed =
@@ -251,7 +245,7 @@ uint32_t weft_os_addrs(const char *filter, const weft_os_addr_t *near, weft_os_a
     max = max < MOST ? max : MOST;
     for (struct ifaddrs *entry = list.first; entry != NULL; entry = entry->ifa_next) {
         weft_os_addr_t addr;
-        uint32_t listed = os_address_filter_rank(filter, entry->ifa_name);
+        uint32_t listed = weft_os_interface_rank(filter, entry->ifa_name);
         if (listed != 0 && os_address_usable(entry, &addr)) {
             count = os_address_insert(addrs, costs, count, max, addr,
                                       os_address_penalty(&order, entry, &addr, listed));

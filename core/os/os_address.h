@@ -48,7 +48,8 @@ uint32_t weft_os_addrs(const char *filter, const weft_os_addr_t *near, weft_os_a
  * many of `max` were filled, or 0 with ERR_LINK recorded, which names the host. Blocks as long as
  * the resolver of the system does. */
 uint32_t weft_os_addr_find(const char *host, uint16_t port, weft_os_addr_t *addrs, uint32_t max);
-/* True if interface `name` passes `filter`. */
-bool weft_os_interface_match(const char *filter, const char *name);
+/* Returns the place of interface `name` in a list of names, from 1; 1 if no name was asked for;
+ * 0: it does not pass the filter. */
+uint32_t weft_os_interface_rank(const char *filter, const char *name);
 
 #endif

@@ -106,33 +106,6 @@ weft_status_t weft_os_listen(int backlog, int *fd_p, uint16_t *port_p)
     return WEFT_OK;
 }
 
-weft_status_t weft_os_accept(int listener, int *fd_p)
-{
-    weft_os_open_standard();
-    for (;;) {
-        int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (fd >= 0) {
-            *fd_p = fd;
-            return WEFT_OK;
-        }
-        switch (errno) {
-        case EINTR:
-        /* The peer gave up, or its network failed, before we came: the next one may be fine. */
-        case ECONNABORTED:
-        case ENETDOWN:
-        case EPROTO:
-        case EHOSTDOWN:
-        case EHOSTUNREACH:
-        case ENETUNREACH:
-            break;
-        case EAGAIN:
-            return WEFT_AGAIN;
-        default:
-            return os_socket_open_failed("accept a connection");
-        }
-    }
-}
-
 weft_status_t weft_os_connect(const weft_os_addr_t *addr, int *fd_p)
 {
     struct sockaddr_storage to;
@@ -166,16 +139,14 @@ int weft_os_connect_result(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &bytes) != 0 ? errno : error;
 }
 
-/* `name`: getpeername() or getsockname(). */
-static bool os_socket_addr(int fd, int (*name)(int, struct sockaddr *, socklen_t *),
-                           weft_os_addr_t *addr)
+bool weft_os_own_addr(int fd, weft_os_addr_t *addr)
 {
     struct sockaddr_storage at = {.ss_family = AF_UNSPEC};
     const struct sockaddr_in *in = (const struct sockaddr_in *)&at;
     const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&at;
     socklen_t bytes = sizeof at;
     memset(addr, 0, sizeof *addr);
-    if (name(fd, (struct sockaddr *)&at, &bytes) != 0) {
+    if (getsockname(fd, (struct sockaddr *)&at, &bytes) != 0) {
         return false;
     }
     if (at.ss_family == AF_INET) {
@@ -188,16 +159,6 @@ static bool os_socket_addr(int fd, int (*name)(int, struct sockaddr *, socklen_t
         memcpy(addr->bytes, &in6->sin6_addr, sizeof in6->sin6_addr);
     }
     return true;
-}
-
-bool weft_os_peer_addr(int fd, weft_os_addr_t *addr)
-{
-    return os_socket_addr(fd, getpeername, addr);
-}
-
-bool weft_os_own_addr(int fd, weft_os_addr_t *addr)
-{
-    return os_socket_addr(fd, getsockname, addr);
 }
 
 void weft_os_tune_control(int fd)

@@ -15,17 +15,12 @@
  * is returned there; one socket serves IPv6 and IPv4 where the system can. AGAIN: another socket
  * listens there. ERR_SYSTEM, ERR_RESOURCE. */
 weft_status_t weft_os_listen(int backlog, int *fd_p, uint16_t *port_p);
-/* Takes one waiting connection. AGAIN if there is none; ERR_RESOURCE if descriptors are used up,
- * then wait a while; ERR_SYSTEM. */
-weft_status_t weft_os_accept(int listener, int *fd_p);
 /* Starts to connect; children of fork() keep no copy of the descriptor, and weft_os_close() ends
  * that. Once the descriptor is writable, weft_os_connect_result() returns the outcome. */
 weft_status_t weft_os_connect(const weft_os_addr_t *addr, int *fd_p);
 /* Returns 0, or the errno of the attempt. */
 int weft_os_connect_result(int fd);
-/* Gives out the address of the other end, with its port. False: the connection has ended. */
-bool weft_os_peer_addr(int fd, weft_os_addr_t *addr);
-/* The same of this end. */
+/* Gives out the address of this end of a connection, with its port. False: there is none. */
 bool weft_os_own_addr(int fd, weft_os_addr_t *addr);
 
 /* Tunes a control connection: no delay, a dead host is noticed after about 3 s, and children of

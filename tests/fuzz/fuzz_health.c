@@ -14,6 +14,7 @@
 #include "core/boot/health_state.h"
 #include "core/os/os.h"
 #include "hostile.h"
+#include "tests/support/accepted.h"
 #include "turns.h"
 
 #define NRANKS 6
@@ -226,8 +227,8 @@ static void act(uint8_t op, hostile_t *peer)
 /* Our rank connects to a new parent, or knocks. */
 static bool accept_one(uint32_t which)
 {
-    int fd = -1;
-    if (world.listeners[which] < 0 || weft_os_accept(world.listeners[which], &fd) != WEFT_OK) {
+    int fd = accepted(world.listeners[which]);
+    if (fd < 0) {
         return false;
     }
     hostile_t *peer = &world.peers[which == 0 ? PARENT : TAKEN];

@@ -14,6 +14,7 @@
 #include "core/boot/join.h"
 #include "core/os/os.h"
 #include "hostile.h"
+#include "tests/support/accepted.h"
 #include "turns.h"
 
 #define LIMIT 10 /* init_timeout, in s */
@@ -210,8 +211,8 @@ static void act(uint8_t op, hostile_t *peer)
 /* Takes who comes to the root or to the parent. */
 static bool accept_one(uint32_t which)
 {
-    int fd = -1;
-    if (world.listener[which] < 0 || weft_os_accept(world.listener[which], &fd) != WEFT_OK) {
+    int fd = accepted(world.listener[which]);
+    if (fd < 0) {
         return false;
     }
     if (which == ROOT && world.id == ID_REFUSED) {

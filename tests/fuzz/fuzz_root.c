@@ -12,6 +12,7 @@
 #include "core/boot/id_create.h"
 #include "core/os/os.h"
 #include "hostile.h"
+#include "tests/support/accepted.h"
 #include "turns.h"
 
 #define PEERS 8
@@ -169,8 +170,8 @@ static void act(uint8_t op, hostile_t *peer)
 
 static void hear_knocks(void)
 {
-    int fd = -1;
-    if (weft_os_accept(world.listener, &fd) == WEFT_OK) {
+    int fd = accepted(world.listener);
+    if (fd >= 0) {
         hostile_accept(&world.knock, world.tree_key, fd);
     }
     (void)hostile_step(&world.knock, hears);

@@ -102,21 +102,6 @@ weft_status_t weft_graph_measure(weft_graph_t *graph, const weft_capacities_t *c
     return WEFT_OK;
 }
 
-void weft_graph_place(const weft_graph_t *graph, uint32_t channel, uint32_t host,
-                      weft_graph_channel_t *channel_p, uint16_t *order_p)
-{
-    const uint16_t *order = weft_graph_order(graph, channel);
-    bool back = host % 2 == 1 && graph->pattern != WEFT_GRAPH_TREE;
-    *channel_p = graph->channels[channel];
-    if (back) {
-        channel_p->nic_in = graph->channels[channel].nic_out;
-        channel_p->nic_out = graph->channels[channel].nic_in;
-    }
-    for (uint32_t i = 0; i < graph->nparticipants; i++) {
-        order_p[i] = order[back ? graph->nparticipants - 1 - i : i];
-    }
-}
-
 const char *weft_graph_pattern_name(weft_graph_pattern_t pattern)
 {
     static const char *const names[] = {

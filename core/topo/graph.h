@@ -87,10 +87,6 @@ uint32_t weft_graph_bandwidth(const weft_graph_t *graph, const weft_capacities_t
  * edge carries less than 1 MB/s for each use, or none is used. */
 weft_status_t weft_graph_measure(weft_graph_t *graph, const weft_capacities_t *capacities);
 
-/* What one host of a job runs as channel c; order_p has room for all participants. */
-void weft_graph_place(const weft_graph_t *graph, uint32_t channel, uint32_t host,
-                      weft_graph_channel_t *channel_p, uint16_t *order_p);
-
 const char *weft_graph_pattern_name(weft_graph_pattern_t pattern);
 const char *weft_graph_proof_name(weft_graph_proof_t proof);
 

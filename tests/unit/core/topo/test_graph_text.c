@@ -82,25 +82,6 @@ static void a_graph_by_hand_is_measured(void **state)
     weft_graph_fini(&graph);
 }
 
-static void every_other_host_runs_a_channel_backwards(void **state)
-{
-    (void)state;
-    weft_graph_t graph;
-    weft_graph_channel_t here, next;
-    uint16_t a[3], b[3];
-    weft_search_request_t request = {.pattern = WEFT_GRAPH_RING, .hosts = true};
-    assert_int_equal(weft_search(&graph, &capacities, &request), WEFT_OK);
-    for (uint32_t c = 0; c < graph.nchannels; c++) {
-        for (uint32_t host = 0; host < 4; host++) {
-            weft_graph_place(&graph, c, host, &here, a);
-            weft_graph_place(&graph, c, host + 1, &next, b);
-            assert_int_equal(here.nic_out, next.nic_in);
-            assert_int_equal(a[0], b[2]);
-        }
-    }
-    weft_graph_fini(&graph);
-}
-
 #define RING "weft-graph 1\ngraph pattern=ring hosts=yes\n"
 
 static void a_wrong_file_names_line_and_what_was_expected(void **state)
@@ -148,7 +129,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_the_search_finds_reads_back),
         cmocka_unit_test(a_graph_by_hand_is_measured),
-        cmocka_unit_test(every_other_host_runs_a_channel_backwards),
         cmocka_unit_test(a_wrong_file_names_line_and_what_was_expected),
     };
     return cmocka_run_group_tests(tests, open_three, close_three);

@@ -52,7 +52,7 @@ static void expect_order(const uint32_t *order, const uint32_t *position, uint32
     assert_true(seen == (n == 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1));
 }
 
-/* Ranks dealt to four hosts in turn, one a GPU: each channel as in weft_graph_place(). */
+/* Ranks dealt to four hosts in turn, one a GPU: every other host runs a ring backwards. */
 static void channels_of_equal_hosts_are_the_searched_ones(void **state)
 {
     (void)state;

@@ -194,11 +194,23 @@ const weft_option_t weft_figures_options[] = {
     {NULL, 0, 0, NULL, NULL, NULL, 0, 0, 0, 0},
 };
 
+static const struct {
+    const char *name;
+    const weft_option_t *options;
+    size_t at; /* in weft_settings_t */
+} settings_sections[] = {
+    {"core", weft_core_options, offsetof(weft_settings_t, core)},
+    {"boot", weft_boot_options, offsetof(weft_settings_t, boot)},
+    {"exec", weft_exec_options, offsetof(weft_settings_t, exec)},
+    {"plan", weft_plan_options, offsetof(weft_settings_t, plan)},
+    {"figures", weft_figures_options, offsetof(weft_settings_t, figures)},
+};
+#define SECTIONS (sizeof settings_sections / sizeof settings_sections[0])
+
 bool weft_settings_own(const char *section)
 {
-    static const char *const sections[] = {"core", "boot", "exec", "plan", "figures"};
-    for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) {
-        if (strcmp(section, sections[i]) == 0) {
+    for (size_t i = 0; i < SECTIONS; i++) {
+        if (strcmp(section, settings_sections[i].name) == 0) {
             return true;
         }
     }
@@ -207,21 +219,11 @@ bool weft_settings_own(const char *section)
 
 weft_status_t weft_settings_read(weft_config_t *config, weft_settings_t *settings)
 {
-    const struct {
-        const char *section;
-        const weft_option_t *table;
-        void *out;
-    } parts[] = {
-        {"core", weft_core_options, &settings->core},
-        {"boot", weft_boot_options, &settings->boot},
-        {"exec", weft_exec_options, &settings->exec},
-        {"plan", weft_plan_options, &settings->plan},
-        {"figures", weft_figures_options, &settings->figures},
-    };
     memset(settings, 0, sizeof *settings);
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+    for (size_t i = 0; i < SECTIONS; i++) {
         weft_status_t status =
-            weft_config_section(config, parts[i].section, parts[i].table, parts[i].out);
+            weft_config_section(config, settings_sections[i].name, settings_sections[i].options,
+                                (char *)settings + settings_sections[i].at);
         if (status != WEFT_OK) {
             return status;
         }

@@ -29,6 +29,8 @@ static void tables_are_sound(void **state)
     assert_true(weft_option_table_check(weft_boot_options, sizeof(weft_boot_settings_t), why, 400));
     assert_true(weft_option_table_check(weft_exec_options, sizeof(weft_exec_settings_t), why, 400));
     assert_true(weft_option_table_check(weft_plan_options, sizeof(weft_plan_settings_t), why, 400));
+    assert_true(
+        weft_option_table_check(weft_figures_options, sizeof(weft_figures_settings_t), why, 400));
 }
 
 static weft_config_t *load(const char *path, const char *const *settings, uint32_t count,

@@ -150,12 +150,18 @@ void weft_neighbours_compact(weft_neighbours_t *neighbours)
     neighbours->count = kept;
 }
 
+/* True: no bytes wait. */
+static bool neighbour_is_flushed(const weft_neighbour_t *neighbour)
+{
+    return neighbour->out_at == neighbour->out_end;
+}
+
 uint32_t weft_neighbours_prepare(weft_neighbours_t *neighbours)
 {
     struct pollfd *pair = neighbours->entries + WEFT_NEIGHBOURS_RESERVED;
     for (uint32_t i = 0; i < neighbours->count; i++) {
         const weft_neighbour_t *neighbour = &neighbours->list[i];
-        short events = weft_neighbour_is_flushed(neighbour) ? POLLIN : POLLIN | POLLOUT;
+        short events = neighbour_is_flushed(neighbour) ? POLLIN : POLLIN | POLLOUT;
         *pair++ = (struct pollfd){.fd = neighbour->fd, .events = events};
         *pair++ = (struct pollfd){.fd = neighbour->process, .events = POLLIN};
     }
@@ -201,21 +207,16 @@ void weft_neighbour_flush(weft_neighbour_t *neighbour)
 void weft_neighbours_flush(weft_neighbours_t *neighbours)
 {
     for (uint32_t i = 0; i < neighbours->count; i++) {
-        if (neighbours->list[i].fd >= 0 && !weft_neighbour_is_flushed(&neighbours->list[i])) {
+        if (neighbours->list[i].fd >= 0 && !neighbour_is_flushed(&neighbours->list[i])) {
             weft_neighbour_flush(&neighbours->list[i]);
         }
     }
 }
 
-bool weft_neighbour_is_flushed(const weft_neighbour_t *neighbour)
-{
-    return neighbour->out_at == neighbour->out_end;
-}
-
 void weft_neighbour_end_sending(weft_neighbour_t *neighbour)
 {
     bool served = !neighbour->fresh && neighbour->in_served == neighbour->in_bytes;
-    if (!neighbour->ended_sending && served && weft_neighbour_is_flushed(neighbour)) {
+    if (!neighbour->ended_sending && served && neighbour_is_flushed(neighbour)) {
         weft_os_shutdown(neighbour->fd);
         neighbour->ended_sending = true;
     }

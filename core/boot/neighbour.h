@@ -75,8 +75,6 @@ void weft_neighbour_send_bytes(weft_neighbour_t *neighbour, const uint8_t *data,
 void weft_neighbours_flush(weft_neighbours_t *neighbours);
 /* The same for one. */
 void weft_neighbour_flush(weft_neighbour_t *neighbour);
-/* True: no bytes wait. */
-bool weft_neighbour_is_flushed(const weft_neighbour_t *neighbour);
 /* Says that nothing follows, after the last byte was flushed, and after what a new connection
  * begins with was served: a rank that joins asks there for what it lacks. */
 void weft_neighbour_end_sending(weft_neighbour_t *neighbour);

@@ -267,7 +267,8 @@ static bool root_is_own(const weft_root_table_t *table, const weft_join_request_
     return root_shares_pids(table, request) && table->self.pid == request->pid;
 }
 
-void weft_root_watch_process(const weft_root_table_t *table, weft_root_seat_t *seat)
+/* Watches the process of a seat that has claimed, if it runs where it can be seen. */
+static void root_watch_process(const weft_root_table_t *table, weft_root_seat_t *seat)
 {
     if (!table->sees_processes || !root_shares_pids(table, &seat->request) ||
         root_is_own(table, &seat->request)) {
@@ -468,7 +469,7 @@ void weft_root_take_claim(weft_root_table_t *table, int fd, const weft_join_requ
     seat->from_claim.bytes = 0;
     if (!seat->claimed && !seat->arrived) {
         seat->request = *request;
-        weft_root_watch_process(table, seat);
+        root_watch_process(table, seat);
     }
     table->claimed += !seat->claimed;
     seat->claimed = true;

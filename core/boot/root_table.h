@@ -125,8 +125,6 @@ bool weft_root_all_told(const weft_root_table_t *table);
 
 /* Closes one connection of a seat, or its process's descriptor, and sets it to −1. */
 void weft_root_close(const weft_root_table_t *table, int *fd);
-/* Watches the process of a seat that has claimed, if it runs where it can be seen. */
-void weft_root_watch_process(const weft_root_table_t *table, weft_root_seat_t *seat);
 
 /* The seat has lost its connection, which has ended (`error` 0) or broke. Its rank comes again,
  * unless it died: its listener is knocked at, and where nothing comes back it is behind a cut. */

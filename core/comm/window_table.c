@@ -9,10 +9,20 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 
+/* Returns the table entry of the window; WEFT_LANES_WINDOWS: it is not in the table. */
+static uint32_t window_find(const weft_window_table_t *table, const weft_window_t *window)
+{
+    uint32_t number = 0;
+    while (number < WEFT_LANES_WINDOWS && table->own[number] != window) {
+        number++;
+    }
+    return number;
+}
+
 weft_status_t weft_window_create(const weft_comm_identity_t *self, weft_window_table_t *table,
                                  void *memory, uint64_t bytes, weft_window_t **window_p)
 {
-    uint32_t number = weft_window_find(table, NULL);
+    uint32_t number = window_find(table, NULL);
     if (number == WEFT_LANES_WINDOWS) {
         return weft_fail(WEFT_ERR_RESOURCE, 0,
                          "weft_window_register: the communicator has %u windows, the most there "
@@ -57,8 +67,7 @@ bool weft_window_is_known(const weft_window_table_t *table, const weft_window_t 
     while (local != NULL && local != window) {
         local = local->next;
     }
-    return local != NULL ||
-           (window != NULL && weft_window_find(table, window) < WEFT_LANES_WINDOWS);
+    return local != NULL || (window != NULL && window_find(table, window) < WEFT_LANES_WINDOWS);
 }
 
 const weft_window_t *weft_window_numbered(const weft_window_table_t *table, uint32_t name)
@@ -73,15 +82,6 @@ const weft_window_t *weft_window_numbered(const weft_window_table_t *table, uint
         local = local->next;
     }
     return local;
-}
-
-uint32_t weft_window_find(const weft_window_table_t *table, const weft_window_t *window)
-{
-    uint32_t number = 0;
-    while (number < WEFT_LANES_WINDOWS && table->own[number] != window) {
-        number++;
-    }
-    return number;
 }
 
 static void window_close_import(const weft_comm_identity_t *self, weft_peer_windows_t *reach,

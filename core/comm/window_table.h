@@ -51,9 +51,6 @@ static inline uint32_t weft_window_askers(const weft_window_table_t *table)
     return atomic_load_explicit(&table->askers, memory_order_acquire);
 }
 
-/* Returns the table entry of the window; WEFT_LANES_WINDOWS: it is not in the table. */
-uint32_t weft_window_find(const weft_window_table_t *table, const weft_window_t *window);
-
 /* Ends the imports of window `number`, of all peers. */
 void weft_window_close_imports(const weft_comm_identity_t *self, weft_window_table_t *table,
                                uint32_t number);

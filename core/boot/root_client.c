@@ -8,10 +8,13 @@
 
 #include "core/base/error.h"
 #include "core/boot/boot.h"
+#include "core/boot/join_request.h"
 #include "core/os/os.h"
 
 /* How long the root may take to say why a rank is missed. */
 #define CAUSE_NS (WEFT_NS_PER_S / 2)
+/* How long a rank that gives up tries to tell a root that it has not reached yet. */
+#define INTRODUCE_NS (WEFT_NS_PER_S / 2)
 /* To a root on this host: begin to connect, be connected and send the hello. */
 #define STEPS_TO_HELLO 2
 
@@ -224,10 +227,31 @@ void weft_root_client_waits(weft_root_client_t *client)
     }
 }
 
+/* A rank that fails before it listens: the root hears a failure only of who has sent a request, so it gets
+ * one with the address of this connection, where nobody will come. */
+static void root_client_introduce(weft_root_client_t *client)
+{
+    const weft_error_t why = *weft_error_record();
+    const uint64_t soon = weft_os_clock_ns() + INTRODUCE_NS;
+    weft_join_request_t mine;
+    client->connector.until = soon < client->connector.until ? soon : client->connector.until;
+    if (weft_root_client_reach(client) == WEFT_OK) {
+        /* Without a port it cannot fail. */
+        (void)weft_join_request_make(&mine, client->boot->rank, client->boot->nranks, NULL, 0);
+        if (weft_os_own_addr(client->fd, &mine.addrs[0])) {
+            (void)weft_root_client_register(client, &mine);
+        }
+    }
+    *weft_error_record() = why;
+}
+
 /* Tells the root why this rank gives up, so that the others hear the cause and not a death. */
 void weft_root_client_give_up(weft_root_client_t *client)
 {
     uint8_t message[WEFT_WIRE_MOST];
+    if (client->fd < 0 && client->reached >= WEFT_OK && client->mine.nranks == 0) {
+        root_client_introduce(client);
+    }
     int error;
     weft_frame_t frame = {.type = WEFT_FRAME_FAIL,
                           .bytes = WEFT_WIRE_ERROR,

@@ -45,7 +45,8 @@ weft_status_t weft_root_client_ready(weft_root_client_t *client);
 void weft_root_client_joined(weft_root_client_t *client);
 /* Says, once, that this rank waits for a neighbour: whoever is missed then is not this one. */
 void weft_root_client_waits(weft_root_client_t *client);
-/* Tells the root the calling thread's error, so that the others hear the cause and not a death. */
+/* Tells the root the calling thread's error, so that the others hear the cause and not a death.
+ * Blocks for half a second at most, if the root has not been reached yet. */
 void weft_root_client_give_up(weft_root_client_t *client);
 
 /* Blocks until all ranks have registered, and the requests of the neighbours in the tree are here.

@@ -146,9 +146,6 @@ static weft_status_t family_join_and_load(weft_family_t *family, const weft_uniq
     if (status == WEFT_OK) {
         status = weft_join_begin(settings, family->nranks, &opened, family->rank, &join);
     }
-    if (status == WEFT_ERR_CONFIG) {
-        family_tell_misconfigured(family, &opened);
-    }
     if (status != WEFT_OK) {
         return status;
     }

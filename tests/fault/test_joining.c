@@ -35,8 +35,10 @@
 typedef struct joiner {
     const weft_unique_id_t *id;
     uint32_t rank;
-    const char *extra; /* a setting of the rank that fails */
-    bool no_threads;   /* the system lets it start none */
+    const char *extra;  /* a setting of the rank that fails */
+    unsigned denied[2]; /* calls that the system lets it not make; 0: none */
+    unsigned cause;     /* the errno of these */
+    bool no_filters;    /* this system cannot deny calls */
     weft_status_t status;
     weft_error_t error;
     double took;
@@ -60,9 +62,9 @@ static void *joiner_main(void *arg)
                                    .settings = settings,
                                    .settings_count = joiner->extra != NULL ? 3 : 2};
     double start = now();
-    /* As a full cgroup does with pids.max, but for this thread alone. */
-    if (joiner->no_threads) {
-        joiner->no_threads = denied_call(SYS_clone, EAGAIN) && denied_call(SYS_clone3, EAGAIN);
+    /* As limits of the process do, but for this thread alone. */
+    for (int i = 0; i < 2 && joiner->denied[i] != 0; i++) {
+        joiner->no_filters |= !denied_call(joiner->denied[i], joiner->cause);
     }
     joiner->status = weft_comm_init_rank(&comm, RANKS, joiner->id, joiner->rank, &options);
     joiner->took = now() - start;
@@ -95,8 +97,8 @@ static void one_fails_and_all_are_told(joiner_t bad, weft_status_t status, const
     for (uint32_t r = 0; r < RANKS; r++) {
         pthread_join(joiners[r].thread, NULL);
     }
-    if (bad.no_threads && !joiners[BAD].no_threads) {
-        skip(); /* this system has no filters of calls */
+    if (joiners[BAD].no_filters) {
+        skip();
     }
     for (uint32_t r = 0; r < RANKS; r++) {
         const joiner_t *joiner = &joiners[r];
@@ -158,8 +160,18 @@ static void a_range_of_ports_that_is_used_up_on_one_rank_is_named_on_all(void **
 static void a_thread_that_one_rank_may_not_start_is_named_on_all(void **unused)
 {
     (void)unused;
-    one_fails_and_all_are_told((joiner_t){.no_threads = true}, WEFT_ERR_RESOURCE,
-                               "cannot start thread weft-health");
+    one_fails_and_all_are_told((joiner_t){.denied = {SYS_clone, SYS_clone3}, .cause = EAGAIN},
+                               WEFT_ERR_RESOURCE, "cannot start thread weft-health");
+}
+
+/* It has no listener then, at which the others could look whether it lives. */
+static void a_descriptor_that_one_rank_lacks_is_named_on_all(void **unused)
+{
+    (void)unused;
+    one_fails_and_all_are_told((joiner_t){.denied = {SYS_epoll_create1}, .cause = EMFILE},
+                               WEFT_ERR_RESOURCE, "cannot watch the listening sockets");
+    one_fails_and_all_are_told((joiner_t){.denied = {SYS_listen}, .cause = EMFILE},
+                               WEFT_ERR_RESOURCE, "cannot listen on a TCP port");
 }
 
 /* Programs without standard descriptors, in processes of their own: what they print must not go to a
@@ -264,6 +276,7 @@ int main(void)
         cmocka_unit_test(a_plugin_of_another_kind_on_one_rank_is_named_on_all),
         cmocka_unit_test(a_range_of_ports_that_is_used_up_on_one_rank_is_named_on_all),
         cmocka_unit_test(a_thread_that_one_rank_may_not_start_is_named_on_all),
+        cmocka_unit_test(a_descriptor_that_one_rank_lacks_is_named_on_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -210,13 +210,16 @@ static weft_status_t search_run(search_t *search)
     }
     weft_graph_t *best = search->best;
     status = status == WEFT_OK ? search_polish(search) : status;
+    if (status != WEFT_OK) {
+        return status; /* the best may not be measured */
+    }
     best->steps = search->steps;
     if (!search->open) {
         best->proof = WEFT_GRAPH_BEST;
         bound = weft_graph_bandwidth(best, search->capacities);
     }
     best->bound = bound;
-    return status;
+    return WEFT_OK;
 }
 
 /* Participants in order, by the NIC nearest to the first and the one nearest to the last. */

@@ -71,10 +71,9 @@ static void check_line(const char *name, const opened_t *o, const char *line)
     request.straight = strstr(words, "straight") != NULL;
     weft_graph_t graph = search(o, request);
     if (graph.nchannels != channels || graph.speed != (uint32_t)(bandwidth * 1e3 + 0.5)) {
-        print_error(
-            "%s, %s: found %u x %u MB/s (%s, bound %u, %llu steps), expected %u x %.3f GB/s", name,
-            words, graph.nchannels, graph.speed, weft_graph_proof_name(graph.proof), graph.bound,
-            (unsigned long long)graph.steps, channels, bandwidth);
+        fail_msg("%s, %s: found %u x %u MB/s (%s, bound %u, %llu steps), expected %u x %.3f GB/s",
+                 name, words, graph.nchannels, graph.speed, weft_graph_proof_name(graph.proof),
+                 graph.bound, (unsigned long long)graph.steps, channels, bandwidth);
     }
     weft_graph_fini(&graph);
 }
@@ -92,6 +91,37 @@ static void machines_have_the_channels_that_their_files_say(void **state)
         }
         close_machine(&o);
     }
+}
+
+static uint32_t allocations_left = UINT32_MAX;
+
+void *__real_calloc(size_t count, size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes)
+{
+    return allocations_left-- == 0 ? NULL : __real_calloc(count, bytes);
+}
+
+static void a_search_whose_nth_allocation_fails_is_an_error(void **state)
+{
+    (void)state;
+    const weft_search_request_t request = {.pattern = WEFT_GRAPH_RING, .channels_max = 2};
+    weft_status_t status = WEFT_ERR_RESOURCE;
+    opened_t o;
+    open_machine(&o, "hgx-h100");
+    for (uint32_t n = 0; status != WEFT_OK; n++) {
+        weft_graph_t graph;
+        allocations_left = n;
+        status = weft_search(&graph, &o.capacities, &request);
+        allocations_left = UINT32_MAX;
+        if (status == WEFT_OK) {
+            assert_true(n > 10);
+            weft_graph_fini(&graph);
+        } else {
+            assert_int_equal(status, WEFT_ERR_RESOURCE);
+        }
+    }
+    close_machine(&o);
 }
 
 /* Each participant once in every channel, and the speed that the channels really have: counted here
@@ -268,6 +298,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(machines_have_the_channels_that_their_files_say),
+        cmocka_unit_test(a_search_whose_nth_allocation_fails_is_an_error),
         cmocka_unit_test(rings_over_nics_are_whole_and_fit_the_machine),
         cmocka_unit_test(every_nic_has_a_channel_each_way_at_its_nearest_gpu),
         cmocka_unit_test(straight_channels_stay_on_their_rail),

@@ -227,14 +227,27 @@ void weft_root_client_waits(weft_root_client_t *client)
     }
 }
 
+static bool root_client_cannot_reach(const weft_root_client_t *client)
+{
+    return client->reached < 0 && client->reached != WEFT_ERR_RESOURCE &&
+           client->reached != WEFT_ERR_SYSTEM;
+}
+
 /* A rank that fails before it listens: the root hears a failure only of who has sent a request, so it gets
- * one with the address of this connection, where nobody will come. */
+ * one with the address of this connection, where nobody will come. A connection that this end could
+ * not make is tried once more. */
 static void root_client_introduce(weft_root_client_t *client)
 {
     const weft_error_t why = *weft_error_record();
     const uint64_t soon = weft_os_clock_ns() + INTRODUCE_NS;
     weft_join_request_t mine;
-    client->connector.until = soon < client->connector.until ? soon : client->connector.until;
+    if (client->reached < 0) {
+        root_client_connect(client, WEFT_NEVER);
+        client->reached = WEFT_IN_PROGRESS;
+    }
+    if (soon < client->connector.until) {
+        client->connector.until = soon;
+    }
     if (weft_root_client_reach(client) == WEFT_OK) {
         /* Without a port it cannot fail. */
         (void)weft_join_request_make(&mine, client->boot->rank, client->boot->nranks, NULL, 0);
@@ -249,7 +262,7 @@ static void root_client_introduce(weft_root_client_t *client)
 void weft_root_client_give_up(weft_root_client_t *client)
 {
     uint8_t message[WEFT_WIRE_MOST];
-    if (client->fd < 0 && client->reached >= WEFT_OK && client->mine.nranks == 0) {
+    if (client->mine.nranks == 0 && !root_client_cannot_reach(client)) {
         root_client_introduce(client);
     }
     int error;

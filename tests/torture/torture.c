@@ -33,6 +33,7 @@ typedef struct torture_rank {
     const weft_unique_id_t *id;
     const char *net;
     uint32_t rank;
+    int class;
     bool joined;
     int bad;
     pthread_t thread;
@@ -102,11 +103,17 @@ static void *rank_main(void *arg)
 {
     torture_rank_t *self = arg;
     weft_comm_t *comm = NULL, *half = NULL;
-    const char *settings[] = {"boot.init_timeout=4s", "exec.op_timeout=3s",
+    const char *settings[] = {"boot.init_timeout=20s", "exec.op_timeout=3s",
                               "boot.connect_timeout=2s", self->net};
     weft_comm_options_t options = {
         .size = sizeof options, .config = "/dev/null", .settings = settings, .settings_count = 4};
-    if (!is_ok(self, weft_comm_init_rank(&comm, RANKS, self->id, self->rank, &options), "init")) {
+    weft_status_t status = weft_comm_init_rank(&comm, RANKS, self->id, self->rank, &options);
+    if (!is_ok(self, status, "init")) {
+        /* Without memory a rank cannot say why it gives up. */
+        if (status == WEFT_ERR_TIMEOUT && self->class != FAIL_MEMORY) {
+            fprintf(stderr, "rank %u was not told why another gave up\n", self->rank);
+            self->bad = 1;
+        }
         return NULL;
     }
     self->joined = true;
@@ -135,7 +142,7 @@ static int run_ranks(int class, const char *net, long n, const weft_unique_id_t 
     *joined = true;
     pthread_barrier_init(&gate, NULL, RANKS + 1);
     for (uint32_t r = 0; r < RANKS; r++) {
-        ranks[r] = (torture_rank_t){.id = id, .net = net, .rank = r};
+        ranks[r] = (torture_rank_t){.id = id, .net = net, .rank = r, .class = class};
         if (pthread_create(&ranks[r].thread, NULL, rank_thread, &ranks[r]) != 0) {
             return 1;
         }

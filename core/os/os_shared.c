@@ -44,7 +44,7 @@ weft_status_t weft_os_sealed_file(const char *name, uint64_t bytes, int *fd_p)
     weft_os_open_standard();
     int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0) {
-        return weft_fail(WEFT_ERR_RESOURCE, errno, "memfd_create");
+        return weft_fail(WEFT_ERR_RESOURCE, errno, "cannot make shared memory (memfd_create)");
     }
     if (ftruncate(fd, (off_t)bytes) != 0 || fcntl(fd, F_ADD_SEALS, SEALS) != 0) {
         status = weft_fail(WEFT_ERR_SYSTEM, errno, "cannot size shared memory");

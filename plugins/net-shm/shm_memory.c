@@ -171,7 +171,8 @@ weft_status_t shm_memory_create(const weft_host_t *host, uint64_t bytes, uint64_
     *memory = (shm_memory_t){.bytes = shm_round_up(bytes)};
     memory->fd = memfd_create("weft-shm", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (memory->fd < 0) {
-        return host->set_error(host, WEFT_ERR_RESOURCE, errno, "memfd_create");
+        return host->set_error(host, WEFT_ERR_RESOURCE, errno,
+                               "cannot make shared memory (memfd_create)");
     }
     if (ftruncate(memory->fd, (off_t)memory->bytes) != 0) {
         status = host->set_error(host, WEFT_ERR_RESOURCE, errno,

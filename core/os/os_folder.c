@@ -111,7 +111,11 @@ weft_status_t weft_os_private_write(const char *path, const void *data, size_t b
     }
     bool good = os_folder_write_all(fd, data, bytes);
     int error = errno;
-    good = close(fd) == 0 && good;
+    /* Network file systems may say here that there was no room. */
+    if (close(fd) != 0 && good) {
+        good = false;
+        error = errno;
+    }
     if (good && rename(temporary, path) == 0) {
         return WEFT_OK;
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Reads the boot id of the kernel and the network namespace from /proc. */
+ * Reads the boot id of the kernel and the network namespace from /proc. What /proc/self tells is that of the
+ * main thread, and gone if that has ended before others. */
 #include <weft/sdk/host_identity.h>
 
 #include <fcntl.h>
@@ -46,7 +47,7 @@ bool weft_host_identity_read(uint8_t identity[WEFT_HOST_IDENTITY_BYTES])
 {
     struct stat net;
     memset(identity, 0, WEFT_HOST_IDENTITY_BYTES);
-    if (stat("/proc/self/ns/net", &net) != 0 || !identity_boot_id(identity)) {
+    if (stat("/proc/thread-self/ns/net", &net) != 0 || !identity_boot_id(identity)) {
         memset(identity, 0, WEFT_HOST_IDENTITY_BYTES);
         return false;
     }

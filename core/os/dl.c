@@ -53,7 +53,7 @@ static bool dl_is_cut(int fd, const ElfW(Ehdr) * head)
 static uint16_t dl_other_machine(const ElfW(Ehdr) * head)
 {
     ElfW(Ehdr) own;
-    const int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    const int fd = open("/proc/thread-self/exe", O_RDONLY | O_CLOEXEC);
     const bool known = fd >= 0 && dl_head(fd, &own);
     if (fd >= 0) {
         close(fd);

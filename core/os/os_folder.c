@@ -83,7 +83,7 @@ static bool os_folder_write_new(const char *path, const void *data, size_t bytes
     if (fd < 0) {
         return false;
     }
-    snprintf(nameless, sizeof nameless, "/proc/self/fd/%d", fd);
+    snprintf(nameless, sizeof nameless, "/proc/thread-self/fd/%d", fd);
     bool good = os_folder_write_all(fd, data, bytes) &&
                 linkat(AT_FDCWD, nameless, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0;
     close(fd);
@@ -174,7 +174,15 @@ void weft_os_folder_visit(const char *path,
     }
 }
 
-bool weft_os_process(int32_t pid, uint64_t *started, int32_t *parent, char *name)
+/* What the kernel tells of a process. */
+typedef struct os_process {
+    char state;
+    int parent, threads;
+    unsigned long long started;
+    char name[16];
+} os_process_t;
+
+static bool os_process_read(int32_t pid, os_process_t *process)
 {
     char path[64];
     char *text = NULL;
@@ -186,22 +194,32 @@ bool weft_os_process(int32_t pid, uint64_t *started, int32_t *parent, char *name
     }
     /* "pid (name) state parent …": the name may hold anything, so its end is the last ')'. */
     const char *open_at = strchr(text, '('), *close_at = strrchr(text, ')');
-    int found_parent = 0;
-    unsigned long long ticks = 0;
-    bool good = open_at != NULL && close_at != NULL && close_at > open_at &&
-                sscanf(close_at + 1,
-                       " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
-                       "%*d %llu",
-                       &found_parent, &ticks) == 2;
+    bool good =
+        open_at != NULL && close_at != NULL && close_at > open_at &&
+        sscanf(close_at + 1,
+               " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %d "
+               "%*d %llu",
+               &process->state, &process->parent, &process->threads, &process->started) == 4;
     if (good) {
-        *parent = found_parent;
-        *started = ticks;
-        if (name != NULL) {
-            snprintf(name, 16, "%.*s", (int)(close_at - open_at - 1), open_at + 1);
-        }
+        snprintf(process->name, sizeof process->name, "%.*s", (int)(close_at - open_at - 1),
+                 open_at + 1);
     }
     weft_os_free(text);
     return good;
+}
+
+bool weft_os_process(int32_t pid, uint64_t *started, int32_t *parent, char *name)
+{
+    os_process_t process;
+    if (!os_process_read(pid, &process)) {
+        return false;
+    }
+    *parent = process.parent;
+    *started = process.started;
+    if (name != NULL) {
+        memcpy(name, process.name, sizeof process.name);
+    }
+    return true;
 }
 
 uint64_t weft_os_started_ms(void)
@@ -227,22 +245,12 @@ uint32_t weft_os_process_started(int32_t pid)
 
 bool weft_os_process_runs(int32_t pid, uint32_t started)
 {
-    char path[64];
-    char *text = NULL;
-    size_t bytes;
-    int error;
-    if (started != 0 && weft_os_process_started(pid) != started) {
+    os_process_t process;
+    if (!os_process_read(pid, &process) || (started != 0 && (uint32_t)process.started != started)) {
         return false;
     }
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    if (weft_os_read_file(path, 4096, &text, &bytes, &error) != WEFT_OK) {
-        return false;
-    }
-    /* A process that nobody has waited for yet has ended all the same. */
-    const char *state = strrchr(text, ')');
-    bool runs = state != NULL && strncmp(state, ") Z", 3) != 0 && strncmp(state, ") X", 3) != 0;
-    weft_os_free(text);
-    return runs;
+    /* A process that nobody has waited for yet has ended all the same, unless only its main thread has. */
+    return process.threads > 1 || (process.state != 'Z' && process.state != 'X');
 }
 
 int weft_os_process_watch(int32_t pid, uint32_t started)
@@ -267,10 +275,10 @@ int weft_os_process_watch(int32_t pid, uint32_t started)
 uint32_t weft_os_process_space(void)
 {
     struct stat pids, times = {.st_ino = 0};
-    if (stat("/proc/self/ns/pid", &pids) != 0) {
+    if (stat("/proc/thread-self/ns/pid", &pids) != 0) {
         return 0;
     }
-    (void)stat("/proc/self/ns/time", &times);
+    (void)stat("/proc/thread-self/ns/time", &times);
     /* Numbers of namespaces lie close together; a sum or XOR of two would meet another's. */
     const uint32_t space = (uint32_t)pids.st_ino * 2654435761u + (uint32_t)times.st_ino;
     return space != 0 ? space : 1;

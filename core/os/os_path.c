@@ -58,7 +58,7 @@ weft_os_file_t weft_os_file(const char *path)
  * which means something else once the program has gone to another folder. */
 static bool os_path_mapped(const void *inside, char path[WEFT_OS_PATH_MAX])
 {
-    FILE *maps = fopen("/proc/self/maps", "re");
+    FILE *maps = fopen("/proc/thread-self/maps", "re");
     char *line = NULL;
     size_t room = 0;
     bool found = false;
@@ -91,12 +91,12 @@ weft_status_t weft_os_self_path(char path[WEFT_OS_PATH_MAX])
             return WEFT_OK;
         }
     }
-    if (weft_os_resolve("/proc/self/exe", path)) {
+    if (weft_os_resolve("/proc/thread-self/exe", path)) {
         return WEFT_OK;
     }
     return weft_fail(WEFT_ERR_SYSTEM, errno,
-                     "cannot tell where this program lies: /proc/self/exe cannot be read, is "
-                     "/proc mounted?");
+                     "cannot tell where this program lies: /proc/thread-self/exe cannot be read, "
+                     "is /proc mounted?");
 }
 
 bool weft_os_resolve(const char *path, char resolved[WEFT_OS_PATH_MAX])

@@ -30,7 +30,7 @@ bool shm_address_local(const char *domain, shm_address_t *address)
     struct stat user;
     memset(address, 0, sizeof *address);
     memcpy(address->magic, magic, sizeof magic);
-    if (!weft_host_identity_read(address->host) || stat("/proc/self/ns/user", &user) != 0) {
+    if (!weft_host_identity_read(address->host) || stat("/proc/thread-self/ns/user", &user) != 0) {
         return false;
     }
     address->user_namespace = user.st_ino;

@@ -69,7 +69,7 @@ int file_made_up(const char *path)
     if (sscanf(path, "/proc/%d/sta%1[t]", &pid, text) == 2) {
         return file_stat_of(pid);
     }
-    return strcmp(path, "/proc/self/exe") == 0 ? -2 : file_missing();
+    return strcmp(path, "/proc/thread-self/exe") == 0 ? -2 : file_missing();
 }
 
 /* Opens /proc/PID/fd/N of a simulated process. −2: the path is another. */
@@ -238,7 +238,7 @@ SIM_CALL ssize_t readlink(const char *path, char *text, size_t bytes)
 /* Namespaces of a host. */
 SIM_CALL int stat(const char *path, struct stat *facts)
 {
-    if (!machine_inside() || strncmp(path, "/proc/self/ns/", 14) != 0) {
+    if (!machine_inside() || strncmp(path, "/proc/thread-self/ns/", 21) != 0) {
         return SIM_REAL(stat)(path, facts);
     }
     *facts = (struct stat){.st_ino = 4026531000u + machine.self->process->host};

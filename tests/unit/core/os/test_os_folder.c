@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Files that are written whole or not at all. The calls of a file system that makes no nameless files,
- * and says only at the end that it has no room, as NFS does, are made up. */
+ * Files that are written whole or not at all, and processes that run. The calls of a file system that
+ * makes no nameless files, and says only at the end that it has no room, as NFS does, are made up. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "core/base/error.h"
+#include "core/os/os.h"
 #include "core/os/os_folder.h"
 #include "tests/support/scratch.h"
 
@@ -62,10 +66,75 @@ static void a_file_that_is_not_whole_at_its_end_is_none(void **state)
     assert_string_equal(got, "abc");
 }
 
+enum { PATIENCE_S = 20 };
+
+static int word[2]; /* a pipe: the child lives until its writing end is closed */
+
+static void *live_on(void *arg)
+{
+    char byte;
+    alarm(PATIENCE_S);
+    _exit(read(word[0], &byte, 1) == 0 ? 0 : 1);
+    return arg;
+}
+
+/* A process whose main thread ends, while another one goes on. */
+static pid_t start_without_main(void)
+{
+    pthread_t thread;
+    assert_int_equal(pipe(word), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        close(word[1]);
+        if (pthread_create(&thread, NULL, live_on, NULL) != 0) {
+            _exit(2);
+        }
+        pthread_exit(NULL);
+    }
+    assert_true(child > 0);
+    close(word[0]);
+    return child;
+}
+
+/* The kernel shows a main thread that has ended as it shows a process that nobody has waited for. */
+static bool main_has_ended(pid_t pid)
+{
+    char path[64], text[64] = "";
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *file = fopen(path, "r");
+    if (file != NULL) {
+        (void)!fread(text, 1, sizeof text - 1, file);
+        fclose(file);
+    }
+    return strstr(text, ") Z ") != NULL;
+}
+
+static void a_process_runs_until_its_last_thread_ends(void **state)
+{
+    (void)state;
+    siginfo_t end;
+    pid_t child = start_without_main();
+    uint32_t started = weft_os_process_started((int32_t)child);
+    uint64_t until = weft_os_deadline(PATIENCE_S);
+    while (!main_has_ended(child) && weft_os_clock_ns() < until) {
+        weft_os_sleep_ns(WEFT_NS_PER_MS);
+    }
+    assert_true(main_has_ended(child));
+    assert_true(weft_os_process_runs((int32_t)child, started));
+    close(word[1]);
+    /* Nobody has waited for it: its number stays. */
+    assert_int_equal(waitid(P_PID, (id_t)child, &end, WEXITED | WNOWAIT), 0);
+    assert_int_equal(end.si_status, 0);
+    assert_false(weft_os_process_runs((int32_t)child, started));
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_false(weft_os_process_runs((int32_t)child, started));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_that_is_not_whole_at_its_end_is_none),
+        cmocka_unit_test(a_process_runs_until_its_last_thread_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -328,10 +328,15 @@ class Communicator(Bound, Collectives[None]):
         return False
 
     def _tidy(self) -> None:
-        """Lets go of operations that are complete and that nobody has waited for."""
+        """Lets go of operations that are complete and that nobody has waited for, now and then."""
         if local.group is None and len(self._pending) >= self._tidy_at:
-            self._pending -= {slot for slot in list(self._pending) if slot.let_go()}
+            self._is_under_way()
             self._tidy_at = max(_MANY, 2 * len(self._pending))
+
+    def _is_under_way(self) -> bool:
+        """Whether operations are not complete. Lets go of those that are."""
+        self._pending -= {slot for slot in list(self._pending) if slot.let_go()}
+        return bool(self._pending)
 
     def _failure(self, status: int) -> WeftError:
         """The exception for a status that a call just returned."""
@@ -526,7 +531,7 @@ class Communicator(Bound, Collectives[None]):
             self.destroy()
             return
         # After an exception nobody waits for what is under way, and no failure takes its place.
-        if self._pending or self._left:
+        if self._left or self._is_under_way():
             self.abort()
         try:
             self.destroy()
@@ -538,7 +543,7 @@ class Communicator(Bound, Collectives[None]):
         if handle is None:
             return
         warnings.warn(f"{self!r} was not destroyed", ResourceWarning, source=self)
-        if self._pending:
+        if self._is_under_way():
             lib.weft_comm_abort(handle)
         lib.weft_comm_destroy(handle)
 
@@ -678,7 +683,7 @@ def _leave_all() -> None:
         handle = comm._handle
         if handle is None:
             continue
-        if comm._pending:
+        if comm._is_under_way():
             lib.weft_comm_abort(handle)
         status = lib.weft_comm_destroy(handle)
         if status == Status.ERR_STATE:

@@ -318,6 +318,42 @@ else:
         result, _ = self.check_exit(script)
         self.assertLess(time.time() - float(result.stdout.split()[-1]), 2.0 + 0.2)
 
+    def test_what_is_complete_needs_no_abort(self):
+        """A message that was sent arrives, also if nobody has waited for its request."""
+        ends = {
+            "exit": "pass",
+            "forgotten": "del comm",
+            "exception": """
+try:
+    with comm:
+        raise KeyError
+except KeyError:
+    pass
+""",
+        }
+        for name, end in ends.items():
+            script = f"""
+import array, time, weft
+comm = weft.Communicator()
+comm.barrier()
+if comm.rank == 0:
+    comm.send(array.array("q", [41]), 1)
+    comm.start.send(array.array("q", [42]), 1)
+    comm.send(array.array("q", [43]), 1)  # behind it
+    {end.strip().replace(chr(10), chr(10) + "    ")}
+else:
+    data = array.array("q", [0])
+    comm.recv(data, 0)
+    time.sleep(0.7)
+    for _ in range(2):
+        comm.recv(data, 0)
+        print(data[0], flush=True)
+    comm.destroy()
+"""
+            with self.subTest(name):
+                result, _ = self.check_exit(script)
+                self.assertEqual(result.stdout, "[1] 42\n[1] 43\n")
+
     def test_peers_of_a_rank_that_ends_are_told(self):
         script = """
 import sys, weft

@@ -24,6 +24,8 @@
 
 /* A rank that has waited for its neighbours so long tells the root. */
 #define JOIN_LATE_NS WEFT_NS_PER_S
+/* A rank that is cancelled before the root knows it goes there so long, to say so. */
+#define JOIN_FAREWELL_NS (WEFT_NS_PER_S / 2)
 
 struct weft_join {
     weft_boot_t *boot;
@@ -186,6 +188,32 @@ static void join_prefer_near(const weft_join_t *join, const char *filter, weft_j
     weft_join_request_prefer(mine, filter, near);
 }
 
+static weft_status_t join_introduce(weft_join_t *join, const char *filter,
+                                    weft_join_request_t *mine)
+{
+    weft_status_t status = weft_root_client_reach(&join->root);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    join_prefer_near(join, filter, mine);
+    weft_boot_learn(join->boot, mine);
+    return weft_root_client_register(&join->root, mine);
+}
+
+/* The others would wait for this rank until init_timeout. */
+static void join_say_farewell(weft_join_t *join, const char *filter, const weft_id_t *id,
+                              weft_join_request_t *mine)
+{
+    weft_boot_t *boot = join->boot;
+    weft_error_t before = *weft_error_record();
+    uint64_t until = weft_os_clock_ns() + JOIN_FAREWELL_NS;
+    boot->until = until < boot->until ? until : boot->until;
+    weft_root_client_end(&join->root);
+    weft_root_client_begin(&join->root, boot, id);
+    (void)join_introduce(join, filter, mine);
+    *weft_error_record() = before;
+}
+
 /* While the root looks at our first message, which names this rank, the listener is made. */
 static weft_status_t join_register(weft_join_t *join, const weft_boot_settings_t *settings,
                                    const weft_id_t *id)
@@ -199,15 +227,15 @@ static weft_status_t join_register(weft_join_t *join, const weft_boot_settings_t
         status = weft_join_request_make(&mine, boot->rank, boot->nranks, settings->interface,
                                         boot->listener.port);
     }
-    if (status == WEFT_OK) {
-        weft_boot_learn(boot, &mine);
-        status = weft_root_client_reach(&join->root);
+    if (status != WEFT_OK) {
+        return status;
     }
-    if (status == WEFT_OK) {
-        join_prefer_near(join, settings->interface, &mine);
-        weft_boot_learn(boot, &mine);
+    weft_boot_learn(boot, &mine);
+    status = join_introduce(join, settings->interface, &mine);
+    if (status == WEFT_ERR_ABORTED) {
+        join_say_farewell(join, settings->interface, id, &mine);
     }
-    return status == WEFT_OK ? weft_root_client_register(&join->root, &mine) : status;
+    return status;
 }
 
 static weft_status_t join_connect(weft_join_t *join)

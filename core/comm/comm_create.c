@@ -152,11 +152,8 @@ weft_status_t weft_comm_create(uint32_t nranks, const weft_unique_id_t *id, uint
     weft_comm_state_t *state = NULL;
     weft_os_open_standard();
     weft_os_cancel_by(weft_config_cancel_fd(options));
-    weft_status_t status = weft_os_cancelled();
-    if (status == WEFT_OK) {
-        status =
-            weft_family_create(nranks, id, rank, options, like, &weft_comm_health_events, &family);
-    }
+    weft_status_t status =
+        weft_family_create(nranks, id, rank, options, like, &weft_comm_health_events, &family);
     weft_os_cancel_by(0);
     if (status != WEFT_OK) {
         return status;

@@ -60,7 +60,8 @@ static void *join(void *arg)
     return NULL;
 }
 
-static void cancel_one_of_two(bool by_launcher)
+/* `early`: before it begins, else while both wait for the third. */
+static void cancel_one_of_two(bool by_launcher, bool early)
 {
     int ends[2];
     pthread_t threads[2];
@@ -71,12 +72,17 @@ static void cancel_one_of_two(bool by_launcher)
     assert_int_equal(weft_unique_id_create(&jobs[0].id, NULL), WEFT_OK);
     jobs[1].id = jobs[0].id;
     jobs[1].cancel_fd = ends[0];
+    if (early) {
+        assert_int_equal(write(ends[1], "x", 1), 1);
+    }
     for (int i = 0; i < 2; i++) {
         assert_int_equal(pthread_create(&threads[i], NULL, join, &jobs[i]), 0);
     }
     weft_os_sleep_ns(500 * WEFT_NS_PER_MS);
     uint64_t start = weft_os_clock_ns();
-    assert_int_equal(write(ends[1], "x", 1), 1);
+    if (!early) {
+        assert_int_equal(write(ends[1], "x", 1), 1);
+    }
     for (int i = 0; i < 2; i++) {
         pthread_join(threads[i], NULL);
     }
@@ -98,7 +104,13 @@ static void cancel_one_of_two(bool by_launcher)
 static void a_join_is_cancelled(void **state)
 {
     (void)state;
-    cancel_one_of_two(false);
+    cancel_one_of_two(false, false);
+}
+
+static void who_is_cancelled_before_it_comes_says_so(void **state)
+{
+    (void)state;
+    cancel_one_of_two(false, true);
 }
 
 static void the_exchange_of_the_id_is_cancelled(void **state)
@@ -109,7 +121,7 @@ static void the_exchange_of_the_id_is_cancelled(void **state)
     setenv("WEFT_BOOT_RENDEZVOUS", folder, 1);
     setenv("WEFT_BOOT_EXCHANGE", "folder", 1);
     setenv("TORCHELASTIC_RUN_ID", "cancel", 1);
-    cancel_one_of_two(true);
+    cancel_one_of_two(true, false);
     snprintf(inside, sizeof inside, "rm -rf %s", folder);
     assert_int_equal(system(inside), 0);
 }
@@ -171,6 +183,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_join_is_cancelled),
+        cmocka_unit_test(who_is_cancelled_before_it_comes_says_so),
         cmocka_unit_test(the_exchange_of_the_id_is_cancelled),
         cmocka_unit_test(rank_0_need_not_be_there),
         cmocka_unit_test(nobody_is_waited_for_then),

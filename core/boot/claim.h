@@ -41,8 +41,8 @@ void weft_claim_fail(const weft_claim_t *claim);
  * if the ranks have joined. Blocks for half a second at most. */
 void weft_claim_report_death(const weft_unique_id_t *id, uint32_t nranks, uint32_t rank,
                              int32_t pid);
-/* For the process that made the id, and so has the root: the join will not come to an end, and the
- * calling thread's error says why. The root hears it from `rank` of `nranks`, whether that has come
+/* For a process that has the id: the join will not come to an end, and the calling thread's error
+ * says why. The root hears it from `rank` of `nranks`, whether that has come
  * or not; nobody may have spoken for it before. Does nothing if the join has ended or failed.
  * Blocks until `until` at most. */
 void weft_claim_report_failure(const weft_unique_id_t *id, uint32_t nranks, uint32_t rank,

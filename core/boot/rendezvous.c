@@ -518,6 +518,10 @@ static weft_status_t rendezvous_claim(meeting_t *meeting, const weft_unique_id_t
     weft_status_t status = weft_id_decode(id, &opened);
     if (status == WEFT_OK) {
         status = rendezvous_seek_root(meeting, &opened, writer, &claim);
+        if (status == WEFT_ERR_ABORTED) {
+            weft_claim_report_failure(id, meeting->of->nranks, meeting->of->rank,
+                                      weft_os_clock_ns() + GRACE_NS);
+        }
     }
     if (status == WEFT_AGAIN) {
         weft_claim_close(&claim);

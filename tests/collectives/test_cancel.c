@@ -2,6 +2,7 @@
  *
  * A rank that waits for others to join is called back: it returns soon, the others hear why, and nothing
  * stays. */
+#include <glob.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -60,6 +61,18 @@ static void *join(void *arg)
     return NULL;
 }
 
+/* Until rank 0 waits where the id is exchanged. */
+static void await_note(void)
+{
+    char inside[160];
+    glob_t found;
+    snprintf(inside, sizeof inside, "%s/*/*", getenv("WEFT_BOOT_RENDEZVOUS"));
+    while (glob(inside, 0, NULL, &found) != 0) {
+        weft_os_sleep_ns(WEFT_NS_PER_MS);
+    }
+    globfree(&found);
+}
+
 /* `early`: before it begins, else while both wait for the third. */
 static void cancel_one_of_two(bool by_launcher, bool early)
 {
@@ -75,9 +88,11 @@ static void cancel_one_of_two(bool by_launcher, bool early)
     if (early) {
         assert_int_equal(write(ends[1], "x", 1), 1);
     }
-    for (int i = 0; i < 2; i++) {
-        assert_int_equal(pthread_create(&threads[i], NULL, join, &jobs[i]), 0);
+    assert_int_equal(pthread_create(&threads[0], NULL, join, &jobs[0]), 0);
+    if (by_launcher) {
+        await_note();
     }
+    assert_int_equal(pthread_create(&threads[1], NULL, join, &jobs[1]), 0);
     weft_os_sleep_ns(500 * WEFT_NS_PER_MS);
     uint64_t start = weft_os_clock_ns();
     if (!early) {
@@ -113,17 +128,28 @@ static void who_is_cancelled_before_it_comes_says_so(void **state)
     cancel_one_of_two(false, true);
 }
 
-static void the_exchange_of_the_id_is_cancelled(void **state)
+static void cancel_exchange(bool early)
 {
-    (void)state;
     char folder[] = "/tmp/weft-cancel-XXXXXX", inside[128];
     assert_non_null(mkdtemp(folder));
     setenv("WEFT_BOOT_RENDEZVOUS", folder, 1);
     setenv("WEFT_BOOT_EXCHANGE", "folder", 1);
     setenv("TORCHELASTIC_RUN_ID", "cancel", 1);
-    cancel_one_of_two(true, false);
+    cancel_one_of_two(true, early);
     snprintf(inside, sizeof inside, "rm -rf %s", folder);
     assert_int_equal(system(inside), 0);
+}
+
+static void the_exchange_of_the_id_is_cancelled(void **state)
+{
+    (void)state;
+    cancel_exchange(false);
+}
+
+static void who_is_cancelled_before_the_exchange_says_so(void **state)
+{
+    (void)state;
+    cancel_exchange(true);
 }
 
 static void rank_0_need_not_be_there(void **state)
@@ -185,9 +211,10 @@ int main(void)
         cmocka_unit_test(a_join_is_cancelled),
         cmocka_unit_test(who_is_cancelled_before_it_comes_says_so),
         cmocka_unit_test(the_exchange_of_the_id_is_cancelled),
+        cmocka_unit_test(who_is_cancelled_before_the_exchange_says_so),
         cmocka_unit_test(rank_0_need_not_be_there),
         cmocka_unit_test(nobody_is_waited_for_then),
     };
-    alarm(60);
+    alarm(110);
     return cmocka_run_group_tests(tests, start_first_thread, NULL);
 }

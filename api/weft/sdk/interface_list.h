@@ -20,8 +20,8 @@ typedef struct weft_interface_list {
     bool ipv4_only;
 } weft_interface_list_t;
 
-/* Fills *list, which belongs to the caller until weft_interface_list_free(). Returns false with errno
- * if neither way gives a list. Any thread. */
+/* Fills *list, which belongs to the caller until weft_interface_list_free(). Returns false with
+ * errno if neither way gives a list. Any thread. */
 bool weft_interface_list_get(weft_interface_list_t *list);
 /* Frees what weft_interface_list_get() has given. Any thread. */
 void weft_interface_list_free(weft_interface_list_t *list);

@@ -17,15 +17,14 @@ static uint64_t tree_repair_patience(const weft_health_t *health)
 }
 
 static void tree_repair_begin(const weft_health_t *health, weft_reconnect_t *reconnect,
-                              uint32_t rank)
+                              uint32_t rank, uint64_t patience)
 {
     uint8_t label[WEFT_AUTH_LABEL];
     const weft_boot_t *boot = health->boot;
     const weft_join_request_t *request = &boot->requests[rank];
     weft_auth_label_make(label, WEFT_PURPOSE_TREE, boot->rank);
     weft_connector_begin(&reconnect->connector, boot->tree_key, label, request->addrs,
-                         weft_join_request_addrs(request),
-                         weft_os_clock_ns() + tree_repair_patience(health));
+                         weft_join_request_addrs(request), weft_os_clock_ns() + patience);
     reconnect->active = true;
     reconnect->rank = rank;
 }
@@ -68,7 +67,7 @@ static void tree_repair_connect(weft_health_t *health)
         if (reconnect->rank != parent || reconnect->since == 0) {
             weft_tree_repair_seek(health, parent, weft_os_clock_ns());
         }
-        tree_repair_begin(health, reconnect, parent);
+        tree_repair_begin(health, reconnect, parent, tree_repair_patience(health));
     }
 }
 
@@ -105,10 +104,21 @@ static void tree_repair_drop_unreachable(weft_health_t *health)
     }
 }
 
-/* One after the other, in turns. Who has connected needs no knock any more. */
+static uint32_t tree_repair_count_away(const weft_membership_t *membership)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < membership->ndoubts; i++) {
+        count += weft_membership_is_away(membership, membership->doubts[i]);
+    }
+    return count;
+}
+
+/* One after the other, in turns. Who has connected needs no knock any more. All share the time that one would have:
+ * who lives seeks us only after a doubt of its own, and may come last, behind those that stand still. */
 static void tree_repair_knock(weft_health_t *health)
 {
     const weft_membership_t *membership = &health->membership;
+    const uint32_t away = tree_repair_count_away(membership);
     weft_reconnect_t *knock = &health->knock;
     if (knock->active && !weft_membership_is_away(membership, knock->rank)) {
         tree_repair_stop(knock);
@@ -120,7 +130,7 @@ static void tree_repair_knock(weft_health_t *health)
     for (uint32_t i = 1; i <= membership->ndoubts && !knock->active; i++) {
         uint32_t rank = membership->doubts[(last + i) % membership->ndoubts];
         if (weft_membership_is_away(membership, rank)) {
-            tree_repair_begin(health, knock, rank);
+            tree_repair_begin(health, knock, rank, tree_repair_patience(health) / away);
         }
     }
 }

@@ -83,13 +83,23 @@ static interface_item_t *interface_items(int fd)
     return items;
 }
 
+/* What is short for a moment is no reason to do with less. */
+static bool interface_is_shortage(int cause)
+{
+    return cause == EMFILE || cause == ENFILE || cause == ENOMEM || cause == ENOBUFS;
+}
+
 bool weft_interface_list_get(weft_interface_list_t *list)
 {
     *list = (weft_interface_list_t){.first = NULL};
     if (getifaddrs(&list->first) == 0) {
         return true;
     }
+    list->first = NULL;
     int cause = errno;
+    if (interface_is_shortage(cause)) {
+        return false;
+    }
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     interface_item_t *items = fd >= 0 ? interface_items(fd) : NULL;
     if (fd >= 0) {

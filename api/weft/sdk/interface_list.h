@@ -21,7 +21,8 @@ typedef struct weft_interface_list {
 } weft_interface_list_t;
 
 /* Fills *list, which belongs to the caller until weft_interface_list_free(). Returns false with
- * errno if neither way gives a list. Any thread. */
+ * errno of getifaddrs() if neither way gives a list, or if it failed for want of descriptors or
+ * memory. Any thread. */
 bool weft_interface_list_get(weft_interface_list_t *list);
 /* Frees what weft_interface_list_get() has given. Any thread. */
 void weft_interface_list_free(weft_interface_list_t *list);

@@ -80,10 +80,24 @@ static void without_netlink_it_has_the_same_ipv4_addresses(void **state)
     weft_interface_list_free(&short_list); /* twice is no harm */
 }
 
+static void a_shortage_is_an_error(void **state)
+{
+    static const int shortages[] = {EMFILE, ENFILE, ENOMEM, ENOBUFS};
+    weft_interface_list_t list;
+    (void)state;
+    for (size_t i = 0; i < sizeof shortages / sizeof shortages[0]; i++) {
+        refused = shortages[i];
+        assert_false(weft_interface_list_get(&list));
+        assert_int_equal(errno, shortages[i]);
+        assert_null(list.first);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_netlink_it_has_the_same_ipv4_addresses),
+        cmocka_unit_test(a_shortage_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,17 +49,18 @@ static bool dl_is_cut(int fd, const ElfW(Ehdr) * head)
     return false;
 }
 
-/* Of a file whose class and byte order are those of this program: others the loader names. */
+/* Of a file whose class and byte order are those of this program: others the loader names. The program's own
+ * head is read where the loader has mapped it. In /proc it may be that of an emulator. */
 static uint16_t dl_other_machine(const ElfW(Ehdr) * head)
 {
+    static const char inside = 0;
     ElfW(Ehdr) own;
-    const int fd = open("/proc/thread-self/exe", O_RDONLY | O_CLOEXEC);
-    const bool known = fd >= 0 && dl_head(fd, &own);
-    if (fd >= 0) {
-        close(fd);
+    Dl_info info;
+    if (dladdr(&inside, &info) == 0) {
+        return EM_NONE;
     }
-    return known && memcmp(own.e_ident, head->e_ident, EI_VERSION) == 0 &&
-                   own.e_machine != head->e_machine
+    memcpy(&own, info.dli_fbase, sizeof own);
+    return memcmp(own.e_ident, head->e_ident, EI_VERSION) == 0 && own.e_machine != head->e_machine
                ? head->e_machine
                : EM_NONE;
 }

@@ -54,11 +54,16 @@ weft_os_file_t weft_os_file(const char *path)
     return file;
 }
 
-/* Asks the system for the file that an address was mapped from; the linker only has what it was asked for,
- * which means something else once the program has gone to another folder. */
-static bool os_path_mapped(const void *inside, char path[WEFT_OS_PATH_MAX])
+/* Once the main thread has ended, /proc/self tells nothing. An emulator of this processor (qemu-user) puts its guest
+ * in place of itself there, and only there. */
+static const char *const selves[] = {"/proc/self", "/proc/thread-self"};
+enum { SELVES = sizeof selves / sizeof *selves };
+
+static bool os_path_mapped_by(const char *self, const void *inside, char path[WEFT_OS_PATH_MAX])
 {
-    FILE *maps = fopen("/proc/thread-self/maps", "re");
+    char list[64];
+    snprintf(list, sizeof list, "%s/maps", self);
+    FILE *maps = fopen(list, "re");
     char *line = NULL;
     size_t room = 0;
     bool found = false;
@@ -78,6 +83,28 @@ static bool os_path_mapped(const void *inside, char path[WEFT_OS_PATH_MAX])
     return found;
 }
 
+/* Asks the system for the file that an address was mapped from; the linker only has what it was asked for,
+ * which means something else once the program has gone to another folder. */
+static bool os_path_mapped(const void *inside, char path[WEFT_OS_PATH_MAX])
+{
+    bool found = false;
+    for (size_t i = 0; i < SELVES && !found; i++) {
+        found = os_path_mapped_by(selves[i], inside, path);
+    }
+    return found;
+}
+
+static bool os_path_program(char path[WEFT_OS_PATH_MAX])
+{
+    bool found = false;
+    for (size_t i = 0; i < SELVES && !found; i++) {
+        char link[64];
+        snprintf(link, sizeof link, "%s/exe", selves[i]);
+        found = weft_os_resolve(link, path);
+    }
+    return found;
+}
+
 weft_status_t weft_os_self_path(char path[WEFT_OS_PATH_MAX])
 {
     Dl_info info;
@@ -91,11 +118,11 @@ weft_status_t weft_os_self_path(char path[WEFT_OS_PATH_MAX])
             return WEFT_OK;
         }
     }
-    if (weft_os_resolve("/proc/thread-self/exe", path)) {
+    if (os_path_program(path)) {
         return WEFT_OK;
     }
     return weft_fail(WEFT_ERR_SYSTEM, errno,
-                     "cannot tell where this program lies: /proc/thread-self/exe cannot be read, "
+                     "cannot tell where this program lies: /proc/self/exe cannot be read, "
                      "is /proc mounted?");
 }
 

@@ -69,7 +69,7 @@ int file_made_up(const char *path)
     if (sscanf(path, "/proc/%d/sta%1[t]", &pid, text) == 2) {
         return file_stat_of(pid);
     }
-    return strcmp(path, "/proc/thread-self/exe") == 0 ? -2 : file_missing();
+    return file_missing();
 }
 
 /* Opens /proc/PID/fd/N of a simulated process. −2: the path is another. */

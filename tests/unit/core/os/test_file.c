@@ -69,6 +69,36 @@ static void a_shared_object_of_another_machine_is_named(void **state)
     assert_string_equal(why, "one for machines of type 2 of ELF, which this is not");
 }
 
+/* In a process of its own. */
+static int load_another_with_one_descriptor(void)
+{
+    char path[] = "/tmp/weft-part-XXXXXX", why[300] = "";
+    const int fd = mkstemp(path);
+    Elf64_Ehdr head = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB},
+                       .e_machine = EM_PPC64};
+    const struct rlimit limit = {.rlim_cur = (rlim_t)fd + 1, .rlim_max = (rlim_t)fd + 1};
+    if (fd < 0 || write(fd, &head, sizeof head) != (ssize_t)sizeof head || close(fd) != 0 ||
+        setrlimit(RLIMIT_NOFILE, &limit) != 0 || weft_os_dl_open(path, why, sizeof why) != NULL) {
+        return 2;
+    }
+    unlink(path);
+    fprintf(stderr, "%s\n", why);
+    return strcmp(why, "one for POWER machines, which this is not") == 0 ? 0 : 3;
+}
+
+/* Which machine this is, no file tells: in /proc it may be the emulator that is found. */
+static void another_machine_is_known_without_a_look_at_the_program(void **state)
+{
+    int code = -1;
+    (void)state;
+    const pid_t child = fork();
+    if (child == 0) {
+        _exit(load_another_with_one_descriptor());
+    }
+    assert_int_equal(waitpid(child, &code, 0), child);
+    assert_int_equal(code, 0);
+}
+
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 /* In a process of its own: loads a plugin where the address space has room for a part of it. */
 static int load_without_room(void)
@@ -155,6 +185,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_shared_object_that_is_cut_off_is_refused),
         cmocka_unit_test(a_shared_object_of_another_machine_is_named),
+        cmocka_unit_test(another_machine_is_known_without_a_look_at_the_program),
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
         cmocka_unit_test(a_limit_of_the_address_space_is_named),
 #endif

@@ -63,7 +63,7 @@ static void put_value(int value)
 
 static int value(void)
 {
-    char byte = -1;
+    signed char byte = -1;
     assert_int_equal(memory->copy(bench.kernel, &byte, buffer_there, 1), WEFT_OK);
     return byte;
 }

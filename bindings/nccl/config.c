@@ -23,7 +23,7 @@ typedef struct config_field {
 #name, offsetof(ncclConfig_t, name), least, most                                           \
     }
 static const config_field_t config_fields[] = {
-    CONFIG_FIELD(blocking, 0, 1),           CONFIG_FIELD(cgaClusterSize, 0, 8),
+    CONFIG_FIELD(blocking, 0, 1),           CONFIG_FIELD(cgaClusterSize, 0, INT_MAX),
     CONFIG_FIELD(minCTAs, 1, INT_MAX),      CONFIG_FIELD(maxCTAs, 1, INT_MAX),
     CONFIG_FIELD(splitShare, 0, 1),         CONFIG_FIELD(collnetEnable, 0, 1),
     CONFIG_FIELD(CTAPolicy, 0, 3),          CONFIG_FIELD(shrinkShare, 0, 1),

@@ -162,6 +162,17 @@ static void configs_of_every_size(void **state)
     assert_int_equal(init_with(NULL), ncclSuccess);
 }
 
+/* NCCL lowers what is above its limit by itself. */
+static void a_cga_cluster_may_be_larger_than_any_device_has(void **state)
+{
+    ncclConfig_t config = config_of(sizeof config);
+    (void)state;
+    config.cgaClusterSize = 16;
+    assert_int_equal(init_with(&config), ncclSuccess);
+    config.cgaClusterSize = -1;
+    refused(init_with(&config), ncclInvalidArgument, "cgaClusterSize = -1, legal is 0 to");
+}
+
 static void wrong_configs(void **state)
 {
     ncclConfig_t config = config_of(sizeof config);
@@ -235,6 +246,7 @@ int main(void)
         cmocka_unit_test(wrong_arguments_of_calls),
         cmocka_unit_test(wrong_arguments_of_init),
         cmocka_unit_test(configs_of_every_size),
+        cmocka_unit_test(a_cga_cluster_may_be_larger_than_any_device_has),
         cmocka_unit_test(wrong_configs),
         cmocka_unit_test(refusals_name_the_call),
         cmocka_unit_test(devices_have_no_api_of_their_own),

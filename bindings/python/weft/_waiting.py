@@ -64,7 +64,11 @@ class Run:
 
     def start(self, function: Callable[[], int]) -> None:
         # Not a Thread: its start() waits for an Event.
-        _thread.start_new_thread(self._run, (function,))
+        try:
+            _thread.start_new_thread(self._run, (function,))
+        except RuntimeError:
+            # There is no thread to be had, as in Python 3.12 once the process ends: signals wait.
+            self._run(function)
 
     def _run(self, function: Callable[[], int]) -> None:
         if not self._begins.acquire(blocking=False):

@@ -323,6 +323,15 @@ else:
         ends = {
             "exit": "pass",
             "forgotten": "del comm",
+            "atexit": "__import__('atexit').register(comm.destroy)",
+            # As at the end of a process in Python 3.12.
+            "no thread": """
+import _thread
+def refuse(*_):
+    raise RuntimeError("can't create new thread at interpreter shutdown")
+_thread.start_new_thread = refuse
+comm.destroy()
+""",
             "exception": """
 try:
     with comm:

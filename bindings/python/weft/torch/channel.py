@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 
+from .. import _waiting
 from .._library import Call, CommOptions, Completion, Error, UniqueId, lib
 from .errors import WeftBackendError, check, failure
 from .work import Done, StreamWork, Work
@@ -292,6 +293,15 @@ os.register_at_fork(after_in_child=_after_fork)
 atexit.register(lambda: _notices.stop())
 
 
+def _wait_for_ranks(function: Callable[[], int], what: str, comm: ctypes.c_void_p | None,
+                    cancel: Callable[[], object]) -> None:
+    """Makes a call that waits for other ranks. An exception of a signal's handler cancels it."""
+    def run() -> int:
+        check(function(), what, comm)
+        return 0
+    _waiting.call(run, cancel)
+
+
 class _Slot:
     """The options of a call that waits, to be used again."""
 
@@ -463,15 +473,19 @@ class Channel:
         """The part of the communicator with this color; all ranks of it call this."""
         child = ctypes.c_void_p()
         with self.lock:
-            check(lib.weft_comm_split(self._handle(), color, key, byref(child)), "split", self.comm)
+            comm = self._handle()
+            _wait_for_ranks(lambda: lib.weft_comm_split(comm, color, key, byref(child)), "split",
+                            comm, self.abort)
         return Channel(child, self.device, timeout) if child.value else None
 
     def members(self, ranks: Sequence[int], tag: int, timeout: float) -> Channel:
         """A communicator of these ranks; only they call this. It shares what the parent has."""
         child = ctypes.c_void_p()
         array = (ctypes.c_uint32 * len(ranks))(*ranks)
-        check(lib.weft_comm_create_group(self._handle(), array, len(ranks), tag, byref(child)),
-              "new_group", self.comm)
+        comm = self._handle()
+        _wait_for_ranks(
+            lambda: lib.weft_comm_create_group(comm, array, len(ranks), tag, byref(child)),
+            "new_group", comm, self.abort)
         return Channel(child, self.device, timeout)
 
     def abort(self) -> None:
@@ -481,15 +495,18 @@ class Channel:
     def close(self) -> None:
         with self.lock:
             comm, self.comm = self.comm, None
-        if comm is not None:
+        if comm is None:
+            return
+
+        def leave() -> int:
             lib.weft_comm_destroy(comm)
+            return 0
+        _waiting.call(leave, lambda: lib.weft_comm_abort(comm))
 
 
-def _options(device: str, index: int | None) -> CommOptions | None:
-    if device == "cpu":
-        return None
-    settings = [b"core.kernel=kernel-cuda"]
-    if index is not None:
+def _options(device: str, index: int | None) -> CommOptions:
+    settings = [] if device == "cpu" else [b"core.kernel=kernel-cuda"]
+    if settings and index is not None:
         settings.append(b"kernel-cuda.device=%d" % index)
     array = (ctypes.c_char_p * len(settings))(*settings)
     return CommOptions(settings=array, settings_count=len(settings))
@@ -499,15 +516,18 @@ def connect(store: Any, rank: int, size: int, device: str, index: int | None,
             timeout: float) -> Channel:
     """Joins a communicator of `size` ranks; its id goes through torch's store."""
     options = _options(device, index)
-    options_p = byref(options) if options is not None else None
     unique_id = UniqueId()
     key = f"weft/{device}"
     if rank == 0:
-        check(lib.weft_unique_id_create(byref(unique_id), options_p), "init")
+        check(lib.weft_unique_id_create(byref(unique_id), byref(options)), "init")
         store.set(key, bytes(unique_id.bytes).hex())
     else:
         text = store.get(key).decode()
         ctypes.memmove(byref(unique_id), bytes.fromhex(text), ctypes.sizeof(unique_id))
-    comm = ctypes.c_void_p()
-    check(lib.weft_comm_init_rank(byref(comm), size, byref(unique_id), rank, options_p), "init")
+    comm, cancel = ctypes.c_void_p(), _waiting.Cancel()
+    options.cancel_fd = cancel.fd
+
+    def init() -> int:
+        return lib.weft_comm_init_rank(byref(comm), size, byref(unique_id), rank, byref(options))
+    _wait_for_ranks(lambda: cancel.during(init), "init", None, cancel)
     return Channel(comm, device, timeout)

@@ -74,6 +74,13 @@ void nccl_comm_abort(ncclComm_t comm)
     pthread_mutex_unlock(&comm->lock);
 }
 
+/* weft judges its handles, so one that ends meanwhile is an error of weft's. */
+bool nccl_comm_abort_closed(ncclComm_t comm)
+{
+    weft_comm_t *weft = nccl_pool_knows(&comms, comm) ? atomic_load(&comm->weft) : NULL;
+    return weft != NULL && weft_comm_abort(weft) == WEFT_OK;
+}
+
 void nccl_comm_adopt(ncclComm_t comm, weft_comm_t *made)
 {
     uint32_t rank = 0, nranks = 0;
@@ -109,6 +116,7 @@ weft_status_t nccl_comm_release(ncclComm_t comm)
         return WEFT_OK;
     }
     weft_status_t status = weft_comm_destroy(comm->weft);
+    comm->weft = NULL;
     pthread_mutex_destroy(&comm->lock);
     free(comm->factors);
     if (comm->cancel > 0) {

@@ -314,7 +314,8 @@ NCCL_EXPORT ncclResult_t ncclCommDestroy(ncclComm_t comm)
 }
 NCCL_TWIN(ncclCommDestroy);
 
-/* Another thread that is inside a call comes back within a second. */
+/* Another thread that is inside a call comes back within a second, also one that destroys the
+ * communicator. */
 NCCL_EXPORT ncclResult_t ncclCommAbort(ncclComm_t comm)
 {
     if (comm == NULL) {
@@ -322,7 +323,8 @@ NCCL_EXPORT ncclResult_t ncclCommAbort(ncclComm_t comm)
     }
     ncclResult_t result = end_check(__func__, comm);
     if (result != ncclSuccess) {
-        return nccl_group_fail(result);
+        const bool helped = result == ncclInvalidArgument && nccl_comm_abort_closed(comm);
+        return helped ? ncclSuccess : nccl_group_fail(result);
     }
     nccl_comm_abort(comm);
     return end_close(__func__, comm);

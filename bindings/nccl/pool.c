@@ -135,3 +135,8 @@ bool nccl_pool_hold(nccl_pool_t *pool, const void *object)
     }
     return false;
 }
+
+bool nccl_pool_knows(nccl_pool_t *pool, const void *object)
+{
+    return pool_find(pool, object) != NULL;
+}

@@ -40,6 +40,8 @@ void *nccl_pool_take(nccl_pool_t *pool);
 void nccl_pool_open(void *object);
 /* Holds what may be the address of an object. False: it is none, or was closed. */
 bool nccl_pool_hold(nccl_pool_t *pool, const void *object);
+/* Whether it is the address of an object, which may have been closed, or be another one by now. */
+bool nccl_pool_knows(nccl_pool_t *pool, const void *object);
 /* The program gives its object back: nobody can hold it from now on, and the caller lets go in the
  * program's place. False: it was closed before. */
 bool nccl_pool_close(void *object);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Communicators: made in groups and without waiting, split, finalized, aborted; and what groups keep for
- * their end. */
+ * Communicators: made in groups and without waiting, split; and what groups keep for their end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -417,35 +416,6 @@ static void communicators_in_any_order(void **state)
     assert_int_equal(job_run(2, in_other_orders), 0);
 }
 
-/* Ends ---------------------------------------------------------------------------------------------- */
-
-static void finalize_and_abort(job_rank_t *rank)
-{
-    ncclComm_t child = NULL;
-    ncclResult_t state = ncclSuccess;
-    NEED_OK(ncclCommSplit(rank->comm, 0, rank->rank, &child, NULL));
-    job_need_sum(rank, child, 1, rank->nranks);
-    NEED_OK(ncclCommFinalize(child));
-    NEED(ncclAllReduce(NULL, NULL, 0, ncclInt8, ncclSum, child, rank->stream) == ncclInvalidUsage);
-    NEED_OK(ncclCommGetAsyncError(child, &state));
-    NEED(state == ncclSuccess);
-    NEED_OK(ncclCommDestroy(child));
-    NEED_OK(ncclCommSplit(rank->comm, 0, rank->rank, &child, NULL));
-    if (rank->rank == 0) {
-        NEED_OK(ncclCommAbort(child));
-    } else {
-        NEED(settled(child) == ncclSuccess || settled(child) == ncclRemoteError);
-        NEED_OK(ncclCommAbort(child));
-    }
-    job_need_sum(rank, rank->comm, 1, rank->nranks); /* not affected */
-}
-
-static void ends_of_communicators(void **state)
-{
-    (void)state;
-    assert_int_equal(job_run(2, finalize_and_abort), 0);
-}
-
 /* Without some ----------------------------------------------------------------------------------------- */
 
 /* Rank 1 is excluded and does not call. The parent is good afterwards. */
@@ -574,7 +544,6 @@ int main(void)
         cmocka_unit_test(a_failure_to_make_one_is_told),
         cmocka_unit_test(groups_end_once_or_not_at_all),
         cmocka_unit_test(communicators_in_any_order),
-        cmocka_unit_test(ends_of_communicators),
         cmocka_unit_test(a_communicator_of_fewer_ranks),
         cmocka_unit_test(one_thread_shrinks_in_a_group),
         cmocka_unit_test(survivors_shrink),

@@ -119,6 +119,7 @@ weft_status_t nccl_comm_release(ncclComm_t comm)
     comm->weft = NULL;
     pthread_mutex_destroy(&comm->lock);
     free(comm->factors);
+    nccl_retired_forget(&comm->retired);
     if (comm->cancel > 0) {
         close(comm->cancel);
     }

@@ -11,6 +11,7 @@
 #include <weft/weft.h>
 
 #include "bindings/nccl/errors.h"
+#include "bindings/nccl/retired.h"
 #include "bindings/nccl/types.h"
 
 struct nccl_factor; /* factors.h */
@@ -28,6 +29,7 @@ struct ncclComm {
     int cancel;                  /* an eventfd that ends its joining, by ncclCommAbort; 0: none */
     _Atomic bool finalized;      /* by ncclCommFinalize */
     _Atomic bool revoked;        /* by ncclCommRevoke */
+    nccl_retired_t retired;      /* registrations that are to end */
     char text[NCCL_ERROR_BYTES]; /* of the failure in `state` */
     pthread_mutex_t lock;        /* guards what follows, and the making of `weft` */
     ncclComm_t maker; /* it is made by an operation of this one, which its job holds; or NULL */

@@ -43,6 +43,7 @@ static group_mode_t group_mode_of(ncclComm_t comm)
 ncclResult_t nccl_group_call(const nccl_call_t *call)
 {
     if (open_group.depth == 0) {
+        nccl_retired_end(call->comm->weft, &call->comm->retired);
         ncclResult_t result = nccl_call_start(call);
         nccl_call_release(call);
         return result;
@@ -110,6 +111,10 @@ static ncclResult_t calls_start(const char *end, const nccl_call_t *first)
     ncclResult_t result = ncclSuccess;
     if (first == NULL) {
         return ncclSuccess;
+    }
+    for (const nccl_call_t *call = first; call != NULL; call = call->next) {
+        /* Windows cannot within weft's group. */
+        nccl_retired_end(call->comm->weft, &call->comm->retired);
     }
     weft_group_start();
     for (const nccl_call_t *call = first; call != NULL && result == ncclSuccess;

@@ -23,6 +23,17 @@ NCCL_EXPORT ncclResult_t ncclMemFree(void *memory)
 }
 NCCL_TWIN(ncclMemFree);
 
+/* Beside a call of another thread memory is not pinned: there is no handle then, as where NCCL skips
+ * a registration. */
+static ncclResult_t memory_register(ncclComm_t comm, void *memory, size_t bytes,
+                                    weft_mem_region_t **region)
+{
+    weft_status_t status = weft_mem_register(comm->weft, memory, bytes, region);
+    return nccl_retired_must_wait(comm->weft, status)
+               ? ncclSuccess
+               : nccl_report("ncclCommRegister", status, comm->weft);
+}
+
 NCCL_EXPORT ncclResult_t ncclCommRegister(ncclComm_t comm, void *memory, size_t bytes,
                                           void **handle)
 {
@@ -33,8 +44,7 @@ NCCL_EXPORT ncclResult_t ncclCommRegister(ncclComm_t comm, void *memory, size_t 
     }
     ncclResult_t result = nccl_comm_enter(__func__, comm);
     if (result == ncclSuccess) {
-        result = nccl_report(__func__, weft_mem_register(comm->weft, memory, bytes, &region),
-                             comm->weft);
+        result = memory_register(comm, memory, bytes, &region);
         nccl_comm_release(comm);
     }
     *handle = region;
@@ -46,7 +56,8 @@ NCCL_EXPORT ncclResult_t ncclCommDeregister(ncclComm_t comm, void *handle)
 {
     ncclResult_t result = nccl_comm_check(__func__, comm);
     if (result == ncclSuccess) {
-        result = nccl_report(__func__, weft_mem_deregister(comm->weft, handle), comm->weft);
+        result = nccl_report(__func__, nccl_retire(comm->weft, &comm->retired, NULL, handle),
+                             comm->weft);
         nccl_comm_release(comm);
     }
     return result;

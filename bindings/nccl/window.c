@@ -41,11 +41,8 @@ static weft_status_t window_open(ncclWindow_t window, size_t bytes)
 
 static weft_status_t window_end(ncclWindow_t window)
 {
-    weft_comm_t *comm = window->comm->weft;
     weft_window_t *puts = atomic_exchange(&window->puts, NULL);
-    weft_status_t status = weft_window_deregister(comm, puts);
-    weft_status_t unpinned = weft_mem_deregister(comm, window->region);
-    return unpinned != WEFT_OK ? unpinned : status;
+    return nccl_retire(window->comm->weft, &window->comm->retired, puts, window->region);
 }
 
 NCCL_EXPORT ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *memory, size_t bytes,

@@ -292,6 +292,89 @@ static void abort_ends_a_call_that_waits_in_a_destroyed_communicator(void **stat
     (void)ncclCommAbort(pair.ranks[1].other);
 }
 
+/* Registered by rank 0, and given back by another thread while rank 0 is inside a call. */
+typedef struct beside {
+    char buffer[64];
+    void *region;
+    ncclWindow_t window;
+} beside_t;
+
+static beside_t beside;
+
+static void *register_beside(ncclComm_t comm)
+{
+    ncclResult_t pinned =
+        ncclCommRegister(comm, beside.buffer, sizeof beside.buffer, &beside.region);
+    ncclResult_t exported =
+        ncclCommWindowRegister(comm, beside.buffer, sizeof beside.buffer, &beside.window, 0);
+    return pinned == ncclSuccess && exported == ncclSuccess ? beside.region : NULL;
+}
+
+/* As frameworks do: their allocators, and their watchdogs before they abort. */
+static ncclResult_t deregister_beside(ncclComm_t comm)
+{
+    const struct timespec pause = {.tv_nsec = 500000000}; /* rank 0 waits by then */
+    void *skipped = beside.buffer;
+    nanosleep(&pause, NULL);
+    ncclResult_t result = ncclCommRegister(comm, beside.buffer, 1, &skipped);
+    if (result != ncclSuccess || skipped != NULL) {
+        return ncclInternalError;
+    }
+    result = ncclCommDeregister(comm, skipped);
+    result = result == ncclSuccess ? ncclCommDeregister(comm, beside.region) : result;
+    return result == ncclSuccess ? ncclCommWindowDeregister(comm, beside.window) : result;
+}
+
+static void deregister_and_abort(pair_rank_t *rank)
+{
+    ncclComm_t waits = rank->pair->ranks[0].comm;
+    float value = 1;
+    if (rank->rank == 0) {
+        rank->result = register_beside(waits) != NULL
+                           ? ncclAllReduce(&value, &value, 1, ncclFloat32, ncclSum, waits, NULL)
+                           : ncclInternalError;
+    } else {
+        rank->result = deregister_beside(waits);
+        rank->result = rank->result == ncclSuccess ? ncclCommAbort(waits) : rank->result;
+    }
+}
+
+/* Both make two calls. By the second one the registrations have ended. */
+static void deregister_and_go_on(pair_rank_t *rank)
+{
+    ncclComm_t first = rank->pair->ranks[0].comm;
+    float value = 1;
+    rank->result = ncclSuccess;
+    if (rank->rank == 1) {
+        rank->result = deregister_beside(first);
+    } else if (register_beside(first) == NULL) {
+        rank->result = ncclInternalError;
+    }
+    for (int i = 0; i < 2 && rank->result == ncclSuccess; i++) {
+        rank->result = ncclAllReduce(&value, &value, 1, ncclFloat32, ncclSum, rank->comm, NULL);
+    }
+    if (rank->rank == 0 && rank->result == ncclSuccess &&
+        ncclCommDeregister(first, beside.region) != ncclInvalidArgument) {
+        rank->result = ncclInternalError;
+    }
+}
+
+static void memory_is_given_back_beside_a_call(void **state)
+{
+    static void (*const works[])(pair_rank_t *) = {deregister_and_abort, deregister_and_go_on};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        pair_t pair;
+        pair_run(&pair, works[i]);
+        assert_int_equal(pair.ranks[1].result, ncclSuccess);
+        assert_int_equal(pair.ranks[0].result, i == 0 ? ncclRemoteError : ncclSuccess);
+        for (int rank = 0; rank < 2; rank++) {
+            (void)ncclCommAbort(pair.ranks[rank].comm);
+            (void)ncclCommAbort(pair.ranks[rank].other);
+        }
+    }
+}
+
 static void call_in_opposite_order(pair_rank_t *rank)
 {
     float value = 1;
@@ -368,6 +451,7 @@ int main(void)
         cmocka_unit_test(groups_with_other_counts_name_them),
         cmocka_unit_test(abort_ends_a_call_that_waits),
         cmocka_unit_test(abort_ends_a_call_that_waits_in_a_destroyed_communicator),
+        cmocka_unit_test(memory_is_given_back_beside_a_call),
         cmocka_unit_test(opposite_orders_end_in_an_error),
         cmocka_unit_test(a_thread_that_ends_drops_its_open_group),
     };

@@ -100,6 +100,16 @@ def case_a_call_that_one_rank_does_not_make():
         time.sleep(1.5)
 
 
+def case_a_rank_that_does_not_join():
+    """The timeout of the group is that of joining, too."""
+    from weft.torch.channel import connect
+
+    store = dist.HashStore()
+    if rank == 0:
+        failing(lambda: connect(store, 0, 2, "cpu", None, 1.0), "ERR_TIMEOUT", "did not join",
+                "rank 1")
+
+
 def case_a_wait_with_a_limit_leaves_the_operation_alone():
     group = fresh()
     if rank == 0:

@@ -8,6 +8,7 @@ import ctypes
 import itertools
 import math
 import os
+import struct
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -29,6 +30,8 @@ PIECE = 0.1
 # Seconds that an asynchronous call may take: one that is complete by then, as short ones are if the
 # other ranks are there, needs neither weft's thread nor ours, which take longer to wake.
 BRIEF = 50e-6
+# The longest boot.init_timeout.
+DAY = 86400.0
 # What weft has not written a request to.
 _UNTOUCHED = 1
 
@@ -504,26 +507,41 @@ class Channel:
         _waiting.call(leave, lambda: lib.weft_comm_abort(comm))
 
 
-def _options(device: str, index: int | None) -> CommOptions:
+def _seconds_to_join(timeout: float) -> bytes:
+    """What rank 0 tells the others besides the id, since all must have the same boot.init_timeout:
+    the group's timeout, or nothing if the user has set the option."""
+    value = ctypes.create_string_buffer(1001)
+    check(lib.weft_option_given(None, b"boot", b"init_timeout", value, len(value)), "init")
+    return b"" if value.value else struct.pack("<d", min(max(timeout, 0.001), DAY))
+
+
+def _options(device: str, index: int | None, seconds_to_join: bytes) -> CommOptions:
     settings = [] if device == "cpu" else [b"core.kernel=kernel-cuda"]
     if settings and index is not None:
         settings.append(b"kernel-cuda.device=%d" % index)
+    if seconds_to_join:
+        settings.append(b"boot.init_timeout=%.3fs" % struct.unpack("<d", seconds_to_join))
     array = (ctypes.c_char_p * len(settings))(*settings)
     return CommOptions(settings=array, settings_count=len(settings))
 
 
 def connect(store: Any, rank: int, size: int, device: str, index: int | None,
             timeout: float) -> Channel:
-    """Joins a communicator of `size` ranks; its id goes through torch's store."""
-    options = _options(device, index)
+    """Joins a communicator of `size` ranks; its id goes through torch's store.
+
+    timeout: seconds that the ranks may take to join, and operations afterwards.
+    """
     unique_id = UniqueId()
-    key = f"weft/{device}"
+    key, id_bytes = f"weft/{device}", ctypes.sizeof(unique_id)
     if rank == 0:
+        seconds = _seconds_to_join(timeout)
+        options = _options(device, index, seconds)
         check(lib.weft_unique_id_create(byref(unique_id), byref(options)), "init")
-        store.set(key, bytes(unique_id.bytes).hex())
+        store.set(key, (bytes(unique_id.bytes) + seconds).hex())
     else:
-        text = store.get(key).decode()
-        ctypes.memmove(byref(unique_id), bytes.fromhex(text), ctypes.sizeof(unique_id))
+        given = bytes.fromhex(store.get(key).decode())
+        ctypes.memmove(byref(unique_id), given, id_bytes)
+        options = _options(device, index, given[id_bytes:])
     comm, cancel = ctypes.c_void_p(), _waiting.Cancel()
     options.cancel_fd = cancel.fd
 

@@ -15,6 +15,17 @@
 
 static const uint8_t hello_magic[8] = {'n', 'c', 'c', 'l', 'n', 'e', 't', '1'};
 
+/* Ends the call that makes a comm. After a failure a library may have stored one that it has freed. */
+static weft_status_t ncclnet_join_made(const ncclnet_call_t *call, int result, void *made,
+                                       void **comm)
+{
+    weft_status_t status = ncclnet_call_end(call, result);
+    if (status == WEFT_OK) {
+        *comm = made;
+    }
+    return status;
+}
+
 static weft_status_t ncclnet_join_listen(weft_net_conn_t *conn)
 {
     ncclnet_join_t *join = conn->join;
@@ -23,10 +34,11 @@ static weft_status_t ncclnet_join_listen(weft_net_conn_t *conn)
     int dev = conn->device->dev;
     memcpy(join->mine.magic, hello_magic, sizeof hello_magic);
     snprintf(join->mine.name, sizeof join->mine.name, "%s", library->shim->name(library->table));
+    void *made = NULL;
     ncclnet_call_t call = ncclnet_call_begin(net, NCCLNET_LISTEN, dev);
-    weft_status_t status =
-        ncclnet_call_end(&call, library->shim->listen(library->table, net->instance, dev,
-                                                      join->mine.handle, &join->listening));
+    int result =
+        library->shim->listen(library->table, net->instance, dev, join->mine.handle, &made);
+    weft_status_t status = ncclnet_join_made(&call, result, made, &join->listening);
     if (status == WEFT_OK && join->listening == NULL) {
         status = net->host->set_error(net->host, WEFT_ERR_PLUGIN, 0,
                                       "%s: listen on device %d: found no comm, expected one",
@@ -66,15 +78,17 @@ static weft_status_t ncclnet_join_comms(weft_net_conn_t *conn)
     int dev = conn->device->dev;
     weft_status_t status = WEFT_OK;
     if (conn->send.comm == NULL) {
+        void *made = NULL;
         ncclnet_call_t call = ncclnet_call_begin(net, NCCLNET_CONNECT, dev);
-        status = ncclnet_call_end(&call, library->shim->connect(library->table, net->instance, dev,
-                                                                &net->setup, join->theirs.handle,
-                                                                &conn->send.comm));
+        int result = library->shim->connect(library->table, net->instance, dev, &net->setup,
+                                            join->theirs.handle, &made);
+        status = ncclnet_join_made(&call, result, made, &conn->send.comm);
     }
     if (status == WEFT_OK && conn->recv.comm == NULL) {
+        void *made = NULL;
         ncclnet_call_t call = ncclnet_call_begin(net, NCCLNET_ACCEPT, dev);
-        status = ncclnet_call_end(
-            &call, library->shim->accept(library->table, join->listening, &conn->recv.comm));
+        int result = library->shim->accept(library->table, join->listening, &made);
+        status = ncclnet_join_made(&call, result, made, &conn->recv.comm);
     }
     bool done = conn->send.comm != NULL && conn->recv.comm != NULL;
     return status == WEFT_OK && !done ? WEFT_IN_PROGRESS : status;

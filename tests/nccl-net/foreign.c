@@ -85,6 +85,18 @@ static int foreign_mistake(const char *function)
     return WEFT_NCCL_SUCCESS;
 }
 
+/* The failure of a function that has stored its comm, and freed it: FUNCTION_dangling. */
+static int foreign_dangle(const char *function, void **comm)
+{
+    char text[64];
+    snprintf(text, sizeof text, "%s_dangling", function);
+    if (!foreign_wrong(text)) {
+        return WEFT_NCCL_SUCCESS;
+    }
+    *comm = (void *)(uintptr_t)64;
+    return foreign_fail(WEFT_NCCL_INTERNAL_ERROR, "as told");
+}
+
 int foreign_init(weft_nccl_log_t log)
 {
     logger = log;
@@ -118,6 +130,7 @@ int foreign_listen(int dev, void *handle, void **comm)
     handle_t mine = {.magic = MAGIC, .to = {.sin_family = AF_INET}};
     socklen_t bytes = sizeof mine.to;
     int result = foreign_mistake("listen");
+    result = result == WEFT_NCCL_SUCCESS ? foreign_dangle("listen", comm) : result;
     if (result != WEFT_NCCL_SUCCESS || dev != 0) {
         return result != WEFT_NCCL_SUCCESS ? result : WEFT_NCCL_INVALID_ARGUMENT;
     }
@@ -140,6 +153,7 @@ int foreign_connect(int dev, void *handle, void **comm)
     handle_t *theirs = handle;
     int result = foreign_mistake("connect");
     *comm = NULL;
+    result = result == WEFT_NCCL_SUCCESS ? foreign_dangle("connect", comm) : result;
     if (result != WEFT_NCCL_SUCCESS || dev != 0 || theirs->magic != MAGIC) {
         return result != WEFT_NCCL_SUCCESS ? result : WEFT_NCCL_INVALID_ARGUMENT;
     }
@@ -161,6 +175,7 @@ int foreign_accept(void *listening, void **comm)
     comm_t *from = listening;
     int result = foreign_mistake("accept");
     *comm = NULL;
+    result = result == WEFT_NCCL_SUCCESS ? foreign_dangle("accept", comm) : result;
     if (result != WEFT_NCCL_SUCCESS || from->polls++ < 2) {
         return result;
     }

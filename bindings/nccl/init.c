@@ -269,9 +269,10 @@ NCCL_EXPORT ncclResult_t ncclCommFinalize(ncclComm_t comm)
     }
     ncclResult_t result = nccl_comm_enter(__func__, comm);
     if (result == ncclSuccess) {
-        result = nccl_comm_check_usable(__func__, comm);
-        if (atomic_exchange(&comm->finalized, true)) {
-            result = nccl_fail(ncclInvalidArgument, "%s: the communicator is finalized", __func__);
+        const bool revoked = comm->revoked;
+        if (revoked || atomic_exchange(&comm->finalized, true)) {
+            result = nccl_fail(ncclInvalidArgument, "%s: the communicator is %s", __func__,
+                               revoked ? "revoked" : "finalized");
         }
         nccl_comm_release(comm);
     }

@@ -144,6 +144,9 @@ NCCL_TWIN(ncclCommShrink);
 /* The communicator is only good for shrinking, aborting and destroying then. */
 NCCL_EXPORT ncclResult_t ncclCommRevoke(ncclComm_t comm, int flags)
 {
+    if (comm == NULL) {
+        return ncclSuccess;
+    }
     ncclResult_t result = nccl_comm_enter(__func__, comm);
     if (result != ncclSuccess) {
         return nccl_group_fail(result);

@@ -518,6 +518,8 @@ static void revoke_and_shrink(job_rank_t *rank)
     NEED(ncclAllReduce(NULL, NULL, 0, ncclInt8, ncclSum, rank->comm, rank->stream) ==
          ncclInvalidUsage);
     NEED(strstr(ncclGetLastError(NULL), "is revoked") != NULL);
+    NEED(ncclCommFinalize(rank->comm) == ncclInvalidArgument); /* and it is not finalized */
+    NEED(strstr(ncclGetLastError(NULL), "is revoked") != NULL);
     if (rank->rank != 2) {
         NEED_OK(ncclCommShrink(rank->comm, exclude, 1, &child, NULL, NCCL_SHRINK_DEFAULT));
         job_need_sum(rank, child, 1, 2);

@@ -50,6 +50,7 @@ static void no_communicator_can_be_ended(void **state)
 {
     (void)state;
     assert_int_equal(ncclCommFinalize(NULL), ncclSuccess);
+    assert_int_equal(ncclCommRevoke(NULL, NCCL_REVOKE_DEFAULT), ncclSuccess);
     assert_int_equal(ncclCommDestroy(NULL), ncclSuccess);
     assert_int_equal(ncclCommAbort(NULL), ncclSuccess);
 }

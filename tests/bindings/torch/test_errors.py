@@ -3,6 +3,7 @@
 """Mistakes and deaths: who, what, and how soon."""
 
 import signal
+import threading
 import time
 from datetime import timedelta
 
@@ -108,6 +109,15 @@ def case_a_rank_that_does_not_join():
     if rank == 0:
         failing(lambda: connect(store, 0, 2, "cpu", None, 1.0), "ERR_TIMEOUT", "did not join",
                 "rank 1")
+
+
+def case_an_abort_ends_joining():
+    from weft.torch.groups import Engine
+
+    engine = Engine("weft", dist.HashStore(), 0, 2, 60.0)
+    if rank == 0:
+        threading.Timer(0.3, engine.abort).start()
+        failing(lambda: engine.channel(torch.device("cpu")), "ERR_ABORTED", "cancelled")
 
 
 def case_a_wait_with_a_limit_leaves_the_operation_alone():

@@ -526,12 +526,13 @@ def _options(device: str, index: int | None, seconds_to_join: bytes) -> CommOpti
 
 
 def connect(store: Any, rank: int, size: int, device: str, index: int | None,
-            timeout: float) -> Channel:
+            timeout: float, cancel: _waiting.Cancel | None = None) -> Channel:
     """Joins a communicator of `size` ranks; its id goes through torch's store.
 
-    timeout: seconds that the ranks may take to join, and operations afterwards.
+    timeout: seconds that the ranks may take to join, and operations afterwards. cancel: ends the
+    joining when another thread calls it.
     """
-    unique_id = UniqueId()
+    unique_id, cancel = UniqueId(), cancel or _waiting.Cancel()
     key, id_bytes = f"weft/{device}", ctypes.sizeof(unique_id)
     if rank == 0:
         seconds = _seconds_to_join(timeout)
@@ -542,7 +543,7 @@ def connect(store: Any, rank: int, size: int, device: str, index: int | None,
         given = bytes.fromhex(store.get(key).decode())
         ctypes.memmove(byref(unique_id), given, id_bytes)
         options = _options(device, index, given[id_bytes:])
-    comm, cancel = ctypes.c_void_p(), _waiting.Cancel()
+    comm = ctypes.c_void_p()
     options.cancel_fd = cancel.fd
 
     def init() -> int:

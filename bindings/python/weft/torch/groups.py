@@ -25,6 +25,7 @@ from torch._C import _distributed_c10d as c10d
 from torch import Tensor
 
 from .._library import COLOR_NONE, Status
+from .._waiting import Cancel
 from .channel import Channel, Job, connect
 from .methods import Methods, seconds
 from .monitored import monitored_barrier
@@ -65,6 +66,7 @@ class Engine(Methods):
         self._timeout = timeout
         self._channels: dict[str, Channel] = {}
         self._making = threading.Lock()
+        self._cancel: Cancel | None = None  # of the channel that is being made
         self._window: list[tuple[Job, str]] | None = None
         self._window_device: torch.device | None = None
         self._barriers = 0
@@ -85,8 +87,13 @@ class Engine(Methods):
                 if device.type == "cuda":
                     index = device.index
                     index = torch.cuda.current_device() if index is None else index
-                self._channels[device.type] = connect(self._store, self._rank, self._ranks,
-                                                      device.type, index, self._timeout)
+                self._cancel = Cancel()
+                try:
+                    self._channels[device.type] = connect(
+                        self._store, self._rank, self._ranks, device.type, index, self._timeout,
+                        self._cancel)
+                finally:
+                    self._cancel = None
             return self._channels[device.type]
 
     # Running ----------------------------------------------------------------------------------
@@ -177,7 +184,10 @@ class Engine(Methods):
         return next((error for error in errors if error is not None), None)
 
     def abort(self) -> None:
-        for channel in self._channels.values():
+        cancel = self._cancel
+        if cancel is not None:
+            cancel()
+        for channel in list(self._channels.values()):
             channel.abort()
 
     def close(self) -> None:

@@ -3,6 +3,7 @@
 """Groups: of members only, split, of two backends, watched by torch, and the end of them."""
 
 import os
+import time
 from datetime import timedelta
 
 import torch
@@ -18,6 +19,18 @@ def total(group=None):
     tensor = torch.ones(4) * (rank + 1)
     dist.all_reduce(tensor, group=group)
     return tensor[0].item()
+
+
+def case_a_store_that_has_served_before():
+    """torch keeps its store when the default group is destroyed, and uses it for the next one."""
+    from weft.torch.channel import connect
+
+    store = dist.PrefixStore("again", dist.distributed_c10d._get_default_store())
+    for lap in range(2):
+        if rank == 0 and lap > 0:
+            time.sleep(0.5)  # rank 1 finds what there is
+        channel = connect(store, rank, size, "cpu", None, 20.0)
+        channel.close()
 
 
 def case_members_make_a_group_without_the_others():

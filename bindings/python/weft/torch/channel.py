@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import ctypes
 import itertools
 import math
@@ -549,4 +550,8 @@ def connect(store: Any, rank: int, size: int, device: str, index: int | None,
     def init() -> int:
         return lib.weft_comm_init_rank(byref(comm), size, byref(unique_id), rank, byref(options))
     _wait_for_ranks(lambda: cancel.during(init), "init", None, cancel)
+    if rank == 0:
+        # All have read it. Who finds it in a later group of this store would join in vain.
+        with contextlib.suppress(RuntimeError):  # not all stores can
+            store.delete_key(key)
     return Channel(comm, device, timeout)

@@ -3,10 +3,10 @@
  * Reading, checking and writing of graphs. */
 #include "core/topo/graph_text.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/os/os.h"
 #include "core/topo/text_line.h"
 
 typedef struct graph_text {
@@ -19,6 +19,13 @@ typedef struct graph_text {
 static bool graph_text_at(const graph_text_t *text, const char *key)
 {
     return strcmp(text->line.key, key) == 0;
+}
+
+static void graph_text_refuse_again(graph_text_t *text, bool given)
+{
+    if (given) {
+        weft_text_refuse(&text->line, "%s is given twice", text->line.key);
+    }
 }
 
 static void graph_text_take_pattern(graph_text_t *text)
@@ -43,17 +50,20 @@ static void graph_text_take_hosts(graph_text_t *text)
 
 static void graph_text_take_graph(graph_text_t *text)
 {
-    bool pattern = false;
+    bool pattern = false, hosts = false;
     if (text->described) {
         weft_text_refuse(&text->line, "a second line \"graph\", expected channels");
     }
     text->described = true;
     while (weft_text_next_word(&text->line)) {
         if (graph_text_at(text, "pattern")) {
+            graph_text_refuse_again(text, pattern);
             graph_text_take_pattern(text);
             pattern = true;
         } else if (graph_text_at(text, "hosts")) {
+            graph_text_refuse_again(text, hosts);
             graph_text_take_hosts(text);
+            hosts = true;
         } else {
             weft_text_refuse(&text->line, "expected pattern=… or hosts=…");
         }
@@ -78,6 +88,9 @@ static void graph_text_take_order(graph_text_t *text, uint16_t *order)
 {
     uint32_t p = text->graph->nparticipants, count = 0;
     while (weft_text_next_word(&text->line)) {
+        if (text->line.key[0] != '\0') {
+            weft_text_refuse(&text->line, "expected a participant, found \"%s=\"", text->line.key);
+        }
         uint32_t next = weft_text_count(&text->line, "participant", 1u << 20);
         if (count == p) {
             weft_text_refuse(&text->line, "more than %u participants, the machine has %u", p, p);
@@ -114,21 +127,23 @@ static void graph_text_take_channel(graph_text_t *text)
                                           : "expected the line \"graph\" before channels");
         return;
     }
-    if (!weft_text_next_word(&text->line) ||
+    if (!weft_text_next_word(&text->line) || text->line.key[0] != '\0' ||
         weft_text_count(&text->line, "channel", WEFT_GRAPH_CHANNELS_MAX) != graph->nchannels) {
         weft_text_refuse(&text->line, "expected channel %u: they are numbered as they stand",
                          graph->nchannels);
     }
     while (weft_text_next_word(&text->line) && text->line.key[0] != '\0') {
         if (graph_text_at(text, "in")) {
+            graph_text_refuse_again(text, channel.nic_in != WEFT_GRAPH_NO_NIC);
             channel.nic_in = graph_text_nic(text);
         } else if (graph_text_at(text, "out")) {
+            graph_text_refuse_again(text, channel.nic_out != WEFT_GRAPH_NO_NIC);
             channel.nic_out = graph_text_nic(text);
         } else {
             weft_text_refuse(&text->line, "expected in=NIC, out=NIC or \"order\"");
         }
     }
-    if (strcmp(text->line.word, "order") != 0) {
+    if (!weft_text_is(&text->line, "order")) {
         weft_text_refuse(&text->line, "expected \"order\" and all participants");
         return;
     }
@@ -139,14 +154,11 @@ static void graph_text_take_channel(graph_text_t *text)
 
 static void graph_text_take_all(graph_text_t *text)
 {
-    if (!weft_text_next_line(&text->line) || strcmp(text->line.word, "weft-graph") != 0 ||
-        !weft_text_next_word(&text->line) || strcmp(text->line.word, "1") != 0) {
-        weft_text_refuse(&text->line, "expected \"weft-graph 1\" as the first line");
-    }
+    weft_text_take_head(&text->line, "weft-graph");
     while (text->line.status == WEFT_OK && weft_text_next_line(&text->line)) {
-        if (strcmp(text->line.word, "graph") == 0) {
+        if (weft_text_is(&text->line, "graph")) {
             graph_text_take_graph(text);
-        } else if (strcmp(text->line.word, "channel") == 0) {
+        } else if (weft_text_is(&text->line, "channel")) {
             graph_text_take_channel(text);
         } else {
             weft_text_refuse(&text->line, "found \"%.40s\", expected graph or channel",
@@ -186,7 +198,7 @@ weft_status_t weft_graph_load(const char *path, const weft_capacities_t *capacit
     char *text = NULL;
     weft_status_t status = weft_text_read(path, &text);
     status = status == WEFT_OK ? weft_graph_parse(path, text, capacities, graph_p) : status;
-    free(text);
+    weft_os_free(text);
     return status;
 }
 

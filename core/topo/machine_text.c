@@ -5,11 +5,11 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/error.h"
 #include "core/config/nearest.h"
+#include "core/os/os.h"
 #include "core/topo/text_line.h"
 
 typedef enum text_type {
@@ -106,13 +106,18 @@ static void text_take_value(weft_text_line_t *line, const text_key_t *key, void 
     }
 }
 
-static void text_take_key(weft_text_line_t *line, text_keys_t keys, void *thing)
+/* `given` has a bit for each key that the line has had. */
+static void text_take_key(weft_text_line_t *line, text_keys_t keys, void *thing, uint32_t *given)
 {
     weft_nearest_t nearest;
     char hint[80], all[256] = "";
     weft_nearest_start(&nearest, line->key);
     for (size_t i = 0; i < keys.count; i++) {
         if (strcmp(line->key, keys.keys[i].name) == 0) {
+            if ((*given & 1u << i) != 0) {
+                weft_text_refuse(line, "%s is given twice", line->key);
+            }
+            *given |= 1u << i;
             text_take_value(line, &keys.keys[i], thing);
             return;
         }
@@ -126,12 +131,13 @@ static void text_take_key(weft_text_line_t *line, text_keys_t keys, void *thing)
 
 static void text_take_keys(weft_text_line_t *line, text_keys_t keys, void *thing)
 {
+    uint32_t given = 0;
     while (weft_text_next_word(line)) {
         if (line->key[0] == '\0') {
             weft_text_refuse(line, "expected KEY=VALUE, found \"%.60s\"", line->word);
             return;
         }
-        text_take_key(line, keys, thing);
+        text_take_key(line, keys, thing, &given);
     }
 }
 
@@ -167,6 +173,9 @@ static void text_added(weft_text_line_t *line, weft_status_t status)
 
 static void text_take_machine(weft_text_line_t *line, weft_machine_t *machine)
 {
+    if (machine->name[0] != '\0' || machine->socket > 0) {
+        weft_text_refuse(line, "a second line \"machine\"");
+    }
     text_take_keys(line, KEYS(machine_keys), machine);
 }
 
@@ -269,7 +278,7 @@ static const struct {
 static void text_take_line(weft_text_line_t *line, weft_machine_t *machine)
 {
     for (size_t i = 0; i < sizeof text_kinds / sizeof text_kinds[0]; i++) {
-        if (line->key[0] == '\0' && strcmp(line->word, text_kinds[i].name) == 0) {
+        if (weft_text_is(line, text_kinds[i].name)) {
             text_kinds[i].take(line, machine);
             return;
         }
@@ -286,10 +295,7 @@ weft_status_t weft_machine_parse(const char *file, const char *text, weft_machin
     weft_machine_init(&machine);
     snprintf(machine.source, sizeof machine.source, "%s", file);
     weft_text_begin(&line, file, text);
-    if (!weft_text_next_line(&line) || strcmp(line.word, "weft-machine") != 0 ||
-        !weft_text_next_word(&line) || strcmp(line.word, "1") != 0) {
-        weft_text_refuse(&line, "expected \"weft-machine 1\" as the first line");
-    }
+    weft_text_take_head(&line, "weft-machine");
     while (line.status == WEFT_OK && weft_text_next_line(&line)) {
         text_take_line(&line, &machine);
     }
@@ -307,7 +313,7 @@ weft_status_t weft_machine_load(const char *path, weft_machine_t *machine_p)
     char *text = NULL;
     weft_status_t status = weft_text_read(path, &text);
     status = status == WEFT_OK ? weft_machine_parse(path, text, machine_p) : status;
-    free(text);
+    weft_os_free(text);
     return status;
 }
 

@@ -7,41 +7,29 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/error.h"
 #include "core/config/number.h"
+#include "core/os/os.h"
+
+#define BANDWIDTH_MAX 1e15 /* bytes per second; more would be cut by capacities */
 
 weft_status_t weft_text_read(const char *path, char **text_p)
 {
-    FILE *file = fopen(path, "re");
-    char *text = file != NULL ? malloc(WEFT_TEXT_BYTES_MAX + 1) : NULL;
-    if (text == NULL) {
-        int error = errno;
-        if (file != NULL) {
-            fclose(file);
-        }
-        return weft_fail(WEFT_ERR_SYSTEM, error, "cannot read %s", path);
-    }
-    size_t bytes = fread(text, 1, WEFT_TEXT_BYTES_MAX + 1, file);
-    bool bad = ferror(file) != 0;
-    int error = errno;
-    fclose(file);
-    weft_status_t status = WEFT_OK;
-    if (bad) {
-        status = weft_fail(WEFT_ERR_SYSTEM, error, "cannot read %s", path);
-    } else if (bytes > WEFT_TEXT_BYTES_MAX) {
-        status =
-            weft_fail(WEFT_ERR_CONFIG, 0, "%s has more than %u bytes", path, WEFT_TEXT_BYTES_MAX);
-    } else if (memchr(text, '\0', bytes) != NULL) {
-        status = weft_fail(WEFT_ERR_CONFIG, 0, "%s is not a text", path);
-    }
+    char *text = NULL;
+    size_t bytes = 0;
+    int error = 0;
+    weft_status_t status = weft_os_read_file(path, WEFT_TEXT_BYTES_MAX, &text, &bytes, &error);
     if (status != WEFT_OK) {
-        free(text);
-        return status;
+        return error == EFBIG ? weft_fail(WEFT_ERR_CONFIG, 0, "%s has more than %u bytes", path,
+                                          WEFT_TEXT_BYTES_MAX)
+                              : weft_fail(status, error, "cannot read %s", path);
     }
-    text[bytes] = '\0';
+    if (memchr(text, '\0', bytes) != NULL) {
+        weft_os_free(text);
+        return weft_fail(WEFT_ERR_CONFIG, 0, "%s is not a text", path);
+    }
     *text_p = text;
     return WEFT_OK;
 }
@@ -140,6 +128,19 @@ bool weft_text_next_line(weft_text_line_t *line)
     }
 }
 
+void weft_text_take_head(weft_text_line_t *line, const char *name)
+{
+    if (!weft_text_next_line(line) || !weft_text_is(line, name) || !weft_text_next_word(line) ||
+        !weft_text_is(line, "1") || weft_text_next_word(line)) {
+        weft_text_refuse(line, "expected \"%s 1\" as the first line", name);
+    }
+}
+
+bool weft_text_is(const weft_text_line_t *line, const char *word)
+{
+    return line->key[0] == '\0' && strcmp(line->word, word) == 0;
+}
+
 uint32_t weft_text_count(weft_text_line_t *line, const char *what, uint32_t most)
 {
     uint64_t value = 0;
@@ -180,8 +181,11 @@ double weft_text_bandwidth(weft_text_line_t *line, const char *what)
     static const text_unit_t units[] = {
         {"GB/s", 1e9}, {"MB/s", 1e6}, {"B/s", 1}, {"Gb/s", 1e9 / 8}, {"Mb/s", 1e6 / 8}};
     double value = 0;
-    if (!text_line_scaled(line, units, sizeof units / sizeof units[0], &value)) {
-        weft_text_refuse(line, "%s is \"%.60s\", expected a bandwidth such as 25GB/s or 200Gb/s",
+    if (!text_line_scaled(line, units, sizeof units / sizeof units[0], &value) || !(value > 0) ||
+        value > BANDWIDTH_MAX) {
+        weft_text_refuse(line,
+                         "%s is \"%.60s\", expected a bandwidth such as 25GB/s or 200Gb/s, above 0 "
+                         "and at most 1000000GB/s",
                          what, line->word);
         return 0;
     }

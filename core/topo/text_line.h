@@ -23,7 +23,7 @@ typedef struct weft_text_line {
     weft_status_t status;          /* of the first error */
 } weft_text_line_t;
 
-/* Reads a whole file of at most WEFT_TEXT_BYTES_MAX; the text is to be freed with free(). */
+/* Reads a whole file of at most WEFT_TEXT_BYTES_MAX; weft_os_free() frees the text. */
 weft_status_t weft_text_read(const char *path, char **text_p);
 
 /* Before the first line of `text`. */
@@ -33,12 +33,17 @@ bool weft_text_next_line(weft_text_line_t *line);
 /* Reads the next word of the line; false: there is none, or an error. */
 bool weft_text_next_word(weft_text_line_t *line);
 
+/* Reads the first line, "NAME 1"; anything else is an error. */
+void weft_text_take_head(weft_text_line_t *line, const char *name);
+/* True if the last word read is this one, without a key. */
+bool weft_text_is(const weft_text_line_t *line, const char *word);
+
 /* Records "FILE:LINE: …", unless there was an error before. */
 void weft_text_refuse(weft_text_line_t *line, const char *format, ...) WEFT_PRINTF(2, 3);
 
 /* Value of the word, or an error that names `what`. */
 uint32_t weft_text_count(weft_text_line_t *line, const char *what, uint32_t most);
-/* "25GB/s", "200Gb/s", "500MB/s", in bytes per second. */
+/* "25GB/s", "200Gb/s", "500MB/s", in bytes per second; above 0. */
 double weft_text_bandwidth(weft_text_line_t *line, const char *what);
 /* "512GiB", "64MiB", "4096". */
 uint64_t weft_text_bytes(weft_text_line_t *line, const char *what);

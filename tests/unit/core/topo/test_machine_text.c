@@ -113,9 +113,22 @@ static void a_wrong_file_names_line_and_what_was_expected(void **state)
         {HEAD "gpu 0 pcie=1GB/s\n", "f:2: unknown key \"pcie\", did you mean pci?; expected one of "
                                     "branch, node, bridges, pci, address, model, system"},
         {HEAD "gpu 0 pci=fast\n",
-         "f:2: pci is \"fast\", expected a bandwidth such as 25GB/s or 200Gb/s"},
+         "f:2: pci is \"fast\", expected a bandwidth such as 25GB/s or 200Gb/s, above 0 "
+         "and at most 1000000GB/s"},
         {HEAD "gpu 0 pci=-1GB/s\n",
-         "f:2: pci is \"-1GB/s\", expected a bandwidth such as 25GB/s or 200Gb/s"},
+         "f:2: pci is \"-1GB/s\", expected a bandwidth such as 25GB/s or 200Gb/s, above 0 "
+         "and at most 1000000GB/s"},
+        {HEAD "gpu 0 pci=0GB/s\n",
+         "f:2: pci is \"0GB/s\", expected a bandwidth such as 25GB/s or 200Gb/s, above 0 and at "
+         "most 1000000GB/s"},
+        {HEAD "machine socket=1e300GB/s\n",
+         "f:2: socket is \"1e300GB/s\", expected a bandwidth such as 25GB/s or 200Gb/s, above 0 "
+         "and at most 1000000GB/s"},
+        {"weft-machine 1 2\n", "f:1: expected \"weft-machine 1\" as the first line"},
+        {"x=weft-machine 1\n", "f:1: expected \"weft-machine 1\" as the first line"},
+        {HEAD "machine name=a\nmachine name=b\n", "f:3: a second line \"machine\""},
+        {HEAD "gpu 0 pci=1GB/s pci=2GB/s\n", "f:2: pci is given twice"},
+        {HEAD "node 0 cores=4 memory=1GiB cores=8\n", "f:2: cores is given twice"},
         {HEAD "gpu 0 here\n", "f:2: expected KEY=VALUE, found \"here\""},
         {HEAD "nic 0\ngpu 0\n", "f:3: expected GPUs before NICs"},
         {HEAD "machine name=\"no end\n", "f:2: a quoted word does not end on its line"},

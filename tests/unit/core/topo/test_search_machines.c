@@ -15,6 +15,7 @@
 #include "core/base/error.h"
 #include "core/topo/machine_text.h"
 #include "core/topo/search.h"
+#include "core/os/os.h"
 #include "core/topo/text_line.h"
 
 #define FOLDER WEFT_SOURCE_DIR "/tests/unit/core/topo/machines/"
@@ -46,7 +47,7 @@ static void close_machine(opened_t *o)
 {
     weft_capacities_fini(&o->capacities);
     weft_machine_fini(&o->machine);
-    free(o->text);
+    weft_os_free(o->text);
 }
 
 static weft_graph_t search(const opened_t *o, weft_search_request_t request)

@@ -90,3 +90,9 @@ weft_status_t weft_fail(weft_status_t status, int os_errno, const char *format, 
     va_end(args);
     return status;
 }
+
+weft_status_t weft_fail_about(const char *about)
+{
+    const weft_error_t *error = weft_error_record();
+    return weft_fail(error->status, error->os_errno, "%s: %s", about, error->text);
+}

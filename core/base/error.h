@@ -18,6 +18,10 @@ weft_status_t weft_fail(weft_status_t status, int os_errno, const char *format, 
     WEFT_PRINTF(3, 4);
 weft_status_t weft_fail_v(weft_status_t status, int os_errno, const char *format, va_list args);
 
+/* Puts `about` and ": " before the text of the record, for a caller that knows what the failed call
+ * was for: the option that names a file, say. Returns the status of the record. */
+weft_status_t weft_fail_about(const char *about);
+
 /* Returns the record, so that a caller that knows more (peer, host, transport …) can add it. */
 weft_error_t *weft_error_record(void);
 /* Whether the status is one of the list, and a failure: plugins may return any number. */

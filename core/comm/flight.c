@@ -18,8 +18,9 @@ static weft_flight_record_t *flight_record(weft_flight_t *flight)
 static weft_status_t flight_make(weft_flight_t *flight, const char *folder, uint32_t rank)
 {
     char host[64], name[128];
+    weft_status_t status;
     if (folder[0] == '\0') {
-        weft_status_t status =
+        status =
             weft_os_record_create(WEFT_FLIGHT_NAME, sizeof(weft_flight_record_t), &flight->memory);
         if (status != WEFT_OK) {
             weft_log(WEFT_LOG_INFO, "comm", "no flight record: %s", weft_error_record()->text);
@@ -28,8 +29,9 @@ static weft_status_t flight_make(weft_flight_t *flight, const char *folder, uint
     }
     weft_os_host_name(host, sizeof host);
     snprintf(name, sizeof name, "weft-%s-%d-rank%u", host, (int)weft_os_pid(), rank);
-    return weft_os_record_create_file(folder, name, WEFT_FLIGHT_SUFFIX,
-                                      sizeof(weft_flight_record_t), &flight->memory);
+    status = weft_os_record_create_file(folder, name, WEFT_FLIGHT_SUFFIX,
+                                        sizeof(weft_flight_record_t), &flight->memory);
+    return status == WEFT_OK ? WEFT_OK : weft_fail_about("[core] flight");
 }
 
 weft_status_t weft_flight_open(weft_flight_t *flight, const char *folder, uint32_t nranks,

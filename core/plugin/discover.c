@@ -218,7 +218,8 @@ static weft_status_t discover_machine_of(const weft_registry_t *registry,
     const weft_loaded_t *loaded;
     weft_status_t status = WEFT_ERR_UNSUPPORTED;
     if (settings->core.machine[0] != '\0') {
-        return weft_machine_load(settings->core.machine, machine);
+        status = weft_machine_load(settings->core.machine, machine);
+        return status == WEFT_OK ? WEFT_OK : weft_fail_about("[core] machine");
     }
     for (uint32_t i = 0; status == WEFT_ERR_UNSUPPORTED &&
                          (loaded = weft_registry_get(registry, WEFT_KIND_TOPO, i)) != NULL;

@@ -107,16 +107,24 @@ static weft_status_t find_graph_of_plugin(const weft_loaded_t *loaded,
     return status;
 }
 
+/* Reads the file that an option names. */
+static weft_status_t find_graph_in_file(const char *option, const char *file,
+                                        const weft_graph_wanted_t *wanted, weft_graph_t *graph_p)
+{
+    weft_status_t status = weft_graph_load(file, wanted->capacities, graph_p);
+    status = status == WEFT_OK ? find_graph_expect(wanted, file, graph_p) : status;
+    return status == WEFT_OK ? WEFT_OK : weft_fail_about(option);
+}
+
 weft_status_t weft_find_graph(const weft_registry_t *registry, const weft_settings_t *settings,
                               const weft_graph_wanted_t *wanted, weft_graph_t *graph_p)
 {
-    const char *file =
-        wanted->pattern == WEFT_GRAPH_TREE ? settings->core.trees : settings->core.rings;
+    const bool tree = wanted->pattern == WEFT_GRAPH_TREE;
+    const char *file = tree ? settings->core.trees : settings->core.rings;
     const weft_loaded_t *loaded;
     weft_status_t status = WEFT_ERR_UNSUPPORTED;
     if (file[0] != '\0') {
-        status = weft_graph_load(file, wanted->capacities, graph_p);
-        return status == WEFT_OK ? find_graph_expect(wanted, file, graph_p) : status;
+        return find_graph_in_file(tree ? "[core] trees" : "[core] rings", file, wanted, graph_p);
     }
     for (uint32_t i = 0; status == WEFT_ERR_UNSUPPORTED &&
                          (loaded = weft_registry_get(registry, WEFT_KIND_TOPO, i)) != NULL;

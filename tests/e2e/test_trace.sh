@@ -190,7 +190,7 @@ rm -f "$records"/*
 expect 0 "$weft" perf barrier -P 2 -n 5 --set core.flight="$records"
 [ -z "$(ls "$records")" ] || die "left behind: $(ls "$records")"
 expect 3 "$weft" perf barrier -P 2 -n 5 --set core.flight="$work/no/folder"
-says err "cannot make a file in the folder '$work/no/folder'"
+says err "[[]core[]] flight: cannot make a file in the folder '$work/no/folder'"
 
 # What is no process and no record.
 for number in 0 99999999999999999999; do

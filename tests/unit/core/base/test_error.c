@@ -90,6 +90,16 @@ static void nothing_of_the_stack_or_of_an_earlier_text_is_behind_the_text(void *
     assert_memory_equal(text + strlen(text), nothing, TEXT - strlen(text));
 }
 
+static void what_a_call_was_for_stands_before_its_text(void **state)
+{
+    (void)state;
+    weft_fail(WEFT_ERR_SYSTEM, ENOENT, "cannot read %s", "a.machine");
+    assert_int_equal(weft_fail_about("[core] machine"), WEFT_ERR_SYSTEM);
+    assert_string_equal(weft_error_record()->text,
+                        "[core] machine: cannot read a.machine: No such file or directory");
+    assert_int_equal(weft_error_record()->os_errno, ENOENT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -98,6 +108,7 @@ int main(void)
         cmocka_unit_test(a_long_text_leaves_room_for_the_cause),
         cmocka_unit_test(a_text_is_one_line_that_tells_a_terminal_nothing),
         cmocka_unit_test(nothing_of_the_stack_or_of_an_earlier_text_is_behind_the_text),
+        cmocka_unit_test(what_a_call_was_for_stands_before_its_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

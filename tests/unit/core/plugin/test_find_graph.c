@@ -122,6 +122,10 @@ static void a_file_of_the_configuration_comes_first(void **state)
     settings.core.rings = settings.core.trees;
     assert_int_equal(weft_find_graph(NULL, &settings, &ring, &graph), WEFT_ERR_CONFIG);
     assert_non_null(strstr(weft_error_record()->text, "graph of a tree, of a ring is needed"));
+    settings.core.rings = "/nowhere";
+    assert_int_equal(weft_find_graph(NULL, &settings, &ring, &graph), WEFT_ERR_SYSTEM);
+    assert_string_equal(weft_error_record()->text,
+                        "[core] rings: cannot read /nowhere: No such file or directory");
 }
 
 int main(void)

@@ -38,7 +38,12 @@ uint32_t weft_family_gpu(const weft_family_t *family)
 
 /* This host ------------------------------------------------------------------------------------- */
 
-/* Rings and trees of a machine on which there is something to order. */
+static bool family_hosts_names_graphs(const weft_family_t *family)
+{
+    return family->settings.core.rings[0] != '\0' || family->settings.core.trees[0] != '\0';
+}
+
+/* Rings and trees of a machine on which there is something to order, or for which files say them. */
 static weft_status_t family_hosts_search(const weft_family_t *family, const weft_machine_t *machine,
                                          const weft_capacities_t *capacities,
                                          weft_job_kind_t **kind_p)
@@ -46,7 +51,7 @@ static weft_status_t family_hosts_search(const weft_family_t *family, const weft
     weft_graph_t rings, trees;
     const weft_graph_wanted_t ring = {machine, capacities, WEFT_GRAPH_RING, family->job.nhosts > 1};
     const weft_graph_wanted_t tree = {machine, capacities, WEFT_GRAPH_TREE, family->job.nhosts > 1};
-    if (capacities->nparticipants < 2) {
+    if (capacities->nparticipants < 2 && !family_hosts_names_graphs(family)) {
         return weft_job_kind_make(machine, capacities, NULL, NULL, kind_p);
     }
     weft_status_t status = weft_find_graph(family->registry, &family->settings, &ring, &rings);

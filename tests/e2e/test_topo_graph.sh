@@ -68,18 +68,27 @@ if [ -e "$build/lib/weft/algo-ring.so" ]; then
     expect 0 "$weft" perf all_reduce -t 8 -b 64K -e 64K -n 1 -A algo-ring --set "core.machine=$h100" --set core.log=debug
     says err 'machine hgx-h100 from .*: 8 GPUs, 8 NICs, [0-9]+ rings'
     expect 3 "$weft" perf all_reduce -t 2 -b 8 -e 8 -n 1 --set "core.machine=$work/bad"
-    says err 'bad:2: unknown key "pcie"'
+    says err '\[core\] machine: .*bad:2: unknown key "pcie"'
+    mkfifo "$work/pipe" # which nobody writes to
+    expect 3 timeout 20 "$weft" perf all_reduce -t 2 -b 8 -e 8 -n 1 --set "core.machine=$work/pipe"
+    says err '\[core\] machine: cannot read '
 fi
 
 # A job that needs its machine asks the plugin that the tools ask, and hears of wrong options like others.
 if [ -e "$build/lib/weft/topo-hwloc.so" ]; then
     expect 0 "$weft" topo --json
     says out '"source": "hwloc"'
-    expect 0 "$weft" perf all_reduce -t 2 -b 8 -e 8 -n 1 --set "core.rings=$h100" --set core.log=debug
+    expect 0 "$weft" topo --graph --one-host --graph-out "$work/rings"
+    expect 0 "$weft" perf all_reduce -t 2 -b 8 -e 8 -n 1 --set "core.rings=$work/rings" --set core.log=debug
     says err 'topo: machine .* from hwloc: '
+    # Files are read, too, where there is nothing to order: one node and no GPU.
+    for option in rings trees; do
+        expect 3 "$weft" perf all_reduce -t 2 -b 8 -e 8 -n 1 --set "core.$option=$work/none"
+        says err "\\[core\\] $option: cannot read $work/none: No such file"
+    done
     expect 3 env WEFT_TOPO_HWLOC_XLM=/nothing "$weft" perf all_reduce -t 2 -b 8 -e 8 -n 1
     says err 'WEFT_TOPO_HWLOC_XLM.* did you mean WEFT_TOPO_HWLOC_XML'
-    expect 3 env WEFT_TOPO_HWLOC_XML=/nothing.xml "$weft" perf all_reduce -t 2 -b 8 -e 8 -n 1 --set "core.rings=$h100"
+    expect 3 env WEFT_TOPO_HWLOC_XML=/nothing.xml "$weft" perf all_reduce -t 2 -b 8 -e 8 -n 1 --set "core.rings=$work/rings"
     says err '/nothing.xml'
 fi
 exit 0

@@ -13,6 +13,9 @@
 #include "tools/tool.h"
 
 #define STATE_LINE 512
+#define BYTES_MAX (UINT64_C(1) << 50)
+#define TIME_MIN 1e-12 /* seconds */
+#define TIME_MAX 1e9
 
 static bool tune_state_keep(tune_results_t *results, const tune_result_t *result)
 {
@@ -38,8 +41,19 @@ static weft_coll_t tune_state_coll(const char *name)
     return (weft_coll_t)coll;
 }
 
-/* A line that was cut when the run ended is passed over, unless only its end is missing: that is added
- * before the next line. */
+/* What no run writes, and no fit could use. */
+static bool tune_state_is_result(const tune_result_t *result)
+{
+    const double times[] = {result->seconds, result->low, result->high, result->model};
+    bool good = result->coll != WEFT_COLL_COUNT && result->bytes > 0 && result->bytes <= BYTES_MAX;
+    for (uint32_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+        good = good && times[i] >= TIME_MIN && times[i] <= TIME_MAX;
+    }
+    return good;
+}
+
+/* Of a line that was cut when the run ended only the end may be missing, which is added before the next
+ * line. */
 static bool tune_state_read_line(const char *line, tune_result_t *result)
 {
     char coll[TUNE_NAME_MAX], end = 0;
@@ -51,7 +65,7 @@ static bool tune_state_read_line(const char *line, tune_result_t *result)
     result->chosen = chosen != 0;
     bool whole = n == 8 || (n == 9 && end == '\n');
     result->coll = whole ? tune_state_coll(coll) : WEFT_COLL_COUNT;
-    return result->coll != WEFT_COLL_COUNT;
+    return tune_state_is_result(result);
 }
 
 /* False: it is of another job, or there is no such file. */
@@ -65,10 +79,15 @@ static bool tune_state_read(const char *path, const char *job, tune_results_t *r
     }
     bool same = fgets(line, sizeof line, file) != NULL && strncmp(line, job, strlen(job)) == 0 &&
                 line[strlen(job)] == '\n';
-    while (same && fgets(line, sizeof line, file) != NULL) {
-        if (tune_state_read_line(line, &result) && !tune_state_keep(results, &result)) {
-            break;
+    for (uint32_t number = 2; same && fgets(line, sizeof line, file) != NULL;) {
+        if (tune_state_read_line(line, &result)) {
+            if (!tune_state_keep(results, &result)) {
+                break;
+            }
+        } else if (line[0] != '\n') {
+            fprintf(stderr, "weft: note: %s:%u is no result and is passed over\n", path, number);
         }
+        number += strchr(line, '\n') != NULL;
     }
     fclose(file);
     if (!same) {

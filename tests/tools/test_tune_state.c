@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The state of `weft tune` as people edit it: what no run writes is passed over, and the run that goes on
+ * does not compute with it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/support/scratch.h"
+#include "tools/tune_state.h"
+
+#define JOB "# a job"
+#define GOOD "all_reduce 64 algo-ring 2e-05 1e-05 3e-05 5e-07 0\n"
+
+/* Returns how many results a file with these lines has. */
+static size_t count_results(const char *lines)
+{
+    char text[4096];
+    tune_results_t results = {.list = NULL};
+    FILE *file;
+    snprintf(text, sizeof text, JOB "\n%s", lines);
+    const char *path = scratch_write("state", text, strlen(text));
+    assert_true(tune_state_open(path, JOB, false, &results, &file));
+    assert_int_equal(fclose(file), 0);
+    for (size_t i = 0; i < results.count; i++) {
+        assert_true(results.list[i].seconds > 0 && results.list[i].seconds < 1);
+    }
+    free(results.list);
+    return results.count;
+}
+
+static void results_are_read(void **state)
+{
+    (void)state;
+    assert_int_equal(count_results(""), 0);
+    assert_int_equal(count_results(GOOD GOOD), 2);
+    assert_int_equal(count_results("\n" GOOD "\nall_reduce 64 algo-wide 2e-05"), 1);
+    assert_int_equal(count_results("all_reduce 64 a,slices=2 2e-05 1e-05 3e-05 5e-07 1"), 1);
+}
+
+static void what_no_run_writes_is_passed_over(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {
+        "all_redcue 64 algo-ring 2e-05 1e-05 3e-05 5e-07 0\n",
+        "all_reduce 0 algo-ring 2e-05 1e-05 3e-05 5e-07 0\n",
+        "all_reduce -8 algo-ring 2e-05 1e-05 3e-05 5e-07 0\n",
+        "all_reduce 18446744073709551615 algo-ring 2e-05 1e-05 3e-05 5e-07 0\n",
+        "all_reduce 64 algo-ring inf 1e-05 3e-05 5e-07 0\n",
+        "all_reduce 64 algo-ring nan 1e-05 3e-05 5e-07 0\n",
+        "all_reduce 64 algo-ring 0 1e-05 3e-05 5e-07 0\n",
+        "all_reduce 64 algo-ring -1 1e-05 3e-05 5e-07 0\n",
+        "all_reduce 64 algo-ring 1e-300 1e-05 3e-05 5e-07 0\n",
+        "all_reduce 64 algo-ring 2e-05 nan 3e-05 5e-07 0\n",
+        "all_reduce 64 algo-ring 2e-05 1e-05 -inf 5e-07 0\n",
+        "all_reduce 64 algo-ring 2e-05 1e-05 3e-05 1e300 0\n",
+        "all_reduce 64 algo-ring 2e-05 1e-05 3e-05 0 0\n",
+        "all_reduce 64 algo ring 2e-05 1e-05 3e-05 5e-07 0\n",
+        "all_reduce 64 algo-ring 2e-05 1e-05 3e-05 5e-07 0 0\n",
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        char lines[512];
+        snprintf(lines, sizeof lines, GOOD "%s" GOOD, wrong[i]);
+        if (count_results(lines) != 2) {
+            fail_msg("taken for a result: %s", wrong[i]);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(results_are_read),
+        cmocka_unit_test(what_no_run_writes_is_passed_over),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

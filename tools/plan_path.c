@@ -41,9 +41,10 @@ static weft_status_t plan_path_take(const tool_session_t *session, const weft_ke
                                     plan_path_t *path)
 {
     const weft_figures_settings_t *settings = &session->settings.figures;
+    const weft_figures_names_t names = {session->registry, session->config};
     weft_figures_t given;
     weft_status_t status =
-        weft_figures_read(settings->edge, settings->kernel, path->kernel, &given);
+        weft_figures_read(settings->edge, settings->kernel, path->kernel, &names, &given);
     if (status != WEFT_OK) {
         return status;
     }

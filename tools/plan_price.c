@@ -247,9 +247,11 @@ static weft_status_t plan_price_ask(const tool_session_t *session, uint32_t nhos
 {
     const weft_figures_settings_t *settings = &session->settings.figures;
     const weft_loaded_t *kernel = weft_registry_get(session->registry, WEFT_KIND_KERNEL, 0);
+    const weft_figures_names_t names = {session->registry, session->config};
     weft_figures_t given;
-    weft_status_t status = weft_figures_read(settings->edge, settings->kernel,
-                                             kernel != NULL ? kernel->plugin->name : "", &given);
+    weft_status_t status =
+        weft_figures_read(settings->edge, settings->kernel,
+                          kernel != NULL ? kernel->plugin->name : "", &names, &given);
     if (status != WEFT_OK) {
         return status;
     }

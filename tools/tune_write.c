@@ -141,6 +141,17 @@ static size_t tune_write_coll(FILE *out, const tune_rank_t *rank, const tune_res
     return at;
 }
 
+/* What is read back: 0 would say nothing, and beyond the limits of [figures] the file would be refused. */
+static double tune_write_ns(double seconds)
+{
+    return fmin(fmax(seconds * 1e9, 1), 60e9);
+}
+
+static double tune_write_gb_per_second(double beta)
+{
+    return fmin(fmax(1e-9 / beta, 1e-9), 1e6);
+}
+
 static void tune_write_figures(FILE *out, const tune_rank_t *rank, const tune_figures_t *figures)
 {
     static const char *const names[] = {
@@ -157,13 +168,14 @@ static void tune_write_figures(FILE *out, const tune_rank_t *rank, const tune_fi
         if (edge->alpha > 0 && edge->beta > 0) {
             fprintf(out, "edge = %s %s latency=%.0fns overhead=%.0fns bandwidth=%.4gGB/s",
                     figures->net[l], l == WEFT_LEVEL_INSIDE ? "inside" : "between",
-                    edge->alpha * 1e9, edge->overhead * 1e9, 1e-9 / edge->beta);
+                    tune_write_ns(edge->alpha), tune_write_ns(edge->overhead),
+                    tune_write_gb_per_second(edge->beta));
             if (busy->turn > 0) {
-                fprintf(out, " turn=%.0fns slice=%.0fns work=%.4gGB/s", busy->turn * 1e9,
-                        busy->slice * 1e9, 1e-9 / busy->beta);
+                fprintf(out, " turn=%.0fns slice=%.0fns work=%.4gGB/s", tune_write_ns(busy->turn),
+                        tune_write_ns(busy->slice), tune_write_gb_per_second(busy->beta));
             }
             if (l == WEFT_LEVEL_BETWEEN && figures->wire > 0) {
-                fprintf(out, " wire=%.4gGB/s", 1e-9 / figures->wire);
+                fprintf(out, " wire=%.4gGB/s", tune_write_gb_per_second(figures->wire));
             }
             fprintf(out, "\n");
         }
@@ -171,16 +183,16 @@ static void tune_write_figures(FILE *out, const tune_rank_t *rank, const tune_fi
     fprintf(out, "kernel = %s", rank->figures.kernel);
     for (uint32_t i = 0; i < WEFT_FIGURES_RATES; i++) {
         if (figures->gamma[i] > 0) {
-            fprintf(out, " %s=%.3gGB/s", names[i], 1e-9 / figures->gamma[i]);
+            fprintf(out, " %s=%.3gGB/s", names[i], tune_write_gb_per_second(figures->gamma[i]));
         }
     }
     fprintf(out, "\n");
     if (figures->cache > 0) {
-        fprintf(out, "cache = %.0f\n", figures->cache);
+        fprintf(out, "cache = %.0f\n", fmin(fmax(figures->cache, 1), 0x1p40));
     }
     /* Also where the configuration says so already: the file that is written takes its place. */
     if (figures->cores < rank->figures.crowd) {
-        fprintf(out, "cores = %.2f\n", figures->cores);
+        fprintf(out, "cores = %.2f\n", fmax(figures->cores, 0.01));
     }
 }
 

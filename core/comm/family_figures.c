@@ -283,8 +283,9 @@ weft_status_t weft_family_exchange_figures(weft_family_t *family, uint32_t used)
 {
     weft_figures_t given;
     const weft_figures_settings_t *settings = &family->settings.figures;
+    const weft_figures_names_t names = {family->registry, family->config};
     weft_status_t status = weft_figures_read(settings->edge, settings->kernel,
-                                             family->kernel.loaded->plugin->name, &given);
+                                             family->kernel.loaded->plugin->name, &names, &given);
     if (status != WEFT_OK) {
         return status;
     }

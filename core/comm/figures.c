@@ -18,6 +18,7 @@
 #define EDGE_TIMES 4u  /* of them, the first, are times */
 #define RATE_LEAST 1.0 /* bytes per second */
 #define RATE_MOST 1e15
+#define TIME_HINT ", expected a time such as 300ns, above 0 and at most 60s"
 #define RATE_HINT ", expected a rate such as 7.9GB/s, at most 1000TB/s"
 
 /* A line that is being read. */
@@ -26,6 +27,8 @@ typedef struct figures_line {
     char origin[512];
     const char *next, *end; /* of its value */
     char word[WORD_MAX];
+    uint32_t given;                    /* a bit for each word that it has had */
+    const weft_figures_names_t *names; /* NULL: any */
 } figures_line_t;
 
 static weft_status_t figures_refuse(const figures_line_t *line, const char *what, const char *hint)
@@ -47,6 +50,40 @@ static weft_status_t figures_refuse_of(const figures_line_t *line, const char *w
     return figures_refuse(line, what, hint);
 }
 
+static weft_status_t figures_note_given(figures_line_t *line, uint32_t which)
+{
+    const uint32_t bit = UINT32_C(1) << which;
+    if ((line->given & bit) != 0) {
+        return figures_refuse(line, "given twice:", "");
+    }
+    line->given |= bit;
+    return WEFT_OK;
+}
+
+/* The name of a plugin that is loaded, or that may be: lines of a job with other plugins may stay. */
+static weft_status_t figures_check_name(const figures_line_t *line, weft_plugin_kind_t kind,
+                                        const char *name)
+{
+    const weft_figures_names_t *names = line->names;
+    const weft_loaded_t *loaded;
+    char hint[100];
+    weft_nearest_t nearest;
+    if (names == NULL || weft_registry_has_spare(names->registry, kind, name) ||
+        weft_config_given(names->config, name, "path")[0] != '\0') {
+        return WEFT_OK;
+    }
+    weft_nearest_start(&nearest, name);
+    for (uint32_t i = 0; (loaded = weft_registry_get(names->registry, kind, i)) != NULL; i++) {
+        if (strcmp(loaded->plugin->name, name) == 0) {
+            return WEFT_OK;
+        }
+        weft_nearest_offer(&nearest, loaded->plugin->name, strlen(loaded->plugin->name));
+    }
+    weft_nearest_hint(&nearest, "", "", hint, sizeof hint);
+    return weft_fail(WEFT_ERR_CONFIG, 0, "%s: [figures] %s: no %s is called \"%s\"%s", line->origin,
+                     line->key, kind == WEFT_KIND_NET ? "transport" : "kernel", name, hint);
+}
+
 /* Copies the next word; false at the end of the line. A word that is too long is cut, and so is
  * unknown. */
 static bool figures_next_word(figures_line_t *line)
@@ -65,23 +102,24 @@ static bool figures_next_word(figures_line_t *line)
 }
 
 /* Starts the line at *text_p, which moves behind it. */
-static void figures_line_start(figures_line_t *line, const char *key, const char **text_p)
+static void figures_line_start(figures_line_t *line, const char *key,
+                               const weft_figures_names_t *names, const char **text_p)
 {
     size_t bytes = strcspn(*text_p, "\n");
     const char *tab = memchr(*text_p, '\t', bytes);
-    *line = (figures_line_t){.key = key, .next = tab != NULL ? tab + 1 : *text_p};
+    *line = (figures_line_t){.key = key, .names = names, .next = tab != NULL ? tab + 1 : *text_p};
     line->end = *text_p + bytes;
     snprintf(line->origin, sizeof line->origin, "%.*s", tab != NULL ? (int)(tab - *text_p) : 0,
              *text_p);
     *text_p = line->end + (*line->end == '\n');
 }
 
-/* "312ns" as seconds. */
+/* "312ns" as seconds; 0 would say nothing. */
 static bool figures_read_time(const char *text, double *value_p)
 {
     char why[160];
     const weft_option_t option = {.name = "time", .type = WEFT_OPT_DURATION, .max = 60};
-    return weft_option_parse(&option, text, value_p, why, sizeof why);
+    return weft_option_parse(&option, text, value_p, why, sizeof why) && *value_p > 0;
 }
 
 /* "7.9GB/s" as seconds per byte. A rate beyond RATE_MOST would vanish in sums, where 0 is "not measured". */
@@ -163,12 +201,14 @@ static weft_status_t figures_read_edge_word(figures_line_t *line, weft_figures_e
             line, "expected latency, overhead, turn, slice, work, bandwidth or wire, not", word,
             words, EDGE_WORDS);
     }
+    weft_status_t status = figures_note_given(line, which);
+    if (status != WEFT_OK) {
+        return status;
+    }
     bool good = which < EDGE_TIMES ? figures_read_time(value, fields[which])
                                    : figures_read_rate(value, fields[which]);
-    return good
-               ? WEFT_OK
-               : figures_refuse(line, "bad value,",
-                                which < EDGE_TIMES ? ", expected a time such as 300ns" : RATE_HINT);
+    return good ? WEFT_OK
+                : figures_refuse(line, "bad value,", which < EDGE_TIMES ? TIME_HINT : RATE_HINT);
 }
 
 /* Levels of transports, then paths of kernels in the order of weft_kernel_path_t. */
@@ -196,19 +236,33 @@ static weft_status_t figures_read_place(figures_line_t *line, weft_figures_edge_
     return WEFT_OK;
 }
 
+/* A transport has no wire inside a host, and a device no core. */
+static weft_status_t figures_check_place(const figures_line_t *line,
+                                         const weft_figures_edge_t *edge)
+{
+    const bool device = edge->path != WEFT_KERNEL_PATH_COUNT;
+    if (device && (edge->busy.turn > 0 || edge->busy.slice > 0 || edge->busy.beta > 0)) {
+        return figures_refuse(line, "devices take no core:", " is for transports");
+    }
+    return !device && edge->level == WEFT_LEVEL_INSIDE && edge->wire > 0
+               ? figures_refuse(line, "no wire inside a host:", " is for edges between hosts")
+               : WEFT_OK;
+}
+
 static weft_status_t figures_read_edge(figures_line_t *line, weft_figures_edge_t *edge)
 {
     (void)figures_next_word(line);
-    snprintf(edge->net, sizeof edge->net, "%.40s", line->word);
+    snprintf(edge->net, sizeof edge->net, "%.48s", line->word);
     weft_status_t status = figures_read_place(line, edge);
+    if (status == WEFT_OK) {
+        const bool net = edge->path == WEFT_KERNEL_PATH_COUNT;
+        status = figures_check_name(line, net ? WEFT_KIND_NET : WEFT_KIND_KERNEL, edge->net);
+    }
     while (status == WEFT_OK && figures_next_word(line)) {
         bool device = edge->path != WEFT_KERNEL_PATH_COUNT;
         status = device && strchr(line->word, '=') == NULL ? figures_read_protocol(line, edge)
                                                            : figures_read_edge_word(line, edge);
-        if (status == WEFT_OK && device &&
-            (edge->busy.turn > 0 || edge->busy.slice > 0 || edge->busy.beta > 0)) {
-            status = figures_refuse(line, "devices take no core:", " is for transports");
-        }
+        status = status == WEFT_OK ? figures_check_place(line, edge) : status;
     }
     return status;
 }
@@ -224,8 +278,9 @@ static weft_status_t figures_read_kernel(figures_line_t *line, weft_figures_kern
         [FIGURES_LAUNCH] = "launch",
     };
     (void)figures_next_word(line);
-    snprintf(kernel->kernel, sizeof kernel->kernel, "%.40s", line->word);
-    while (figures_next_word(line)) {
+    snprintf(kernel->kernel, sizeof kernel->kernel, "%.48s", line->word);
+    weft_status_t status = figures_check_name(line, WEFT_KIND_KERNEL, kernel->kernel);
+    while (status == WEFT_OK && figures_next_word(line)) {
         char word[WORD_MAX];
         memcpy(word, line->word, sizeof word);
         char *value = figures_cut(word);
@@ -235,36 +290,65 @@ static weft_status_t figures_read_kernel(figures_line_t *line, weft_figures_kern
                                      word, words, KERNEL_WORDS);
         }
         if (which == FIGURES_LAUNCH && !figures_read_time(value, &kernel->launch)) {
-            return figures_refuse(line, "bad value,", ", expected a time such as 5us");
+            return figures_refuse(line, "bad value,", TIME_HINT);
         }
         if (which != FIGURES_LAUNCH && !figures_read_rate(value, &kernel->gamma[which])) {
             return figures_refuse(line, "bad value,", RATE_HINT);
         }
+        status = figures_note_given(line, which);
     }
+    return status;
+}
+
+/* Reads the next line into the next edge, of which there is one for each place. */
+static weft_status_t figures_take_edge(figures_line_t *line, weft_figures_t *figures)
+{
+    if (figures->nedges == WEFT_FIGURES_EDGES) {
+        return weft_fail(WEFT_ERR_CONFIG, 0, "%s: [figures] more than %d edges", line->origin,
+                         WEFT_FIGURES_EDGES);
+    }
+    weft_figures_edge_t *edge = &figures->edges[figures->nedges++];
+    weft_status_t status = figures_read_edge(line, edge);
+    for (uint32_t i = 0; status == WEFT_OK && i + 1 < figures->nedges; i++) {
+        const weft_figures_edge_t *other = &figures->edges[i];
+        if (other->level == edge->level && other->path == edge->path &&
+            other->protocol == edge->protocol && strcmp(other->net, edge->net) == 0) {
+            snprintf(line->word, sizeof line->word, "%s", edge->net);
+            return figures_refuse(line, "a second line for the same edge of", "");
+        }
+    }
+    return status;
+}
+
+static weft_status_t figures_take_kernel(figures_line_t *line, const char *kernel,
+                                         weft_figures_t *figures)
+{
+    weft_figures_kernel_t one = {.kernel = ""};
+    weft_status_t status = figures_read_kernel(line, &one);
+    if (status != WEFT_OK || strcmp(one.kernel, kernel) != 0) {
+        return status;
+    }
+    if (figures->kernel.kernel[0] != '\0') {
+        snprintf(line->word, sizeof line->word, "%s", kernel);
+        return figures_refuse(line, "a second line for", "");
+    }
+    figures->kernel = one;
     return WEFT_OK;
 }
 
 weft_status_t weft_figures_read(const char *edges, const char *kernels, const char *kernel,
-                                weft_figures_t *figures)
+                                const weft_figures_names_t *names, weft_figures_t *figures)
 {
     weft_status_t status = WEFT_OK;
     figures_line_t line;
     *figures = (weft_figures_t){0};
     while (status == WEFT_OK && *edges != '\0') {
-        figures_line_start(&line, "edge", &edges);
-        if (figures->nedges == WEFT_FIGURES_EDGES) {
-            return weft_fail(WEFT_ERR_CONFIG, 0, "%s: [figures] more than %d edges", line.origin,
-                             WEFT_FIGURES_EDGES);
-        }
-        status = figures_read_edge(&line, &figures->edges[figures->nedges++]);
+        figures_line_start(&line, "edge", names, &edges);
+        status = figures_take_edge(&line, figures);
     }
     while (status == WEFT_OK && *kernels != '\0') {
-        weft_figures_kernel_t one = {.kernel = ""};
-        figures_line_start(&line, "kernel", &kernels);
-        status = figures_read_kernel(&line, &one);
-        if (strcmp(one.kernel, kernel) == 0) {
-            figures->kernel = one;
-        }
+        figures_line_start(&line, "kernel", names, &kernels);
+        status = figures_take_kernel(&line, kernel, figures);
     }
     return status;
 }

@@ -14,10 +14,12 @@
 
 #include <weft/plugin/kernel.h>
 
+#include "core/config/config.h"
 #include "core/plan/cost.h"
+#include "core/plugin/registry.h"
 
 #define WEFT_FIGURES_EDGES 32 /* lines of `edge` */
-#define WEFT_FIGURES_NAME 48
+#define WEFT_FIGURES_NAME 49
 
 /* What a line says; 0: nothing. */
 typedef struct weft_figures_edge {
@@ -47,10 +49,17 @@ typedef struct weft_figures {
     weft_figures_kernel_t kernel; /* of the kernel that was asked for */
 } weft_figures_t;
 
+/* Who knows the names of transports and kernels. */
+typedef struct weft_figures_names {
+    const weft_registry_t *registry;
+    const weft_config_t *config;
+} weft_figures_names_t;
+
 /* Reads both lists (WEFT_OPTION_LIST). Lines of other kernels than `kernel` are checked and left
- * out. ERR_CONFIG with file, line and the wrong word. */
+ * out. ERR_CONFIG with file, line and the wrong word, which may be the name of a plugin that is
+ * neither loaded nor installed; `names` NULL: any name will do. */
 weft_status_t weft_figures_read(const char *edges, const char *kernels, const char *kernel,
-                                weft_figures_t *figures);
+                                const weft_figures_names_t *names, weft_figures_t *figures);
 
 /* Returns the line of the transport at the level, or NULL. */
 const weft_figures_edge_t *weft_figures_find(const weft_figures_t *figures, const char *net,

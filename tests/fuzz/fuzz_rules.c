@@ -91,7 +91,7 @@ static void prefer_of(const char *text)
 static void figures_of(const char *edges, const char *kernels)
 {
     weft_figures_t figures;
-    if (weft_figures_read(edges, kernels, "kernel-cpu", &figures) != WEFT_OK) {
+    if (weft_figures_read(edges, kernels, "kernel-cpu", NULL, &figures) != WEFT_OK) {
         FUZZ_NEED(weft_error_record()->text[0] != '\0');
         return;
     }

@@ -90,8 +90,8 @@ static void a_line_is_stronger_than_the_kernel(void **state)
     weft_device_costs_t costs = {"k", &props, &given};
     weft_cost_edge_t edge = transport;
     (void)state;
-    assert_int_equal(weft_figures_read("w:1\tk bus latency=9us wire=5GB/s\n", "", "k", &given),
-                     WEFT_OK);
+    assert_int_equal(
+        weft_figures_read("w:1\tk bus latency=9us wire=5GB/s\n", "", "k", NULL, &given), WEFT_OK);
     weft_device_edge(&costs, WEFT_KERNEL_PATH_BUS, WEFT_KERNEL_PROTOCOL_SIMPLE, &edge);
     assert_true(near(edge.alpha, 9e-6) && near(edge.overhead, 1e-6));
     assert_true(near(edge.beta, 1e-10) && near(edge.together, 2e-10));
@@ -143,14 +143,15 @@ static void lines_of_a_protocol_move_its_border(void **state)
     weft_figures_t given;
     const weft_device_costs_t costs = {"k", &with_ll, &given};
     (void)state;
-    assert_int_equal(weft_figures_read("w:1\tk bus ll latency=4.6us\n", "", "k", &given), WEFT_OK);
+    assert_int_equal(weft_figures_read("w:1\tk bus ll latency=4.6us\n", "", "k", NULL, &given),
+                     WEFT_OK);
     weft_cost_model_t model = model_of(&costs, WEFT_KERNEL_PATH_BUS);
     assert_true(near(model.protocol[WEFT_KERNEL_PROTOCOL_LL].edge.beta, 2e-10));
     assert_true(near(model.level[WEFT_LEVEL_INSIDE].alpha, 5e-6));
     assert_in_range(weft_cost_limits(&model).words, 3936, 4000);
     /* A line gives no path what it does not have. */
     assert_int_equal(
-        weft_figures_read("w:1\tk bus ll128 latency=1ns bandwidth=9TB/s\n", "", "k", &given),
+        weft_figures_read("w:1\tk bus ll128 latency=1ns bandwidth=9TB/s\n", "", "k", NULL, &given),
         WEFT_OK);
     model = model_of(&costs, WEFT_KERNEL_PATH_BUS);
     assert_int_equal(weft_cost_limits(&model).lines, 0);

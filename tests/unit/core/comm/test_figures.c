@@ -24,7 +24,7 @@ static void figures_are_found_by_transport_and_level(void **state)
             "w.ini:1\tnet-a inside latency=300ns overhead=0.1us bandwidth=8GB/s\n"
             "w.ini:2\tnet-a between latency=14us wire=2GB/s turn=3us slice=2us work=4GB/s\n",
             "w.ini:3\tk float=10GB/s copy=12.5GB/s memory=5GB/s\nw.ini:4\tother float=1MB/s\n", "k",
-            &f),
+            NULL, &f),
         WEFT_OK);
     const weft_figures_edge_t *inside = weft_figures_find(&f, "net-a", WEFT_LEVEL_INSIDE);
     const weft_figures_edge_t *between = weft_figures_find(&f, "net-a", WEFT_LEVEL_BETWEEN);
@@ -54,7 +54,7 @@ static void paths_between_devices_are_found_by_kernel(void **state)
                           "w.ini:2\tk bus bandwidth=10GB/s\n"
                           "w.ini:3\tk inside latency=1us\n"
                           "w.ini:4\tk same ll128 latency=2us\n",
-                          "w.ini:4\tk launch=5us float=10GB/s\n", "k", &f),
+                          "w.ini:4\tk launch=5us float=10GB/s\n", "k", NULL, &f),
         WEFT_OK);
     const weft_figures_edge_t *same =
         weft_figures_find_path(&f, "k", WEFT_KERNEL_PATH_SAME, SIMPLE);
@@ -102,20 +102,43 @@ static void wrong_lines_are_told_with_their_place(void **state)
         {"w.ini:9\tk bus work=1GB/s\n", "is for transports"},
         {"w.ini:9\tk bus ll12 latency=1us\n", "did you mean ll128?"},
         {"w.ini:9\tnet-a inside ll latency=1us\n", "latency"},
+        {"w.ini:9\tnet-a inside latency=0ns\n", "above 0"},
+        {"w.ini:9\tnet-a inside latency=61s\n", "at most 60s"},
+        {"w.ini:9\tnet-a inside turn=1us turn=1us\n", "given twice: \"turn=1us\""},
+        {"w.ini:9\tnet-a inside wire=1GB/s\n", "is for edges between hosts"},
+        {"w.ini:8\tnet-a inside turn=1us\nw.ini:9\tnet-a inside latency=1us\n",
+         "a second line for the same edge of \"net-a\""},
+        {"w.ini:8\tk bus ll wire=1GB/s\nw.ini:9\tk bus ll latency=1us\n",
+         "a second line for the same edge of \"k\""},
     };
     for (size_t i = 0; i < sizeof edges / sizeof edges[0]; i++) {
         weft_figures_t f;
-        assert_int_equal(weft_figures_read(edges[i][0], "", "k", &f), WEFT_ERR_CONFIG);
+        assert_int_equal(weft_figures_read(edges[i][0], "", "k", NULL, &f), WEFT_ERR_CONFIG);
         assert_non_null(strstr(weft_error_record()->text, "w.ini:9: [figures] edge"));
         assert_non_null(strstr(weft_error_record()->text, edges[i][1]));
     }
     weft_figures_t f;
-    assert_int_equal(weft_figures_read("", "w.ini:9\tk flot=1GB/s\n", "k", &f), WEFT_ERR_CONFIG);
+    assert_int_equal(weft_figures_read("", "w.ini:9\tk flot=1GB/s\n", "k", NULL, &f),
+                     WEFT_ERR_CONFIG);
     assert_non_null(strstr(weft_error_record()->text, "did you mean float?"));
-    assert_int_equal(weft_figures_read("", "w.ini:9\tk lunch=1us\n", "k", &f), WEFT_ERR_CONFIG);
+    assert_int_equal(weft_figures_read("", "w.ini:9\tk lunch=1us\n", "k", NULL, &f),
+                     WEFT_ERR_CONFIG);
     assert_non_null(strstr(weft_error_record()->text, "did you mean launch?"));
-    assert_int_equal(weft_figures_read("", "w.ini:9\tk launch=1GB/s\n", "k", &f), WEFT_ERR_CONFIG);
+    assert_int_equal(weft_figures_read("", "w.ini:9\tk launch=1GB/s\n", "k", NULL, &f),
+                     WEFT_ERR_CONFIG);
     assert_non_null(strstr(weft_error_record()->text, "a time such as"));
+    assert_int_equal(weft_figures_read("", "w.ini:9\tk launch=0\n", "k", NULL, &f),
+                     WEFT_ERR_CONFIG);
+    assert_non_null(strstr(weft_error_record()->text, "above 0"));
+    assert_int_equal(
+        weft_figures_read("", "w.ini:9\tk copy=1GB/s float=1GB/s copy=2GB/s\n", "k", NULL, &f),
+        WEFT_ERR_CONFIG);
+    assert_non_null(strstr(weft_error_record()->text, "given twice: \"copy=2GB/s\""));
+    assert_int_equal(
+        weft_figures_read("", "w.ini:8\tk float=1GB/s\nw.ini:9\tk launch=1us\n", "k", NULL, &f),
+        WEFT_ERR_CONFIG);
+    assert_string_equal(weft_error_record()->text,
+                        "w.ini:9: [figures] kernel: a second line for \"k\"");
 }
 
 int main(void)

@@ -232,6 +232,6 @@ weft_status_t weft_settings_read(weft_config_t *config, weft_settings_t *setting
     return weft_port_range_parse(ports, &settings->boot.ports)
                ? WEFT_OK
                : weft_fail(WEFT_ERR_CONFIG, 0,
-                           "[boot] port_range is \"%s\", expected FIRST-LAST, e.g. 5000-5100",
-                           ports);
+                           "%s: [boot] port_range is \"%s\", expected FIRST-LAST, e.g. 5000-5100",
+                           weft_config_origin(config, "boot", "port_range"), ports);
 }

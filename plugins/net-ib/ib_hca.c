@@ -300,7 +300,8 @@ static weft_status_t ib_hcas_check(const weft_net_t *net, struct ibv_device **de
         ib_hca_names(devices, count, names, sizeof names);
         if (!excludes) {
             return host->set_error(host, WEFT_ERR_CONFIG, 0,
-                                   "no adapter here fits \"%s\"; there are: %s", word, names);
+                                   "[net-ib] devices: no adapter here fits \"%s\"; there are: %s",
+                                   word, names);
         }
         host->log(host, WEFT_LOG_WARN,
                   "devices leaves out \"%s\", which no adapter here fits; there are: %s", word,

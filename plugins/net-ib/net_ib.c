@@ -78,7 +78,7 @@ static weft_status_t ib_net_create(const weft_host_t *host, const void *config, 
     if (!ib_gid_index_parse(net->config.gid_index, &net->gid_index)) {
         status = host->set_error(
             host, WEFT_ERR_CONFIG, 0,
-            "gid_index is \"%s\", expected auto or an index of the GID table, 0 to 255",
+            "[net-ib] gid_index is \"%s\", expected auto or an index of the GID table, 0 to 255",
             net->config.gid_index);
         goto err_free;
     }

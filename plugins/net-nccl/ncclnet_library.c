@@ -88,7 +88,7 @@ static weft_status_t ncclnet_library_find(weft_net_t *net, ncclnet_library_t **l
     void *handle = ncclnet_library_dlopen(net->config.library, library.path, sizeof library.path,
                                           why, sizeof why);
     if (handle == NULL) {
-        return host->set_error(host, WEFT_ERR_CONFIG, 0, "cannot open library = %s: %s",
+        return host->set_error(host, WEFT_ERR_CONFIG, 0, "[net-nccl] cannot open library = %s: %s",
                                net->config.library, why);
     }
     ncclnet_library_t *place = ncclnet_library_place(handle);
@@ -130,9 +130,10 @@ weft_status_t ncclnet_library_open(weft_net_t *net)
     const weft_host_t *host = net->host;
     ncclnet_library_t *library = NULL;
     if (net->config.library[0] == '\0') {
-        return host->set_error(host, WEFT_ERR_CONFIG, 0,
-                               "library is not set; it names a network plugin of NCCL: the path of "
-                               "a libnccl-net-*.so, or the word after \"libnccl-net-\"");
+        return host->set_error(
+            host, WEFT_ERR_CONFIG, 0,
+            "[net-nccl] library is not set; it names a network plugin of NCCL: the path of "
+            "a libnccl-net-*.so, or the word after \"libnccl-net-\"");
     }
     net->setup.log = ncclnet_log;
     net->setup.config.trafficClass = (int)net->config.traffic_class;

@@ -37,9 +37,9 @@ static weft_status_t sock_congestion_refuse(const weft_host_t *host, const char 
     }
     names[strcspn(names, "\n")] = '\0';
     return host->set_error(
-        host, WEFT_ERR_CONFIG, 0, "congestion is \"%s\", %s; expected auto, system, or one of: %s",
-        wanted, cause == EPERM ? "which only root may choose" : "which this kernel does not have",
-        names);
+        host, WEFT_ERR_CONFIG, 0,
+        "[net-socket] congestion is \"%s\", %s; expected auto, system, or one of: %s", wanted,
+        cause == EPERM ? "which only root may choose" : "which this kernel does not have", names);
 }
 
 /* A control for near hosts, the first that can be had. */

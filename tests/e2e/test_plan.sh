@@ -117,15 +117,15 @@ expect 0 "$weft" plan all_reduce -n 2 --cost -b 8 -e 8 \
     --set 'figures.edge=net-shm between latency=10us overhead=1us bandwidth=1GB/s'
 says out '^prices +alpha .* net-shm and kernel-cpu$'
 # The name of no plugin, in a plan's price and in a job. One that is installed may stay where it is not loaded.
-for do in "plan all_reduce -n 2 --cost" "perf barrier -t 2 -n 1"; do
+for call in "plan all_reduce -n 2 --cost" "perf barrier -t 2 -n 1"; do
     # shellcheck disable=SC2086
-    expect 3 "$weft" $do --set 'figures.edge=net-shn inside latency=1us'
+    expect 3 "$weft" $call --set 'figures.edge=net-shn inside latency=1us'
     says err '--set: \[figures\] edge: no transport is called "net-shn", did you mean net-shm\?'
     # shellcheck disable=SC2086
-    expect 3 "$weft" $do --set 'figures.kernel=kernel-cpi float=1GB/s'
+    expect 3 "$weft" $call --set 'figures.kernel=kernel-cpi float=1GB/s'
     says err 'no kernel is called "kernel-cpi", did you mean kernel-cpu\?'
     # shellcheck disable=SC2086
-    expect 0 "$weft" $do --set core.net=net-shm --set 'figures.edge=net-socket inside latency=1us'
+    expect 0 "$weft" $call --set core.net=net-shm --set 'figures.edge=net-socket inside latency=1us'
 done
 expect 3 "$weft" plan all_reduce -n 2 --cost --set 'figures.edge=net-shm inside latency=10parsecs'
 says err '10parsecs'

@@ -60,7 +60,7 @@ static void a_range_of_ports_is_two_numbers(void **state)
     weft_config_destroy(config);
     assert_int_equal(weft_config_load(&options, &config), WEFT_OK);
     assert_int_equal(weft_settings_read(config, &s), WEFT_ERR_CONFIG);
-    assert_non_null(strstr(weft_error_record()->text, "[boot] port_range is \"5000-\""));
+    assert_non_null(strstr(weft_error_record()->text, ": [boot] port_range is \"5000-\""));
     weft_config_destroy(config);
 }
 

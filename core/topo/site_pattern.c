@@ -34,6 +34,20 @@ static const char *pattern_pass_item(const char *at)
     return at + first + 1 + last;
 }
 
+/* What names of hosts consist of. Others would fit no host, and so hide that the line is wrong. */
+static bool pattern_is_of_names(const char *pattern)
+{
+    static const char good[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._";
+    for (const char *at = pattern; *at != '\0'; at++) {
+        if (*at == '[') {
+            at += strcspn(at, "]");
+        } else if (*at != '*' && strchr(good, *at) == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
 const char *weft_site_pattern_check(const char *pattern)
 {
     uint32_t wild = 0;
@@ -54,6 +68,9 @@ const char *weft_site_pattern_check(const char *pattern)
         if (*at != ']') {
             return "'[' without ']'";
         }
+    }
+    if (!pattern_is_of_names(pattern)) {
+        return "hosts are apart by blanks, and names have letters, digits, '-', '.' and '_'";
     }
     return wild > PATTERN_WILD_MAX ? "more than 8 stars and brackets" : NULL;
 }

@@ -133,6 +133,12 @@ static void wrong_lines_are_named(void **state)
         {"a x[1,,2]\n", "brackets hold numbers"},
         {"a x[1234567890]\n", "brackets hold numbers"},
         {"a *********\n", "more than 8 stars and brackets"},
+        {"a x,y\nb *\n",
+         "racks.txt:1: hosts are apart by blanks, and names have letters, digits, "},
+        {"a node?\nb *\n", "hosts are apart by blanks"},
+        {"a x; # y\nb *\n", "hosts are apart by blanks"},
+        {"a x\xc2\xa0y\nb *\n", "hosts are apart by blanks"},
+        {"a x{1..4}\nb *\n", "hosts are apart by blanks"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         weft_site_t *site = NULL;

@@ -134,7 +134,7 @@ static weft_status_t rules_read_coll(const rules_reader_t *r, rules_word_t word)
                : rules_refuse_of(r, "no collective is called", word, names, WEFT_COLL_COUNT + 1);
 }
 
-static weft_status_t rules_read_choice(const rules_reader_t *r, rules_word_t word,
+static weft_status_t rules_read_choice(const rules_reader_t *r, const char *what, rules_word_t word,
                                        const char *const *names, uint32_t count, uint32_t *value_p)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -143,7 +143,7 @@ static weft_status_t rules_read_choice(const rules_reader_t *r, rules_word_t wor
             return WEFT_OK;
         }
     }
-    return rules_refuse_of(r, "unknown value", word, names, count);
+    return rules_refuse_of(r, what, word, names, count);
 }
 
 /* Splits "key=value". */
@@ -174,21 +174,27 @@ static weft_status_t rules_read_condition(rules_reader_t *r, rules_word_t word)
     if (!rules_split(word, &key, &value)) {
         return rules_refuse_of(r, "expected key=value, not", word, keys, RULES_CONDITIONS);
     }
-    weft_status_t status = rules_read_choice(r, key, keys, RULES_CONDITIONS, &which);
+    weft_status_t status =
+        rules_read_choice(r, "unknown word", key, keys, RULES_CONDITIONS, &which);
     status = status == WEFT_OK ? rules_note_given(r, word, which) : status;
     if (status != WEFT_OK) {
         return status;
     }
     if (which == 3) {
-        return rules_read_choice(r, value, rules_memories, 2, &r->rule->memory);
+        return rules_read_choice(r, "unknown value", value, rules_memories, 2, &r->rule->memory);
     }
     if (which == 4) {
-        return rules_read_choice(r, value, dtypes, WEFT_DTYPE_COUNT, &r->rule->dtype);
+        return rules_read_choice(r, "unknown value", value, dtypes, WEFT_DTYPE_COUNT,
+                                 &r->rule->dtype);
     }
     rules_range_t *ranges[] = {&r->rule->bytes, &r->rule->ranks, &r->rule->hosts};
-    return rules_read_range(value, ranges[which])
-               ? WEFT_OK
-               : rules_refuse(r, "expected a number or a range such as 64K..1M, not", word, "");
+    if (!rules_read_range(value, ranges[which])) {
+        return rules_refuse(r, "expected a number or a range such as 64K..1M, not", word, "");
+    }
+    /* Such a rule would hold for no call. */
+    return which > 0 && ranges[which]->last == 0
+               ? rules_refuse(r, "expected at least 1, not", word, "")
+               : WEFT_OK;
 }
 
 static const char *const rules_hows[] = {"slices", "slice_bytes", "channels", "protocol", "force"};
@@ -205,8 +211,8 @@ const char *rules_protocol_text(uint32_t protocol)
 static weft_status_t rules_read_protocol(const rules_reader_t *r, rules_word_t word)
 {
     uint32_t which = 0;
-    weft_status_t status =
-        rules_read_choice(r, word, &rules_protocols[1], WEFT_TUNER_PROTOCOL_WHOLE, &which);
+    weft_status_t status = rules_read_choice(r, "unknown value", word, &rules_protocols[1],
+                                             WEFT_TUNER_PROTOCOL_WHOLE, &which);
     r->rule->protocol = status == WEFT_OK ? which + 1 : WEFT_TUNER_PROTOCOL_BEST;
     return status;
 }
@@ -224,7 +230,7 @@ static weft_status_t rules_read_how(rules_reader_t *r, rules_word_t word)
     if (!rules_split(word, &key, &text)) {
         return rules_refuse_of(r, "expected key=value or force, not", word, keys, RULES_HOWS);
     }
-    weft_status_t status = rules_read_choice(r, key, keys, RULES_HOWS - 1, &which);
+    weft_status_t status = rules_read_choice(r, "unknown word", key, keys, RULES_HOWS - 1, &which);
     status = status == WEFT_OK ? rules_note_given(r, word, RULES_CONDITIONS + which) : status;
     if (status != WEFT_OK) {
         return status;

@@ -87,9 +87,6 @@ static weft_status_t check_step(msccl_program_t *program, uint32_t tb, uint32_t 
     if (status != WEFT_OK || step->type == MSCCL_NOP) {
         return status;
     }
-    if (step->cnt < 1) {
-        return msccl_fail_step(program, tb, s, "cnt is %d, at least 1 is needed", step->cnt);
-    }
     if ((act->sends && at->send < 0) || (act->receives && at->recv < 0)) {
         bool sends = act->sends && at->send < 0;
         return msccl_fail_step(program, tb, s, "%s, but the tb's %s is -1",

@@ -283,15 +283,17 @@ static void msccl_parse_open_step(reader_t *reader, const char **attributes)
     if (program->nsteps == MSCCL_STEPS_MAX) {
         msccl_parse_refuse(reader, "more than %u steps", MSCCL_STEPS_MAX);
     }
-    msccl_step_t step = {.type = msccl_parse_read_type(reader, attributes),
-                         .src_buf = msccl_parse_read_buffer(reader, attributes, "srcbuf"),
-                         .dst_buf = msccl_parse_read_buffer(reader, attributes, "dstbuf"),
-                         .src = msccl_parse_number(reader, attributes, "srcoff", -1, INT32_MAX),
-                         .dst = msccl_parse_number(reader, attributes, "dstoff", -1, INT32_MAX),
-                         .cnt = msccl_parse_number(reader, attributes, "cnt", 0, MSCCL_CHUNKS_MAX),
-                         .dep_tb = msccl_parse_number(reader, attributes, "depid", -1, INT32_MAX),
-                         .dep_step = msccl_parse_number(reader, attributes, "deps", -1, INT32_MAX),
-                         .line = msccl_parse_line_of(reader)};
+    const uint8_t type = msccl_parse_read_type(reader, attributes);
+    msccl_step_t step = {
+        .type = type,
+        .src_buf = msccl_parse_read_buffer(reader, attributes, "srcbuf"),
+        .dst_buf = msccl_parse_read_buffer(reader, attributes, "dstbuf"),
+        .src = msccl_parse_number(reader, attributes, "srcoff", -1, INT32_MAX),
+        .dst = msccl_parse_number(reader, attributes, "dstoff", -1, INT32_MAX),
+        .cnt = msccl_parse_number(reader, attributes, "cnt", type != MSCCL_NOP, MSCCL_CHUNKS_MAX),
+        .dep_tb = msccl_parse_number(reader, attributes, "depid", -1, INT32_MAX),
+        .dep_step = msccl_parse_number(reader, attributes, "deps", -1, INT32_MAX),
+        .line = msccl_parse_line_of(reader)};
     if (reader->status != WEFT_OK) {
         return;
     }

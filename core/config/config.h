@@ -63,7 +63,8 @@ typedef void (*weft_config_visit_t)(void *arg, const char *section, const weft_o
                                     const char *value, const char *origin);
 void weft_config_each(const weft_config_t *config, weft_config_visit_t visit, void *arg);
 
-/* Prints all claimed options as an INI file with help. Defaults stand behind ';'. ERR_SYSTEM. */
+/* Prints all claimed options as an INI file with help. Defaults stand behind ';'. ERR_SYSTEM;
+ * ERR_CONFIG: a value cannot stand in a file. */
 weft_status_t weft_config_print(const weft_config_t *config, FILE *out);
 
 #endif

@@ -41,27 +41,33 @@ static bool config_parse_refuse(weft_feed_t *feed, const char *why)
     return false;
 }
 
-static bool config_parse_bytes_check(weft_feed_t *feed, const char *line, const char *end)
+const char *weft_config_text_wrong(const char *text, const char *end)
 {
-    const unsigned char *p = (const unsigned char *)line;
+    const unsigned char *p = (const unsigned char *)text;
     const unsigned char *stop = (const unsigned char *)end;
-    if (end - line > LINE_MAX_BYTES) {
-        return config_parse_refuse(feed, "line is longer than 1000 bytes");
-    }
     while (p < stop) {
         size_t bytes = weft_utf8_bytes(p, stop);
         if (*p == '\0') {
-            return config_parse_refuse(feed, "NUL byte, expected plain text");
+            return "NUL byte, expected plain text";
         }
         if (bytes == 0) {
-            return config_parse_refuse(feed, "byte that is not UTF-8, save the file as UTF-8");
+            return "byte that is not UTF-8, expected text in UTF-8";
         }
         if ((*p < ' ' && *p != '\t') || *p == 0x7f) {
-            return config_parse_refuse(feed, "control character, expected plain text");
+            return "control character, expected plain text";
         }
         p += bytes;
     }
-    return true;
+    return NULL;
+}
+
+static bool config_parse_bytes_check(weft_feed_t *feed, const char *line, const char *end)
+{
+    if (end - line > LINE_MAX_BYTES) {
+        return config_parse_refuse(feed, "line is longer than 1000 bytes");
+    }
+    const char *wrong = weft_config_text_wrong(line, end);
+    return wrong == NULL || config_parse_refuse(feed, wrong);
 }
 
 static bool config_parse_section_check(weft_feed_t *feed, const char *line, const char *end)

@@ -10,4 +10,8 @@
 weft_status_t weft_config_parse(weft_config_t *config, const char *path, const char *text,
                                 size_t bytes);
 
+/* Says why the text up to `end` is no plain text, or returns NULL. Values get onto terminals and
+ * into files. */
+const char *weft_config_text_wrong(const char *text, const char *end);
+
 #endif

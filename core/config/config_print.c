@@ -42,6 +42,17 @@ static bool option_print(const weft_claim_t *claim, FILE *out)
     return done && option_print_values(claim, given ? "" : ";", out);
 }
 
+/* What begins a comment would end the value when it is read. */
+static bool config_print_can_stand(const char *value)
+{
+    for (const char *at = value; (at = strpbrk(at, "#;")) != NULL; at++) {
+        if (at > value && (at[-1] == ' ' || at[-1] == '\t')) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* The keys of one section in the order of their claims. */
 static bool section_print(const weft_config_t *config, const char *section, FILE *out)
 {
@@ -65,6 +76,15 @@ static bool config_print_is_first(const weft_config_t *config, const weft_claim_
 
 weft_status_t weft_config_print(const weft_config_t *config, FILE *out)
 {
+    for (const weft_claim_t *c = config->claims; c != NULL; c = c->next) {
+        if (!config_print_can_stand(c->value)) {
+            return weft_fail(
+                WEFT_ERR_CONFIG, 0,
+                "%s: [%s] %s = %.80s: cannot stand in a file, where '#' and ';' behind a blank "
+                "begin a comment",
+                c->origin, c->section, c->option.name, c->value);
+        }
+    }
     bool done = fputs(head, out) >= 0;
     for (const weft_claim_t *c = config->claims; c != NULL && done; c = c->next) {
         if (config_print_is_first(config, c)) {

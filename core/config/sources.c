@@ -52,6 +52,10 @@ static weft_status_t sources_setting_read(weft_config_t *config, const char *set
     if (strlen(setting) > VALUE_MAX_BYTES) {
         return sources_setting_fail(setting, "longer than 1000 bytes");
     }
+    const char *wrong = weft_config_text_wrong(equals, setting + strlen(setting));
+    if (wrong != NULL) {
+        return weft_fail(WEFT_ERR_CONFIG, 0, "%s %.80s: %s", settings_name, setting, wrong);
+    }
     if (!weft_option_name_ok(setting, (size_t)(dot - setting), '-') ||
         !weft_option_name_ok(dot + 1, (size_t)(equals - dot - 1), '_')) {
         return sources_setting_fail(setting, "bad section or key");
@@ -91,6 +95,10 @@ static weft_status_t sources_environment_read(weft_config_t *config)
         snprintf(origin, sizeof origin, "environment %s%s", PREFIX, name);
         if (strlen(equals + 1) > VALUE_MAX_BYTES) {
             return weft_fail(WEFT_ERR_CONFIG, 0, "%s: value longer than 1000 bytes", origin);
+        }
+        const char *wrong = weft_config_text_wrong(equals, entry + strlen(entry));
+        if (wrong != NULL) {
+            return weft_fail(WEFT_ERR_CONFIG, 0, "%s: %s", origin, wrong);
         }
         const weft_given_t given = {
             .source = WEFT_FROM_ENV, .key = name, .value = equals + 1, .origin = origin};

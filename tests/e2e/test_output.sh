@@ -22,11 +22,11 @@ expect 0 bash -c '"$@" >&- 2>&-' - "$weft" perf all_reduce -P 2 -b 8 -e 8 -n 2
 # Nobody reads what is printed: all ranks end, in silence, as other commands do.
 exec 3> >(exec <&-)
 wait $!
-for command in "perf all_reduce -P 2 -b 8 -e 1M -n 2" "tune all_reduce -P 2 -O $work/rules.ini" "plan all_reduce -n 4" \
+for command in "perf all_reduce -P 2 -b 8 -e 1M -n 2" "tune all_reduce -P 2 -e 32 -n 3 -O $work/rules.ini" "plan all_reduce -n 4" \
     "run -n 2 -- $weft perf all_reduce -b 8 -e 1M -n 2"; do
     code=0
     # shellcheck disable=SC2086
-    timeout -k 5 60 "$weft" $command >&3 2>"$work/err" || code=$?
+    timeout -k 5 180 "$weft" $command >&3 2>"$work/err" || code=$?
     [ $code -eq 141 ] || die "$command: exit code $code, expected that of SIGPIPE"
     [ ! -s "$work/err" ] || die "$command: not in silence"
 done

@@ -6,9 +6,10 @@ command -v jq >/dev/null || skip "no jq"
 records=$work/records
 mkdir "$records"
 
-# start SETTING…: four ranks that call all-reduces for ever. Leaves $job, and the ranks' pids in `pid`.
+# start SETTING…: four ranks that call all-reduces for ever. One that is stopped stays a member, however long this
+# takes. Leaves $job, and the ranks' pids in `pid`.
 start() {
-    "$weft" perf all_reduce -P 4 -b 8K -e 8K -n 100000000 -c 0 "$@" >"$work/job" 2>&1 &
+    "$weft" perf all_reduce -P 4 -b 8K -e 8K -n 100000000 -c 0 --set boot.unresponsive=1000s "$@" >"$work/job" 2>&1 &
     job=$!
     for ((i = 0; i < 300; i++)); do
         # Other jobs may run here.

@@ -76,6 +76,7 @@ out:
 static weft_status_t family_connect_peers(weft_family_t *family)
 {
     uint32_t used = 0;
+    size_t bytes = 0;
     weft_status_t status =
         weft_transports_create(family->registry, family->nranks, family->rank, &family->transports);
     if (status != WEFT_OK) {
@@ -85,7 +86,9 @@ static weft_status_t family_connect_peers(weft_family_t *family)
     status = weft_boot_all_reduce(family->boot, "lengths of addresses", &layout, sizeof layout,
                                   family_combine_layouts);
     if (status == WEFT_OK) {
-        size_t bytes = weft_transports_set_layout(family->transports, &layout);
+        status = weft_transports_set_layout(family->transports, &layout, &bytes);
+    }
+    if (status == WEFT_OK) {
         status = family_exchange_addresses(family, bytes, &used);
         family_tell_ways(family);
     }

@@ -240,13 +240,23 @@ weft_connect_layout_t weft_transports_own_layout(const weft_transports_t *transp
     return layout;
 }
 
-size_t weft_transports_set_layout(weft_transports_t *transports,
-                                  const weft_connect_layout_t *layout)
+weft_status_t weft_transports_set_layout(weft_transports_t *transports,
+                                         const weft_connect_layout_t *layout, size_t *bytes_p)
 {
+    const weft_connect_layout_t own = weft_transports_own_layout(transports);
+    for (uint32_t i = 0; i < WEFT_TRANSPORTS_MAX; i++) {
+        if (layout->bytes[i] < own.bytes[i] || layout->bytes[i] > WEFT_NET_ADDRESS_MAX) {
+            return weft_fail(WEFT_ERR_PROTO, 0,
+                             "the longest address of transport %u shall have %u bytes; this rank's "
+                             "has %u, and %u is the limit",
+                             i, layout->bytes[i], own.bytes[i], WEFT_NET_ADDRESS_MAX);
+        }
+    }
     transports->layout = *layout;
     size_t bytes = weft_connect_bytes(&transports->layout, WEFT_TRANSPORTS_MAX);
     transports->info_bytes = bytes > 0 ? bytes : 1;
-    return transports->info_bytes;
+    *bytes_p = transports->info_bytes;
+    return WEFT_OK;
 }
 
 /* For each transport a byte with the length of the address, and room for the longest; nothing where

@@ -59,9 +59,10 @@ static inline uint32_t weft_connect_devices(const weft_connect_layout_t *layout)
 
 /* Returns the lengths of this rank's addresses. */
 weft_connect_layout_t weft_transports_own_layout(const weft_transports_t *transports);
-/* Takes the lengths that hold for all ranks, and returns the bytes of a connect info. */
-size_t weft_transports_set_layout(weft_transports_t *transports,
-                                  const weft_connect_layout_t *layout);
+/* Takes the lengths that hold for all ranks, and gives out the bytes of a connect info. ERR_PROTO:
+ * they are shorter than this rank's, or longer than addresses are. */
+weft_status_t weft_transports_set_layout(weft_transports_t *transports,
+                                         const weft_connect_layout_t *layout, size_t *bytes_p);
 /* Writes this rank's connect info, as many bytes as the layout says. */
 void weft_transports_connect_info(const weft_transports_t *transports, uint8_t *info);
 /* Takes over the connect info of all ranks in rank order, memory of weft_os_alloc(), also on

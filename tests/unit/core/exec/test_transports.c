@@ -164,7 +164,8 @@ static weft_transports_t *prepare_at(uint32_t rank, uint32_t peer_lacks, uint8_t
     lay_out_plugins();
     assert_int_equal(weft_transports_create(NULL, RANKS, rank, &transports), WEFT_OK);
     weft_connect_layout_t layout = weft_transports_own_layout(transports);
-    size_t bytes = weft_transports_set_layout(transports, &layout);
+    size_t bytes;
+    assert_int_equal(weft_transports_set_layout(transports, &layout, &bytes), WEFT_OK);
     uint8_t *infos = weft_os_alloc(RANKS * bytes, 0);
     for (uint32_t r = 0; r < RANKS; r++) {
         weft_transports_connect_info(transports, infos + r * bytes);
@@ -432,6 +433,24 @@ static void no_more_than_the_limit_are_opened(void **state)
     finish(transports);
 }
 
+/* Lengths that another rank got wrong: this rank's address would not fit. */
+static void lengths_that_no_address_has_are_refused(void **state)
+{
+    (void)state;
+    uint8_t *infos;
+    size_t bytes = 0;
+    weft_transports_t *transports = prepare_at(0, 0, &infos);
+    weft_connect_layout_t layout = weft_transports_own_layout(transports);
+    layout.bytes[0]--;
+    assert_int_equal(weft_transports_set_layout(transports, &layout, &bytes), WEFT_ERR_PROTO);
+    layout.bytes[0] = WEFT_NET_ADDRESS_MAX + 1;
+    assert_int_equal(weft_transports_set_layout(transports, &layout, &bytes), WEFT_ERR_PROTO);
+    layout.bytes[0] = WEFT_NET_ADDRESS_MAX;
+    assert_int_equal(weft_transports_set_layout(transports, &layout, &bytes), WEFT_OK);
+    weft_os_free(infos);
+    finish(transports);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -447,6 +466,7 @@ int main(void)
         cmocka_unit_test(the_second_plugin_serves_whom_the_first_does_not_reach),
         cmocka_unit_test(who_promises_to_map_and_cannot_is_refused),
         cmocka_unit_test(no_more_than_the_limit_are_opened),
+        cmocka_unit_test(lengths_that_no_address_has_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -295,6 +295,12 @@ weft_status_t weft_boot_all_gather(weft_boot_t *boot, const char *what, const vo
     if (status == WEFT_OK && total != bytes * boot->nranks) {
         status = exchange_malformed(boot, &boot->links[WEFT_TREE_PARENT], what, "length");
     }
+    /* Where this rank's bytes come back as others, so may those of all. */
+    if (status == WEFT_OK && bytes > 0 &&
+        memcmp((const uint8_t *)all + boot->rank * bytes, mine, bytes) != 0) {
+        status = exchange_malformed(boot, &boot->links[WEFT_TREE_PARENT], what,
+                                    "copy of this rank's bytes");
+    }
     return exchange_finish(boot, status);
 }
 

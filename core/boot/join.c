@@ -143,6 +143,20 @@ static weft_status_t join_connect_tree(weft_join_t *join)
     }
 }
 
+/* What is wrong with the row of `rank` in the table of all join requests; NULL: nothing. */
+static const char *join_row_fault(const weft_boot_t *boot, uint32_t rank, const uint8_t *row,
+                                  weft_join_request_t *request)
+{
+    const char *why = NULL;
+    if (weft_join_request_decode(row, request, &why) != WEFT_OK) {
+        return why;
+    }
+    return request->rank != rank                   ? "rank"
+           : request->nranks != boot->nranks       ? "number of ranks"
+           : weft_join_request_addrs(request) == 0 ? "address"
+                                                   : NULL;
+}
+
 /* Sends all join requests to all ranks, through the new tree. */
 static weft_status_t join_learn_peers(weft_join_t *join)
 {
@@ -159,15 +173,14 @@ static weft_status_t join_learn_peers(weft_join_t *join)
     boot->root = NULL;
     for (uint32_t i = 0; status == WEFT_OK && i < boot->nranks; i++) {
         weft_join_request_t request;
-        const char *why = "rank";
-        status = weft_join_request_decode(all + (size_t)i * WEFT_WIRE_JOIN_REQUEST, &request, &why);
-        if (status != WEFT_OK || request.rank != i || request.nranks != boot->nranks) {
-            status =
-                weft_fail(WEFT_ERR_PROTO, 0, "rank %u sent a join request with a bad %s", i, why);
-            weft_boot_set_culprit(boot, i);
-            break;
+        const uint8_t *row = all + (size_t)i * WEFT_WIRE_JOIN_REQUEST;
+        const char *why = join_row_fault(boot, i, row, &request);
+        if (why != NULL) {
+            weft_fail(WEFT_ERR_PROTO, 0, "the table of addresses has a bad %s of rank %u", why, i);
+            status = weft_boot_set_culprit(boot, i);
+        } else {
+            weft_boot_learn(boot, &request);
         }
-        weft_boot_learn(boot, &request);
     }
     weft_os_free(all);
     return status;

@@ -33,8 +33,9 @@ typedef struct world {
     uint8_t root_key[32], tree_key[32];
     int listener[2]; /* of the root and of the parent */
     uint16_t port[2];
-    uint16_t joiner; /* port at which it listens, once it has said so */
-    uint32_t step;   /* of the exchanges, as far as the peers know */
+    uint16_t joiner;                      /* port at which it listens, once it has said so */
+    uint32_t step;                        /* of the exchanges, as far as the peers know */
+    uint8_t mine[WEFT_WIRE_JOIN_REQUEST]; /* what it says of itself */
     hostile_t peers[PEERS];
     hostile_t *shakes;
     uint32_t patience;
@@ -51,6 +52,7 @@ static void hears(hostile_t *peer, const weft_frame_t *frame, const uint8_t *pay
     if (frame->type == WEFT_FRAME_JOIN &&
         weft_join_request_decode(payload, &request, &why) == WEFT_OK) {
         world.joiner = request.addrs[0].port;
+        memcpy(world.mine, payload, sizeof world.mine);
     }
     if (frame->type == WEFT_FRAME_GATHER || frame->type == WEFT_FRAME_SPREAD) {
         world.step = frame->sequence;
@@ -105,7 +107,11 @@ static void exchange(hostile_t *peer, uint32_t type, uint32_t bytes, uint32_t co
     for (uint32_t i = 0; i < count && requests; i++) {
         weft_join_request_t request;
         hostile_request(&request, up ? peer->rank : i, world.nranks, 9);
-        weft_join_request_encode(&request, message + WEFT_WIRE_HEADER + i * WEFT_WIRE_JOIN_REQUEST);
+        uint8_t *row = message + WEFT_WIRE_HEADER + i * WEFT_WIRE_JOIN_REQUEST;
+        weft_join_request_encode(&request, row);
+        if (!up && i == world.rank) {
+            memcpy(row, world.mine, sizeof world.mine);
+        }
     }
     uint32_t whole = WEFT_WIRE_HEADER + frame.bytes;
     if (wrong != NULL && frame.bytes > 0) {
@@ -256,6 +262,7 @@ static void failed(weft_status_t status)
 {
     const weft_error_t *error = weft_error_record();
     FUZZ_NEED(status < 0 && error->status == status && error->text[0] != '\0');
+    FUZZ_NEED(strstr(error->text, "(null)") == NULL);
     FUZZ_NEED(error->peer >= -1);
 }
 
@@ -269,7 +276,7 @@ static void least(void *into, const void *from)
 
 static void joined(weft_boot_t *boot)
 {
-    uint64_t mine = 7, all[8];
+    uint64_t mine = UINT64_C(0x0101010101010101), all[8]; /* as in exchange() */
     size_t bytes = sizeof mine;
     FUZZ_NEED(weft_boot_hosts(boot) >= 1);
     weft_status_t status = weft_boot_all_gather(boot, "a gathering", &mine, sizeof mine, all);

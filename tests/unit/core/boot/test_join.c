@@ -254,9 +254,33 @@ static void the_id_of_another_job_is_refused(void **unused)
     assert_int_equal(crowd.members[1].status, WEFT_OK);
 }
 
+/* Rank 0 spreads a table in which rank 1 has other bytes. */
+static weft_status_t spread_another_table(member_t *m)
+{
+    uint8_t mine = 7, all[2] = {7, 8};
+    size_t bytes = sizeof all;
+    if (m->rank == 1) {
+        return weft_boot_all_gather(m->boot, "a test", &mine, 1, all);
+    }
+    return weft_boot_broadcast(m->boot, "a test", all, sizeof all, &bytes);
+}
+
+static void a_table_with_other_bytes_of_this_rank_is_refused(void **unused)
+{
+    (void)unused;
+    crowd_t crowd;
+    crowd_init(&crowd, 2);
+    crowd.act = spread_another_table;
+    crowd_run(&crowd);
+    assert_int_equal(crowd.members[1].status, WEFT_ERR_PROTO);
+    assert_int_equal(crowd.members[1].error.peer, 0);
+    assert_non_null(strstr(crowd.members[1].error.text, "bad copy of this rank's bytes"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_table_with_other_bytes_of_this_rank_is_refused),
         cmocka_unit_test(ranks_of_every_number_join_and_know_each_other),
         cmocka_unit_test(number_and_key_are_equal_on_all_ranks_and_differ_between_ids),
         cmocka_unit_test(a_rank_claimed_twice_is_told_to_all_with_both_claimants),

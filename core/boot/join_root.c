@@ -17,35 +17,34 @@
 #include "core/boot/connector.h"
 #include "core/boot/control_listener.h"
 #include "core/boot/join_notice.h"
+#include "core/boot/root_joiners.h"
 #include "core/boot/root_table.h"
 #include "core/boot/root_word.h"
 #include "core/os/os.h"
 
-#define JOINERS_FIRST 16
 #define LINGER_NS (10 * WEFT_NS_PER_S)
 #define LOOK_NS (10 * WEFT_NS_PER_MS) /* rhythm of looking at those that are lost, or not watched */
 #define EVENTS 64
 /* Ranks that are missed before anybody has said how many there are. */
 #define EARLY_MOST 64
 
-typedef struct joiner {
-    int fd; /* −1: free */
+/* A rank that was heard of and has no connection. */
+typedef struct root_missed {
     uint32_t rank;
-    uint32_t bytes;
-    uint8_t frame[WEFT_ROOT_REQUEST];
-} joiner_t;
+    int error;       /* by which its connection broke; 0: it has ended */
+    const char *why; /* the bad field of what it said; NULL: it said nothing */
+} root_missed_t;
 
 typedef struct root {
     weft_control_listener_t listener;
     bool listens; /* the listener is in the watch */
     int watch;
-    joiner_t *joiners; /* they hold the secret, so there may be as many as want */
-    uint32_t joiners_room;
+    weft_root_joiners_t joiners;
     weft_root_table_t table;
     bool welcomed, ended;
     bool blind;    /* no watch was left for the listener or a joiner: they are looked at instead */
     uint32_t lost; /* seats with `lost` set */
-    uint32_t early[EARLY_MOST]; /* ranks that were lost when there were no seats yet */
+    root_missed_t early[EARLY_MOST]; /* when there were no seats yet */
     uint32_t early_count;
     uint64_t until;
     weft_root_word_t word; /* of rank 0, if that does not get here */
@@ -56,12 +55,10 @@ static void root_destroy(root_t *root)
 {
     weft_control_listener_close(&root->listener);
     weft_root_word_close(&root->word);
-    for (uint32_t i = 0; i < root->joiners_room; i++) {
-        weft_os_close(root->joiners[i].fd);
-    }
+    weft_root_joiners_tell(&root->joiners, &root->table);
+    weft_root_joiners_fini(&root->joiners);
     weft_root_table_fini(&root->table);
     weft_os_close(root->watch);
-    weft_os_free(root->joiners);
     weft_os_free(root);
 }
 
@@ -76,11 +73,17 @@ static void root_fail(root_t *root, weft_status_t status, const weft_root_seat_t
     root->ended = weft_root_all_told(&root->table);
 }
 
-static void root_seat_died(root_t *root, const weft_root_seat_t *seat)
+/* It died or, with `why`, it sent a frame with that bad field: then it hears so, too. */
+static void root_seat_end(root_t *root, const weft_root_seat_t *seat, const char *why)
 {
     char text[256];
-    weft_root_death_text(&root->table, seat, text, sizeof text);
-    root_fail(root, WEFT_ERR_PEER_DEAD, seat, text);
+    weft_root_end_text(&root->table, seat, why, text, sizeof text);
+    root_fail(root, why == NULL ? WEFT_ERR_PEER_DEAD : WEFT_ERR_PROTO, seat, text);
+}
+
+static void root_seat_died(root_t *root, const weft_root_seat_t *seat)
+{
+    root_seat_end(root, seat, NULL);
 }
 
 static void root_seat_found(root_t *root, weft_root_seat_t *seat)
@@ -117,18 +120,19 @@ static void root_welcome(root_t *root, uint32_t rank)
     }
 }
 
-/* A rank was heard of, and its connection has ended before it said more than its number: it died,
- * unless it comes again. */
-static void root_miss(root_t *root, uint32_t rank, int error)
+/* A rank was heard of, and its connection has ended before it said more than its number, or something wrong: it
+ * died, or cannot join, unless it comes again. */
+static void root_miss(root_t *root, root_missed_t missed)
 {
     if (root->table.nranks == 0) {
         if (root->early_count < EARLY_MOST) {
-            root->early[root->early_count++] = rank;
+            root->early[root->early_count++] = missed;
         }
-    } else if (rank < root->table.nranks) {
-        weft_root_seat_t *seat = &root->table.seats[rank];
+    } else if (missed.rank < root->table.nranks) {
+        weft_root_seat_t *seat = &root->table.seats[missed.rank];
         if (!seat->arrived && seat->claim < 0) {
-            root_seat_lose(root, seat, error);
+            root_seat_lose(root, seat, missed.error);
+            seat->why = missed.why;
         }
     }
 }
@@ -147,7 +151,7 @@ static void root_on_silent(void *arg, const weft_handshake_t *handshake)
         return;
     }
     if (!refused) {
-        root_miss(root, rank, error);
+        root_miss(root, (root_missed_t){.rank = rank, .error = error});
     } else if (!root->welcomed) {
         char text[sizeof((weft_error_t *)0)->text];
         snprintf(text, sizeof text, "rank %u cannot join: %.400s", rank, weft_error_record()->text);
@@ -215,7 +219,8 @@ static void root_seat_claim(root_t *root, int fd, const weft_join_request_t *req
 static void root_miss_early(root_t *root)
 {
     for (uint32_t i = 0; root->table.nranks > 0 && i < root->early_count; i++) {
-        root_miss(root, root->early[i], ECONNRESET);
+        root->early[i].error = ECONNRESET;
+        root_miss(root, root->early[i]);
     }
 }
 
@@ -259,15 +264,23 @@ static void root_admit(root_t *root, int fd, const weft_join_request_t *request,
     }
 }
 
-/* It came late and has given up this connection, of which it did not know that it stands. */
-static bool join_root_joiner_lives(const joiner_t *joiner)
+/* Whoever sent a bad first message hears so. Its rank may still come: the sender may be none of the job. */
+static void root_reject(root_t *root, int fd, uint32_t rank, const char *why)
 {
-    return joiner->bytes == 1 && joiner->frame[0] == WEFT_CONNECTOR_ALIVE;
+    weft_error_t error;
+    weft_error_clear(&error);
+    error.status = WEFT_ERR_PROTO;
+    snprintf(error.text, sizeof error.text, "rank %u sent a join request with a bad %s", rank, why);
+    weft_log(WEFT_LOG_WARN, "boot", "root: %s", error.text);
+    weft_root_send_error(&root->table, fd, &error);
+    weft_os_close(fd);
+    root_miss(root, (root_missed_t){.rank = rank, .why = why});
 }
 
-static void join_root_joiner_step(root_t *root, joiner_t *joiner)
+static void join_root_joiner_step(root_t *root, weft_root_joiner_t *joiner)
 {
     weft_join_request_t request;
+    const char *why;
     bool joins;
     int error = 0;
     ssize_t got = weft_os_recv(joiner->fd, joiner->frame + joiner->bytes,
@@ -277,8 +290,8 @@ static void join_root_joiner_step(root_t *root, joiner_t *joiner)
     }
     if (got <= 0) {
         weft_root_close(&root->table, &joiner->fd);
-        if (!join_root_joiner_lives(joiner)) {
-            root_miss(root, joiner->rank, got < 0 ? error : 0);
+        if (!weft_root_joiner_lives(joiner)) {
+            root_miss(root, (root_missed_t){.rank = joiner->rank, .error = got < 0 ? error : 0});
         }
         return;
     }
@@ -286,54 +299,28 @@ static void join_root_joiner_step(root_t *root, joiner_t *joiner)
     if (joiner->bytes < WEFT_ROOT_REQUEST) {
         return;
     }
-    if (!weft_root_read_request(&root->table, joiner->frame, &request, &joins)) {
-        weft_log(WEFT_LOG_WARN, "boot", "root: closed a holder of the id that sent a bad frame");
-        weft_root_close(&root->table, &joiner->fd);
-        return;
-    }
     int fd = joiner->fd;
     weft_os_watch_remove(root->watch, fd);
     joiner->fd = -1;
-    root_admit(root, fd, &request, joins);
-}
-
-/* Returns a free joiner, or NULL without memory. */
-static joiner_t *join_root_joiner_make(root_t *root)
-{
-    for (uint32_t i = 0; i < root->joiners_room; i++) {
-        if (root->joiners[i].fd < 0) {
-            return &root->joiners[i];
-        }
+    if (weft_root_read_request(&root->table, joiner->rank, joiner->frame, &request, &joins, &why) ==
+        WEFT_OK) {
+        root_admit(root, fd, &request, joins);
+    } else {
+        root_reject(root, fd, joiner->rank, why);
     }
-    uint32_t room = root->joiners_room > 0 ? 2 * root->joiners_room : JOINERS_FIRST;
-    joiner_t *joiners = weft_os_alloc(room * sizeof *joiners, 0);
-    if (joiners == NULL) {
-        return NULL;
-    }
-    if (root->joiners_room > 0) {
-        memcpy(joiners, root->joiners, root->joiners_room * sizeof *joiners);
-    }
-    for (uint32_t i = root->joiners_room; i < room; i++) {
-        joiners[i].fd = -1;
-    }
-    joiner_t *first = &joiners[root->joiners_room];
-    weft_os_free(root->joiners);
-    root->joiners = joiners;
-    root->joiners_room = room;
-    return first;
 }
 
 /* A connection of the listener: somebody who holds the secret. */
 static void root_accept(root_t *root, int fd, const uint8_t label[WEFT_AUTH_LABEL])
 {
     uint32_t rank;
-    joiner_t *joiner = join_root_joiner_make(root);
+    weft_root_joiner_t *joiner = weft_root_joiners_make(&root->joiners);
     if (joiner == NULL || !weft_auth_label_read(label, WEFT_PURPOSE_ROOT, &rank)) {
         weft_os_close(fd);
         return;
     }
-    *joiner = (joiner_t){.fd = fd, .rank = rank};
-    const uint64_t tag = weft_root_tag(WEFT_ROOT_JOINER, (uint32_t)(joiner - root->joiners));
+    *joiner = (weft_root_joiner_t){.fd = fd, .rank = rank};
+    const uint64_t tag = weft_root_tag(WEFT_ROOT_JOINER, (uint32_t)(joiner - root->joiners.list));
     /* It has not said yet which rank it is, and could not be told of a failure. */
     root->blind |= weft_os_watch_add(root->watch, fd, tag) != WEFT_OK;
     join_root_joiner_step(root, joiner);
@@ -359,8 +346,19 @@ static bool root_seat_gave_up(root_t *root, const uint8_t *failure, const weft_r
     return true;
 }
 
+/* A connection has ended, or brought what it should not. What is `good` is a frame, but none for this time. */
+static void root_serve_end(root_t *root, weft_root_seat_t *seat, int *fd, bool good,
+                           const char *why)
+{
+    why = good ? "type or number" : why;
+    if (why == NULL) {
+        weft_root_close(&root->table, fd);
+    }
+    root_seat_end(root, seat, why);
+}
+
 /* A member may say that its connections of the tree stand, that it has joined, or why it gives up.
- * Anything else, and the end, is its death. */
+ * Anything else ends the join; the end is its death. */
 static void root_serve_join(root_t *root, weft_root_seat_t *seat)
 {
     weft_frame_t frame;
@@ -394,14 +392,15 @@ static void root_serve_join(root_t *root, weft_root_seat_t *seat)
         root_seat_broke(root, seat, &seat->join, seat->from_join.error);
         return;
     }
-    weft_root_close(&root->table, &seat->join);
-    if (!gave_up) {
-        root_seat_died(root, seat);
+    if (gave_up) {
+        weft_root_close(&root->table, &seat->join);
+    } else {
+        root_serve_end(root, seat, &seat->join, good, seat->from_join.why);
     }
 }
 
 /* Rank 0 answers once, when all have claimed, or knows of a rank that died. Any rank may say why it
- * gives up. Anything else, and the end, is the end of a rank. */
+ * gives up. Anything else ends the join; the end is its death. */
 static void root_serve_claim(root_t *root, weft_root_seat_t *seat)
 {
     weft_frame_t frame;
@@ -425,8 +424,7 @@ static void root_serve_claim(root_t *root, weft_root_seat_t *seat)
                         status == WEFT_ERR_LINK ? seat->from_claim.error : seat->claim_broke);
         return;
     }
-    weft_root_close(&root->table, &seat->claim);
-    root_seat_died(root, seat);
+    root_serve_end(root, seat, &seat->claim, good, seat->from_claim.why);
 }
 
 static void root_judge_lost(root_t *root, uint64_t now)
@@ -434,8 +432,9 @@ static void root_judge_lost(root_t *root, uint64_t now)
     for (uint32_t i = 0; i < root->table.nranks && root->lost > 0; i++) {
         weft_root_seat_t *seat = &root->table.seats[i];
         if (seat->lost != 0 && weft_root_seat_is_dead(&root->table, seat, now)) {
+            const char *why = seat->why;
             root_seat_found(root, seat);
-            root_seat_died(root, seat);
+            root_seat_end(root, seat, why);
         }
     }
 }
@@ -495,8 +494,8 @@ static void root_serve_event(root_t *root, uint64_t tag)
     weft_root_seat_t *seat = root->table.seats != NULL ? &root->table.seats[index] : NULL;
     switch (tag >> 32) {
     case WEFT_ROOT_JOINER:
-        if (root->joiners[index].fd >= 0) {
-            join_root_joiner_step(root, &root->joiners[index]);
+        if (root->joiners.list[index].fd >= 0) {
+            join_root_joiner_step(root, &root->joiners.list[index]);
         }
         break;
     case WEFT_ROOT_JOIN:
@@ -542,7 +541,7 @@ static void root_run(void *arg)
             root_serve_event(root, tags[i]);
             readable = readable || tags[i] >> 32 == WEFT_ROOT_LISTENER;
         }
-        for (uint32_t i = 0; root->blind && i < root->joiners_room; i++) {
+        for (uint32_t i = 0; root->blind && i < root->joiners.room; i++) {
             root_serve_event(root, weft_root_tag(WEFT_ROOT_JOINER, i));
         }
         root_serve_listener(root, readable || (root->blind && !root->listens));

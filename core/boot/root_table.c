@@ -133,19 +133,27 @@ weft_status_t weft_root_check(const weft_root_table_t *table, const weft_join_re
     return WEFT_OK;
 }
 
-bool weft_root_read_request(const weft_root_table_t *table,
-                            const uint8_t message[WEFT_ROOT_REQUEST], weft_join_request_t *request,
-                            bool *joins)
+weft_status_t weft_root_read_request(const weft_root_table_t *table, uint32_t rank,
+                                     const uint8_t message[WEFT_ROOT_REQUEST],
+                                     weft_join_request_t *request, bool *joins, const char **why)
 {
     weft_frame_t frame;
-    const char *why;
-    if (weft_frame_decode(message, UINT32_MAX, table->comm_id, &frame, &why) != WEFT_OK ||
-        (frame.type != WEFT_FRAME_JOIN && frame.type != WEFT_FRAME_CLAIM) ||
-        weft_join_request_decode(message + WEFT_WIRE_HEADER, request, &why) != WEFT_OK) {
-        return false;
+    weft_status_t status = weft_frame_decode(message, UINT32_MAX, table->comm_id, &frame, why);
+    if (status == WEFT_OK && frame.type != WEFT_FRAME_JOIN && frame.type != WEFT_FRAME_CLAIM) {
+        *why = "type";
+        return WEFT_ERR_PROTO;
+    }
+    if (status == WEFT_OK) {
+        status = weft_join_request_decode(message + WEFT_WIRE_HEADER, request, why);
+    }
+    if (status != WEFT_OK) {
+        return status;
     }
     *joins = frame.type == WEFT_FRAME_JOIN;
-    return frame.from == request->rank && (!*joins || weft_join_request_addrs(request) > 0);
+    *why = frame.from != request->rank || rank != request->rank ? "rank"
+           : *joins && weft_join_request_addrs(request) == 0    ? "address"
+                                                                : NULL;
+    return *why != NULL ? WEFT_ERR_PROTO : WEFT_OK;
 }
 
 /* Receives the `size` bytes of a frame that begin at byte `from` of it. AGAIN: not all are here. */
@@ -182,10 +190,11 @@ static weft_status_t root_receive_failure(int fd, weft_root_header_t *header)
 weft_status_t weft_root_read_header(const weft_root_table_t *table, int fd,
                                     weft_root_header_t *header, weft_frame_t *frame)
 {
-    const char *why;
     weft_status_t status = root_receive(fd, header, header->data, 0, WEFT_WIRE_HEADER);
+    header->why = NULL;
     if (status == WEFT_OK) {
-        status = weft_frame_decode(header->data, table->nranks, table->comm_id, frame, &why);
+        status =
+            weft_frame_decode(header->data, table->nranks, table->comm_id, frame, &header->why);
     }
     if (status == WEFT_OK && frame->type == WEFT_FRAME_FAIL) {
         status = root_receive_failure(fd, header);
@@ -244,15 +253,20 @@ void weft_root_refuse(const weft_root_table_t *table, int fd, const weft_join_re
     weft_os_close(fd);
 }
 
-void weft_root_death_text(const weft_root_table_t *table, const weft_root_seat_t *seat, char *text,
-                          size_t bytes)
+void weft_root_end_text(const weft_root_table_t *table, const weft_root_seat_t *seat,
+                        const char *why, char *text, size_t bytes)
 {
+    char did[80];
     uint32_t rank = (uint32_t)(seat - table->seats);
+    snprintf(did, sizeof did, "died");
+    if (why != NULL) {
+        snprintf(did, sizeof did, "sent a frame with a bad %s", why);
+    }
     if (seat->claimed || seat->arrived) {
-        snprintf(text, bytes, "rank %u of host %s, pid %d, died while the ranks were joining", rank,
-                 seat->request.host_name, seat->request.pid);
+        snprintf(text, bytes, "rank %u of host %s, pid %d, %s while the ranks were joining", rank,
+                 seat->request.host_name, seat->request.pid, did);
     } else {
-        snprintf(text, bytes, "rank %u died while the ranks were joining", rank);
+        snprintf(text, bytes, "rank %u %s while the ranks were joining", rank, did);
     }
 }
 
@@ -303,6 +317,7 @@ void weft_root_seat_lose(const weft_root_table_t *table, weft_root_seat_t *seat,
 void weft_root_seat_find(weft_root_seat_t *seat)
 {
     seat->lost = 0;
+    seat->why = NULL;
     weft_root_knock_end(&seat->knock);
 }
 
@@ -515,12 +530,22 @@ static bool root_has_silent(const weft_root_table_t *table)
     return i < table->nranks;
 }
 
+/* Whether ranks have neither come nor claimed the id, as others have. */
+static bool root_lacks_claims(const weft_root_table_t *table)
+{
+    uint32_t i = 0;
+    while (i < table->nranks && (table->seats[i].claimed || table->seats[i].arrived)) {
+        i++;
+    }
+    return table->claimed > 0 && i < table->nranks;
+}
+
 uint32_t weft_root_missing(const weft_root_table_t *table, bool welcomed, char *text, size_t bytes,
                            uint32_t *first_p)
 {
     size_t at = 0;
     uint32_t count = 0;
-    bool claims = table->claimed > 0 && table->claimed < table->nranks;
+    bool claims = root_lacks_claims(table);
     bool silent = root_has_silent(table);
     text[0] = '\0';
     *first_p = table->nranks;

@@ -18,7 +18,8 @@ typedef struct weft_root_header {
     uint8_t data[WEFT_WIRE_HEADER];
     uint8_t *failure; /* of WEFT_WIRE_ERROR bytes; NULL: none has come */
     uint32_t bytes;
-    int error; /* of a stream that broke */
+    int error;       /* of a stream that broke */
+    const char *why; /* the bad field of what is no frame of this job; NULL: the stream has ended */
 } weft_root_header_t;
 
 typedef struct weft_root_seat {
@@ -31,6 +32,7 @@ typedef struct weft_root_seat {
     /* Its connection broke, or ended before it said more than its rank: until when it may come
      * again; 0: it has one. */
     uint64_t lost;
+    const char *why; /* the bad field of what it said before it was lost; NULL: nothing was wrong */
     weft_connector_t *knock;                  /* while it is lost: root_knock.h; NULL: none */
     bool answered;                            /* the last one */
     weft_root_header_t from_join, from_claim; /* of the next frame */
@@ -85,12 +87,12 @@ weft_status_t weft_root_check(const weft_root_table_t *table, const weft_join_re
 bool weft_root_comes_again(const weft_root_table_t *table, const weft_join_request_t *request,
                            bool joins);
 
-/* The first message of a rank: a claim or, then *joins is set, a join request. False: it is
- * neither. */
+/* The first message of `rank`: a claim or, then *joins is set, a join request. ERR_PROTO: it is
+ * neither, with the bad field in *why. */
 #define WEFT_ROOT_REQUEST (WEFT_WIRE_HEADER + WEFT_WIRE_JOIN_REQUEST)
-bool weft_root_read_request(const weft_root_table_t *table,
-                            const uint8_t message[WEFT_ROOT_REQUEST], weft_join_request_t *request,
-                            bool *joins);
+weft_status_t weft_root_read_request(const weft_root_table_t *table, uint32_t rank,
+                                     const uint8_t message[WEFT_ROOT_REQUEST],
+                                     weft_join_request_t *request, bool *joins, const char **why);
 
 /* Reads on in the header of a frame, which may come in pieces. AGAIN: there is more to come. LINK:
  * the stream broke, by header->error. PROTO: it has ended in another way, or it is no frame of this
@@ -105,9 +107,9 @@ int weft_root_send(const weft_root_table_t *table, int fd, uint32_t type, uint32
 void weft_root_send_error(const weft_root_table_t *table, int fd, const weft_error_t *error);
 /* Tells one that comes when all have joined that its id is stale, and closes its connection. */
 void weft_root_refuse(const weft_root_table_t *table, int fd, const weft_join_request_t *request);
-/* Says that the rank of the seat died. */
-void weft_root_death_text(const weft_root_table_t *table, const weft_root_seat_t *seat, char *text,
-                          size_t bytes);
+/* Says that the rank of the seat died or, with `why`, that it sent a frame with that bad field. */
+void weft_root_end_text(const weft_root_table_t *table, const weft_root_seat_t *seat,
+                        const char *why, char *text, size_t bytes);
 
 /* The join has failed: all that came are told the same. `culprit` may be NULL. Only the first
  * failure counts. */

@@ -221,7 +221,25 @@ static int enter_as(const weft_id_t *id, uint32_t rank)
     return connector.fd;
 }
 
-static void a_bad_registration_is_dropped_and_the_join_goes_on(void **unused)
+/* The root's answer to a bad registration. */
+static void hear_what_is_bad(int fd, const char *field)
+{
+    uint8_t message[WEFT_WIRE_MOST];
+    char words[64];
+    const char *why;
+    weft_error_t error;
+    struct pollfd entry = {.fd = fd, .events = POLLIN};
+    assert_int_equal(poll(&entry, 1, 5000), 1);
+    assert_int_equal(recv(fd, message, sizeof message, MSG_WAITALL), sizeof message);
+    assert_int_equal(weft_error_decode(message + WEFT_WIRE_HEADER, 3, &error, &why), WEFT_OK);
+    assert_int_equal(error.status, WEFT_ERR_PROTO);
+    snprintf(words, sizeof words, "rank 1 sent a join request with a bad %s", field);
+    assert_string_equal(error.text, words);
+    assert_int_equal(poll(&entry, 1, 5000), 1);
+    assert_int_equal(hear(fd), 0);
+}
+
+static void a_bad_registration_is_told_and_the_join_goes_on(void **unused)
 {
     (void)unused;
     crowd_t crowd;
@@ -229,6 +247,8 @@ static void a_bad_registration_is_dropped_and_the_join_goes_on(void **unused)
     weft_id_t id = opened(&crowd);
     weft_join_request_t request;
     assert_int_equal(weft_join_request_make(&request, 1, 3, "=lo", 4711), WEFT_OK);
+    static const char *const fields[] = {"type", "length",       "length",  "length",
+                                         "rank", "communicator", "address", "process"};
     for (size_t field = 0; field < 8; field++) {
         uint8_t message[WEFT_WIRE_HEADER + WEFT_WIRE_JOIN_REQUEST];
         weft_frame_t frame = {.type = WEFT_FRAME_JOIN,
@@ -245,16 +265,63 @@ static void a_bad_registration_is_dropped_and_the_join_goes_on(void **unused)
         memset(message + WEFT_WIRE_HEADER + 8, field == 7 ? 0xff : 0, field == 7 ? 4 : 0);
         int fd = enter_as(&id, 1);
         assert_true(send(fd, message, sizeof message, MSG_NOSIGNAL) == sizeof message);
-        struct pollfd entry = {.fd = fd, .events = POLLIN};
-        assert_int_equal(poll(&entry, 1, 5000), 1);
-        assert_int_equal(hear(fd), 0);
+        hear_what_is_bad(fd, fields[field]);
         close(fd);
     }
     crowd_run(&crowd);
     assert_joined(&crowd, 10);
 }
 
+/* Others hear what was wrong, and soon, when the rank does not come with something better. */
+static void a_rank_of_a_bad_registration_is_missed_soon(void **unused)
+{
+    (void)unused;
+    crowd_t crowd;
+    crowd_init(&crowd, 2);
+    crowd.settings.init_timeout = 60;
+    crowd.members[0].nranks = crowd.members[1].nranks = 3;
+    weft_id_t id = opened(&crowd);
+    uint8_t message[WEFT_WIRE_HEADER + WEFT_WIRE_JOIN_REQUEST] = {0};
+    weft_frame_t frame = {.type = WEFT_FRAME_READY, .from = 2, .comm_id = weft_id_comm(&id)};
+    weft_frame_encode(&frame, message);
+    int fd = enter_as(&id, 2);
+    assert_true(send(fd, message, sizeof message, MSG_NOSIGNAL) == sizeof message);
+    crowd_run(&crowd);
+    close(fd);
+    crowd_assert_all_fail(&crowd, WEFT_ERR_PROTO, "rank 2 sent a frame with a bad type", 10);
+    assert_int_equal(crowd.members[0].error.peer, 2);
+}
+
 /* A rank of another build comes first: it hears of the root's version, and the others of its. */
+/* It lives, so that nobody shall say that it died. */
+static void a_rank_that_says_something_else_while_others_join_is_named(void **unused)
+{
+    (void)unused;
+    crowd_t crowd;
+    crowd_init(&crowd, 2);
+    crowd.settings.init_timeout = 60;
+    crowd.members[0].nranks = crowd.members[1].nranks = 3;
+    weft_id_t id = opened(&crowd);
+    weft_join_request_t request;
+    uint8_t message[2 * WEFT_WIRE_HEADER + WEFT_WIRE_JOIN_REQUEST];
+    weft_frame_t frame = {.type = WEFT_FRAME_JOIN,
+                          .bytes = WEFT_WIRE_JOIN_REQUEST,
+                          .from = 2,
+                          .comm_id = weft_id_comm(&id)};
+    assert_int_equal(weft_join_request_make(&request, 2, 3, "=lo", 4711), WEFT_OK);
+    weft_frame_encode(&frame, message);
+    weft_join_request_encode(&request, message + WEFT_WIRE_HEADER);
+    frame.type = WEFT_FRAME_BEAT;
+    frame.bytes = 0;
+    weft_frame_encode(&frame, message + WEFT_WIRE_HEADER + WEFT_WIRE_JOIN_REQUEST);
+    int fd = enter_as(&id, 2);
+    assert_true(send(fd, message, sizeof message, MSG_NOSIGNAL) == sizeof message);
+    crowd_run(&crowd);
+    close(fd);
+    crowd_assert_all_fail(&crowd, WEFT_ERR_PROTO, "sent a frame with a bad type or number", 10);
+    assert_int_equal(crowd.members[0].error.peer, 2);
+}
+
 static void a_rank_of_another_version_ends_the_join_for_all(void **unused)
 {
     (void)unused;
@@ -517,7 +584,9 @@ int main(void)
         cmocka_unit_test(a_join_under_a_storm_of_strangers_succeeds),
         cmocka_unit_test(five_hundred_slow_strangers_do_not_delay_a_join),
         cmocka_unit_test(strangers_hear_nothing_and_are_closed),
-        cmocka_unit_test(a_bad_registration_is_dropped_and_the_join_goes_on),
+        cmocka_unit_test(a_bad_registration_is_told_and_the_join_goes_on),
+        cmocka_unit_test(a_rank_of_a_bad_registration_is_missed_soon),
+        cmocka_unit_test(a_rank_that_says_something_else_while_others_join_is_named),
         cmocka_unit_test(a_rank_of_another_version_ends_the_join_for_all),
         cmocka_unit_test(a_rank_that_a_root_of_another_version_refuses_says_both),
     };

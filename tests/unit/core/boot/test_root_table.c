@@ -394,9 +394,30 @@ static void who_has_answered_a_knock_is_knocked_at_again(void **unused)
     scene_end(&scene);
 }
 
+/* Here they claim first, there they join at once. */
+static void who_has_claimed_is_missed_where_nobody_else_will(void **unused)
+{
+    (void)unused;
+    scene_t scene;
+    char text[64];
+    uint32_t first;
+    memset(&scene, 0xff, sizeof scene);
+    scene_begin(&scene);
+    scene.table.seats[1].claimed = true;
+    scene.table.claimed = 1;
+    scene.table.seats[0].arrived = true;
+    assert_int_equal(weft_root_missing(&scene.table, false, text, sizeof text, &first), 1);
+    assert_string_equal(text, "2");
+    scene.table.seats[2].arrived = true;
+    assert_int_equal(weft_root_missing(&scene.table, false, text, sizeof text, &first), 1);
+    assert_int_equal(first, 1);
+    scene_end(&scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_has_claimed_is_missed_where_nobody_else_will),
         cmocka_unit_test(a_late_rank_of_the_own_process_is_told_after_the_others),
         cmocka_unit_test(whoever_comes_late_puts_off_the_end_of_the_own_process),
         cmocka_unit_test(the_own_process_is_told_in_the_end_whoever_is_missing),

@@ -58,8 +58,19 @@ static weft_status_t control_frame_death(weft_health_t *health, weft_neighbour_t
     return status;
 }
 
+/* Others believe that this rank has left, and go on without it. The neighbour may only have passed that on, and is
+ * well: it is this rank that has to end. */
+static void control_frame_is_left_out(weft_health_t *health, const weft_neighbour_t *neighbour)
+{
+    char who[128], by[128];
+    weft_boot_rank_text(health->boot, health->boot->rank, who, sizeof who);
+    weft_boot_rank_text(health->boot, neighbour->rank, by, sizeof by);
+    weft_fail(WEFT_ERR_PROTO, 0, "%s has not left, but %s has heard that it has", who, by);
+    weft_detector_declare_dead(health, health->boot->rank);
+}
+
 static weft_status_t control_frame_leave_family(weft_health_t *health, weft_neighbour_t *neighbour,
-                                                const weft_frame_t *frame, const char **why)
+                                                const weft_frame_t *frame)
 {
     uint32_t me = health->boot->rank;
     if (frame->from != me) {
@@ -69,8 +80,8 @@ static weft_status_t control_frame_leave_family(weft_health_t *health, weft_neig
     if (health->membership.states[me] != WEFT_MEMBER_LIVE) {
         return WEFT_OK; /* that we leave, passed on to a new connection of ours */
     }
-    *why = "rank";
-    return WEFT_ERR_PROTO;
+    control_frame_is_left_out(health, neighbour);
+    return WEFT_OK;
 }
 
 /* Communicator 0 would be the family, for callbacks. */
@@ -84,7 +95,7 @@ static weft_status_t control_frame_leave_comm(weft_health_t *health, weft_neighb
     }
     weft_leave_t leave;
     weft_status_t status = weft_leave_decode(payload, &leave, why);
-    if (status == WEFT_OK) {
+    if (status == WEFT_OK && frame->from != health->boot->rank) { /* who leaves says so itself */
         weft_disseminate_leave_comm(health, neighbour, frame->number, frame->from, &leave);
     }
     return status;
@@ -142,7 +153,7 @@ static weft_status_t control_frame_serve(weft_health_t *health, weft_neighbour_t
         control_frame_again(health, neighbour, frame);
         return WEFT_OK;
     case WEFT_FRAME_LEAVE_FAMILY:
-        return control_frame_leave_family(health, neighbour, frame, why);
+        return control_frame_leave_family(health, neighbour, frame);
     case WEFT_FRAME_FAIL:
     case WEFT_FRAME_MISSING:
         return control_frame_failure(health, neighbour, frame, payload, why);

@@ -232,9 +232,49 @@ static void who_leaves_and_is_declared_dead_hears_of_both(void **unused)
     stage_end(&s);
 }
 
+/* Somebody has said so, and SPEAKER passes it on: it is none of its doing. */
+static void who_hears_that_it_left_blames_nobody_else(void **unused)
+{
+    (void)unused;
+    stage_t s;
+    stage_begin(&s);
+    say_left(&s, ME);
+    assert_int_equal(s.health.membership.states[SPEAKER], WEFT_MEMBER_LIVE);
+    assert_non_null(weft_neighbours_find(&s.health.neighbours, SPEAKER));
+    assert_int_equal(s.health.membership.states[ME], WEFT_MEMBER_DEAD);
+    assert_int_equal(s.died[ME], 1);
+    assert_int_equal(weft_event_log_death(&s.health.log, ME)->error.status, WEFT_ERR_PROTO);
+    stage_end(&s);
+}
+
+/* What others say of it does not keep it from saying so itself. */
+static void who_hears_that_it_left_a_communicator_leaves_it_later(void **unused)
+{
+    (void)unused;
+    stage_t s;
+    uint8_t bytes[WEFT_WIRE_HEADER + WEFT_WIRE_LEAVE];
+    const weft_leave_t leave = {.sequence = 3};
+    weft_frame_t frame = {.type = WEFT_FRAME_LEAVE_COMM,
+                          .bytes = WEFT_WIRE_LEAVE,
+                          .from = ME,
+                          .number = COMM,
+                          .comm_id = FAMILY};
+    stage_begin(&s);
+    weft_frame_encode(&frame, bytes);
+    weft_leave_encode(&leave, bytes + WEFT_WIRE_HEADER);
+    assert_int_equal(send(s.speaker, bytes, sizeof bytes, 0), sizeof bytes);
+    weft_control_frames_read(&s.health, weft_neighbours_find(&s.health.neighbours, SPEAKER));
+    assert_int_equal(heard(&s, WEFT_FRAME_LEAVE_COMM), 0);
+    weft_disseminate_leave_comm(&s.health, NULL, COMM, ME, &leave);
+    assert_int_equal(heard(&s, WEFT_FRAME_LEAVE_COMM), 1);
+    stage_end(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_hears_that_it_left_blames_nobody_else),
+        cmocka_unit_test(who_hears_that_it_left_a_communicator_leaves_it_later),
         cmocka_unit_test(who_was_silent_declares_nobody_dead),
         cmocka_unit_test(the_last_words_of_who_died_count),
         cmocka_unit_test(who_lives_is_believed),

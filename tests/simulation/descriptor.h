@@ -12,6 +12,8 @@
 
 #include "machine.h"
 
+typedef struct framer framer_t; /* changes.c */
+
 typedef enum {
     OBJECT_SOCKET, /* not connected, not listening */
     OBJECT_STREAM,
@@ -60,6 +62,7 @@ struct object {
     size_t unread, room;     /* bytes in them; and how many there may be */
     uint64_t last_arrival;   /* of what was sent to this end: it stays in order */
     uint32_t attempts;
+    framer_t *framer; /* of what this end sends; NULL: none yet */
     /* listeners */
     object_t *pending[128];
     uint32_t npending, backlog;

@@ -27,7 +27,7 @@ const char *run_kind_name(run_kind_t kind)
 {
     static const char *const names[RUN_KINDS] = {
         "calm",    "revoked", "deaths", "replaced", "network", "scarce",  "resets", "storm",
-        "regrown", "fixed",   "folder", "leaving",  "flaps",   "joining", "cuts"};
+        "regrown", "fixed",   "folder", "leaving",  "flaps",   "joining", "cuts",   "frames"};
     return names[kind];
 }
 
@@ -299,7 +299,9 @@ static void faults_draw(faults_t *faults, fault_t *f, uint64_t at)
                    .victim = (uint32_t)machine_below(faults->nranks),
                    .other = (uint32_t)machine_below(SIM_HOSTS + 1),
                    .lasts = machine_between(SIM_MS, 12 * SIM_S)};
-    if (faults->kind == RUN_DEATHS || faults->kind == RUN_REPLACED) {
+    if (faults->kind == RUN_FRAMES) {
+        machine_at(at, machine_below(2) == 0 ? fault_kill : fault_reset_all, f);
+    } else if (faults->kind == RUN_DEATHS || faults->kind == RUN_REPLACED) {
         machine_at(at, fault_kill, f);
     } else if (faults->kind == RUN_SCARCE) {
         f->lasts = machine_between(100 * SIM_US, SIM_S);
@@ -348,6 +350,9 @@ void faults_plan(faults_t *faults, uint64_t within)
     most = most < FAULTS_MOST ? most : FAULTS_MOST;
     faults->count = faults->kind <= RUN_REVOKED ? 0 : 1 + (uint32_t)machine_below(most);
     faults->count = run_kind_is_short(faults->kind) ? 1 : faults->count;
+    if (faults->kind == RUN_FRAMES) {
+        faults->count = (uint32_t)machine_below(2); /* of some a rank dies, too */
+    }
     faults->last = machine.now;
     for (uint32_t r = 0; r < PLAYERS; r++) {
         faults->guilt[r].since = SIM_NEVER;

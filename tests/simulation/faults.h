@@ -24,6 +24,7 @@ typedef enum {
     RUN_FLAPS,
     RUN_JOINING,
     RUN_CUTS,
+    RUN_FRAMES,
     RUN_KINDS
 } run_kind_t;
 

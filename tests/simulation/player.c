@@ -18,8 +18,6 @@
 #include "tests/support/mixed_calls.h"
 #include "tests/support/survivor.h"
 
-enum { SHRINKS_MOST = 80 };
-
 typedef struct player {
     const player_task_t *task;
     player_board_t *board;
@@ -431,7 +429,7 @@ static void wait_for(uint64_t ns)
 static weft_status_t play(player_t *p)
 {
     weft_status_t status = keep_half(p, agree(p, meet(p)));
-    while (p->step < p->board->steps && p->record->shrinks < SHRINKS_MOST) {
+    while (p->step < p->board->steps && p->record->shrinks < p->board->shrinks) {
         wait_for(p->board->pause);
         if (status == WEFT_OK && (gone(p) >> p->seat & 1) != 0) {
             wait_for(p->board->leave_pause);

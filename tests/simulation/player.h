@@ -49,6 +49,7 @@ typedef struct player_board {
     uint32_t joins;      /* of each rank, one after the other, with a fixed id */
     uint32_t nranks;     /* the job begins with */
     uint32_t steps;      /* calls of each rank */
+    uint32_t shrinks;    /* of each rank at most */
     uint64_t seed, most; /* most: elements of a call */
     const char *setting[PLAYER_SETTINGS];
     uint32_t nsettings;

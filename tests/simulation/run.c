@@ -9,10 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "changes.h"
 #include "descriptor.h"
+#include "folder.h"
 #include "memory.h"
 #include "stream.h"
 
@@ -23,6 +24,9 @@
 /* After a cut. */
 #define JOIN_MOST (3 * SIM_S)
 #define RUN_MOST (400 * SIM_S)
+#define SHRINKS_MOST 80
+/* Where ranks differ for good, each shrink ends in the same error. */
+#define FRAMES_SHRINKS 8
 /* Most of 300 seeds make 3 to 15 calls in a turn, one 37. */
 #define CALLS_PER_TURN UINT64_C(100)
 #define CALLS_FREE UINT64_C(5000000)
@@ -171,7 +175,8 @@ static void run_look(void *nothing)
 static void run_choose(void)
 {
     uint64_t bits = run.seed * UINT64_C(0x9e3779b97f4a7c15) >> 48;
-    bool nobody_comes = run.faults.kind == RUN_REVOKED || run.faults.kind == RUN_DEATHS;
+    bool nobody_comes = run.faults.kind == RUN_REVOKED || run.faults.kind == RUN_DEATHS ||
+                        (run.faults.kind == RUN_FRAMES && !run.board.parts);
     run.board.excludes = nobody_comes && (bits & 3) == 0;
     run.board.keeps = nobody_comes && (bits >> 2 & 3) == 0;
     run.board.pause = run.board.parts ? 20 * SIM_MS
@@ -186,26 +191,11 @@ static bool joins_often(void)
     return run.faults.kind == RUN_FIXED || run.faults.kind == RUN_FOLDER;
 }
 
-static void run_empty_folder(void)
-{
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf '%s'", machine.folder);
-    if (machine.folder[0] != '\0' && system(command) != 0) {
-        fprintf(stderr, "weft-simtest: cannot remove %s\n", machine.folder);
-        exit(2);
-    }
-}
-
 /* Where the ranks of the job meet. */
 static void run_make_folder(void)
 {
-    snprintf(machine.folder, sizeof machine.folder, "/dev/shm/weft-simtest-%d", (int)getpid());
-    run_empty_folder();
+    folder_make();
     machine.names_all = machine_below(2) == 0;
-    if (mkdir(machine.folder, 0700) != 0 || setenv("PMIX_NAMESPACE", "simulated", 1) != 0) {
-        perror(machine.folder);
-        exit(2);
-    }
     snprintf(run.at, sizeof run.at, "boot.rendezvous=%s", machine.folder);
     run.board.meets = true;
     run_set("boot.exchange=folder");
@@ -240,6 +230,15 @@ static void run_choose_leavers(void)
     run.board.leave_pause = SIM_S + machine_below(2 * SIM_S);
 }
 
+/* Whatever ranks say to each other is said in some of the runs. */
+static void run_choose_frames(void)
+{
+    changes_begin(run.faults.nranks);
+    run.board.parts = machine_below(4) == 0; /* who is given up may live, and is replaced */
+    run.board.revokes = !run.board.parts && machine_below(2) == 0;
+    run.board.agrees = !run.board.parts && machine_below(2) == 0;
+}
+
 static void run_begin(void)
 {
     faults_t *faults = &run.faults;
@@ -264,13 +263,14 @@ static void run_begin(void)
     if (faults->kind == RUN_JOINING || (faults->kind == RUN_FLAPS && machine_below(2) == 0)) {
         run.board.leavers = 0; /* all leave at the end */
     }
-    if (run.board.parts && faults->nranks > 6) {
+    if ((run.board.parts || faults->kind == RUN_FRAMES) && faults->nranks > 6) {
         faults->nranks = 6; /* on both sides of a cut as many newcomers may come */
     }
     faults_oddities();
     machine_note("%s, interrupted %u, partial %u, spurious %u, preempted %u",
                  run_kind_name(faults->kind), machine.odd.interrupted, machine.odd.partial,
                  machine.odd.spurious, machine.odd.preempted);
+    run.board.shrinks = faults->kind == RUN_FRAMES ? FRAMES_SHRINKS : SHRINKS_MOST;
     run.board.nranks = faults->nranks;
     run.board.seed = run.seed;
     run.board.steps = 5 + (uint32_t)machine_below(25);
@@ -281,6 +281,9 @@ static void run_begin(void)
     /* Where a network is cut, both sides may go on. */
     run.board.agrees =
         (faults->kind <= RUN_DEATHS || faults->kind == RUN_RESETS) && machine_below(3) == 0;
+    if (faults->kind == RUN_FRAMES) {
+        run_choose_frames();
+    }
     run_choose();
     run_settle();
     if (joins_often()) {
@@ -350,9 +353,29 @@ static bool is_well(uint32_t rank)
            has_joined(rank);
 }
 
+/* Frames were changed on their way. Nobody is to blame but those at their ends; where only time was changed, nobody. */
+static void judge_changed(uint32_t rank, const player_error_t *error)
+{
+    const changes_t *made = changes_made();
+    uint32_t culprit = 0;
+    const guilt_t *guilt = guilt_of(error->pid, &culprit);
+    bool known = guilt == NULL || guilt->since <= error->at || has_failed_by(culprit, error->at);
+    bool wordless = error->text[0] == '\0' || strstr(error->text, "(null)") != NULL;
+    bool causeless = run.faults.count == 0 && made->count == made->late;
+    bool blames = !known && (made->parties >> culprit & 1) == 0;
+    if (wordless || (error->status != WEFT_ERR_REVOKED && (causeless || blames))) {
+        run_find("rank %u: %s: %s: %s (pid %d), and what has happened is: %s", rank, error->call,
+                 weft_status_name(error->status), error->text, (int)error->pid, made->what);
+    }
+}
+
 static void judge_error(uint32_t rank, const player_error_t *error)
 {
     uint32_t culprit = 0;
+    if (run.faults.kind == RUN_FRAMES) {
+        judge_changed(rank, error);
+        return;
+    }
     const guilt_t *guilt = guilt_of(error->pid, &culprit);
     const char *name = weft_status_name(error->status);
     if (guilt != NULL && error->status == WEFT_ERR_REVOKED &&
@@ -418,7 +441,9 @@ static void judge_rank(uint32_t rank)
 {
     const player_record_t *record = &run.board.record[rank];
     const process_t *process = run.faults.process[rank];
-    if (record->wrong[0] != '\0') {
+    /* Who is taken for dead and lives agrees with nobody. */
+    bool alone = run.faults.kind == RUN_FRAMES && strstr(record->wrong, ": agreement ") != NULL;
+    if (record->wrong[0] != '\0' && !alone) {
         run_find("rank %u: %s", rank, record->wrong);
     }
     if (!process->dead) {
@@ -565,6 +590,7 @@ void run_seed(const run_options_t *options, uint64_t seed, run_result_t *result)
         process_print_all();
     }
     result->trace = machine.trace;
-    run_empty_folder();
+    folder_empty();
+    changes_end();
     machine_fini();
 }

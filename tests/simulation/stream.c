@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/un.h>
 
+#include "changes.h"
 #include "listener.h"
 
 enum { TCP_ROOM = 256 << 10, LOCAL_ROOM = 208 << 10, SYN_TRIES = 6, SHORT = 2048 };
@@ -359,6 +360,21 @@ static void way_send(object_t *from, const void *data, size_t bytes, object_t *p
     way_append(from, from->peer, message);
 }
 
+void stream_pass(object_t *object, const void *data, size_t bytes)
+{
+    if (object->peer != NULL && !object->broken && !object->sent_end && bytes > 0) {
+        way_send(object, data, bytes, NULL);
+    }
+}
+
+void stream_delay(object_t *object, uint64_t ns)
+{
+    if (object->peer != NULL && object->peer->last_arrival != SIM_NEVER) {
+        uint64_t last = object->peer->last_arrival;
+        object->peer->last_arrival = (last > machine.now ? last : machine.now) + ns;
+    }
+}
+
 ssize_t stream_send(object_t *object, const void *data, size_t bytes, object_t *passed)
 {
     object_t *to = object->peer;
@@ -378,6 +394,9 @@ ssize_t stream_send(object_t *object, const void *data, size_t bytes, object_t *
     /* As Linux does: a short message finds room in an empty buffer. */
     if ((to->unread > 0 || sent > SHORT) && machine_odd(machine.odd.partial)) {
         sent = 1 + machine_below(sent);
+    }
+    if (changes_take(object, data, sent)) {
+        return (ssize_t)sent;
     }
     /* It may arrive in two pieces. */
     size_t piece =
@@ -466,6 +485,7 @@ ssize_t stream_receive(object_t *object, void *data, size_t bytes, bool peek, ob
 
 static void stream_send_end(object_t *object)
 {
+    changes_flush(object);
     if (!object->sent_end && object->peer != NULL && !object->broken) {
         way_append(object, object->peer, machine_alloc(sizeof(message_t)));
     }
@@ -523,6 +543,7 @@ void stream_close(object_t *object, bool silent)
 
 void stream_forget(object_t *object, bool last)
 {
+    changes_forget(object);
     while (object->first != NULL) {
         message_t *message = object->first;
         message->passed = last ? NULL : message->passed;

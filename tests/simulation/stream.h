@@ -20,6 +20,9 @@ int stream_connect(object_t *object, const struct sockaddr *to, socklen_t bytes)
 object_t *stream_accept(object_t *listener);
 ssize_t stream_send(object_t *object, const void *data, size_t bytes, object_t *passed);
 ssize_t stream_receive(object_t *object, void *data, size_t bytes, bool peek, object_t **passed_p);
+/* Sends what was taken by changes_take(): it has room. What follows comes `ns` later than it would. */
+void stream_pass(object_t *object, const void *data, size_t bytes);
+void stream_delay(object_t *object, uint64_t ns);
 int stream_shutdown(object_t *object);
 /* Bytes that were sent and have not arrived, and one for the end. */
 size_t stream_on_the_way(const object_t *object);

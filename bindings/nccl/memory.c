@@ -56,8 +56,10 @@ NCCL_EXPORT ncclResult_t ncclCommDeregister(ncclComm_t comm, void *handle)
 {
     ncclResult_t result = nccl_comm_check(__func__, comm);
     if (result == ncclSuccess) {
-        result = nccl_report(__func__, nccl_retire(comm->weft, &comm->retired, NULL, handle),
-                             comm->weft);
+        /* NULL is the handle of what was not pinned. */
+        weft_status_t status =
+            handle != NULL ? nccl_retire(comm->weft, &comm->retired, NULL, handle) : WEFT_OK;
+        result = nccl_report(__func__, status, comm->weft);
         nccl_comm_release(comm);
     }
     return result;

@@ -67,6 +67,7 @@ static void control_frame_is_left_out(weft_health_t *health, const weft_neighbou
     weft_boot_rank_text(health->boot, neighbour->rank, by, sizeof by);
     weft_fail(WEFT_ERR_PROTO, 0, "%s has not left, but %s has heard that it has", who, by);
     weft_detector_declare_dead(health, health->boot->rank);
+    weft_disseminate_own_death(health);
 }
 
 static weft_status_t control_frame_leave_family(weft_health_t *health, weft_neighbour_t *neighbour,

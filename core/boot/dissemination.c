@@ -107,10 +107,9 @@ void weft_disseminate_leave_comm(weft_health_t *health, const weft_neighbour_t *
     }
 }
 
-/* What was declared dead does not leave in order. Neighbours may not have heard of the death, and would go on until
- * they do. */
-static void dissemination_leave_dead(weft_health_t *health)
+void weft_disseminate_own_death(weft_health_t *health)
 {
+    weft_health_assert_owner(health);
     const weft_logged_death_t *death = weft_event_log_death(&health->log, health->boot->rank);
     for (uint32_t i = 0; death != NULL && i < health->neighbours.count; i++) {
         audience_t to = {.only = &health->neighbours.list[i]};
@@ -127,7 +126,8 @@ void weft_disseminate_leave_family(weft_health_t *health, const weft_neighbour_t
     health->membership.leavers = true;
     weft_control_listener_expect_leavers(&health->boot->listener);
     if (*state == WEFT_MEMBER_DEAD && rank == health->boot->rank) {
-        dissemination_leave_dead(health);
+        /* What was declared dead does not leave in order. */
+        weft_disseminate_own_death(health);
     }
     if (*state == WEFT_MEMBER_LEFT || *state == WEFT_MEMBER_DEAD) {
         return; /* of a death all hear, and it counts: see weft_disseminate_death() */

@@ -17,6 +17,9 @@ void weft_disseminate_failure(weft_health_t *health, const weft_neighbour_t *fro
 /* `rank` left communicator comm_id in order, after these operations. */
 void weft_disseminate_leave_comm(weft_health_t *health, const weft_neighbour_t *from,
                                  uint64_t comm_id, uint32_t rank, const weft_leave_t *leave);
+/* Tells neighbours that this rank was declared dead: they may not have heard of it, and would go on
+ * until they do. */
+void weft_disseminate_own_death(weft_health_t *health);
 /* `rank` left the family, which is nothing new of one that was declared dead. If that is this rank,
  * neighbours are told of its death. */
 void weft_disseminate_leave_family(weft_health_t *health, const weft_neighbour_t *from,

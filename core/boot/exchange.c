@@ -295,11 +295,13 @@ weft_status_t weft_boot_all_gather(weft_boot_t *boot, const char *what, const vo
     if (status == WEFT_OK && total != bytes * boot->nranks) {
         status = exchange_malformed(boot, &boot->links[WEFT_TREE_PARENT], what, "length");
     }
-    /* Where this rank's bytes come back as others, so may those of all. */
+    /* Where this rank's bytes come back as others, so may those of all. The children have the table already; they
+     * hear of it in the next step. */
     if (status == WEFT_OK && bytes > 0 &&
         memcmp((const uint8_t *)all + boot->rank * bytes, mine, bytes) != 0) {
-        status = exchange_malformed(boot, &boot->links[WEFT_TREE_PARENT], what,
-                                    "copy of this rank's bytes");
+        char field[48];
+        snprintf(field, sizeof field, "copy of rank %u's bytes", boot->rank);
+        status = exchange_malformed(boot, &boot->links[WEFT_TREE_PARENT], what, field);
     }
     return exchange_finish(boot, status);
 }

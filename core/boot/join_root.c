@@ -73,7 +73,7 @@ static void root_fail(root_t *root, weft_status_t status, const weft_root_seat_t
     root->ended = weft_root_all_told(&root->table);
 }
 
-/* It died or, with `why`, it sent a frame with that bad field: then it hears so, too. */
+/* It died or, with `why`, it sent a frame with that bad field: then it hears so, too, if it is still connected. */
 static void root_seat_end(root_t *root, const weft_root_seat_t *seat, const char *why)
 {
     char text[256];
@@ -132,7 +132,7 @@ static void root_miss(root_t *root, root_missed_t missed)
         weft_root_seat_t *seat = &root->table.seats[missed.rank];
         if (!seat->arrived && seat->claim < 0) {
             root_seat_lose(root, seat, missed.error);
-            seat->why = missed.why;
+            seat->why = missed.why != NULL ? missed.why : seat->why;
         }
     }
 }
@@ -264,13 +264,14 @@ static void root_admit(root_t *root, int fd, const weft_join_request_t *request,
     }
 }
 
-/* Whoever sent a bad first message hears so. Its rank may still come: the sender may be none of the job. */
+/* Whoever sent a bad first message hears so. Its rank may still come for a while: the sender may be none of the
+ * job. */
 static void root_reject(root_t *root, int fd, uint32_t rank, const char *why)
 {
     weft_error_t error;
     weft_error_clear(&error);
     error.status = WEFT_ERR_PROTO;
-    snprintf(error.text, sizeof error.text, "rank %u sent a join request with a bad %s", rank, why);
+    snprintf(error.text, sizeof error.text, "rank %u sent a first frame with a bad %s", rank, why);
     weft_log(WEFT_LOG_WARN, "boot", "root: %s", error.text);
     weft_root_send_error(&root->table, fd, &error);
     weft_os_close(fd);
@@ -326,12 +327,11 @@ static void root_accept(root_t *root, int fd, const uint8_t label[WEFT_AUTH_LABE
     join_root_joiner_step(root, joiner);
 }
 
-/* A member that gives up says why. */
-static bool root_seat_gave_up(root_t *root, const uint8_t *failure, const weft_root_seat_t *seat)
+/* A member that gives up says why. False: with a bad field. */
+static bool root_seat_gave_up(root_t *root, weft_root_header_t *from, const weft_root_seat_t *seat)
 {
     weft_error_t error;
-    const char *why;
-    if (weft_error_decode(failure, root->table.nranks, &error, &why) != WEFT_OK) {
+    if (weft_error_decode(from->failure, root->table.nranks, &error, &from->why) != WEFT_OK) {
         return false;
     }
     if (error.peer < 0) {
@@ -350,7 +350,7 @@ static bool root_seat_gave_up(root_t *root, const uint8_t *failure, const weft_r
 static void root_serve_end(root_t *root, weft_root_seat_t *seat, int *fd, bool good,
                            const char *why)
 {
-    why = good ? "type or number" : why;
+    why = good && why == NULL ? "type or number" : why;
     if (why == NULL) {
         weft_root_close(&root->table, fd);
     }
@@ -386,8 +386,8 @@ static void root_serve_join(root_t *root, weft_root_seat_t *seat)
     if (ready && seat->ready && frame.number == 0) {
         return; /* said again on a new connection */
     }
-    const bool gave_up = good && frame.type == WEFT_FRAME_FAIL &&
-                         root_seat_gave_up(root, seat->from_join.failure, seat);
+    const bool gave_up =
+        good && frame.type == WEFT_FRAME_FAIL && root_seat_gave_up(root, &seat->from_join, seat);
     if (status == WEFT_ERR_LINK) {
         root_seat_broke(root, seat, &seat->join, seat->from_join.error);
         return;
@@ -415,8 +415,7 @@ static void root_serve_claim(root_t *root, weft_root_seat_t *seat)
         weft_root_release_claims(&root->table);
         return;
     }
-    if (good && frame.type == WEFT_FRAME_FAIL &&
-        root_seat_gave_up(root, seat->from_claim.failure, seat)) {
+    if (good && frame.type == WEFT_FRAME_FAIL && root_seat_gave_up(root, &seat->from_claim, seat)) {
         return;
     }
     if (status == WEFT_ERR_LINK || (!good && seat->claim_broke != 0)) {

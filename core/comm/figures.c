@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/base/log.h"
 #include "core/config/nearest.h"
 #include "core/config/number.h"
 #include "core/config/option.h"
@@ -18,7 +19,7 @@
 #define EDGE_TIMES 4u  /* of them, the first, are times */
 #define RATE_LEAST 1.0 /* bytes per second */
 #define RATE_MOST 1e15
-#define TIME_HINT ", expected a time such as 300ns, above 0 and at most 60s"
+#define TIME_HINT ", expected a time such as 300ns, at most 60s"
 #define RATE_HINT ", expected a rate such as 7.9GB/s, at most 1000TB/s"
 
 /* A line that is being read. */
@@ -60,18 +61,19 @@ static weft_status_t figures_note_given(figures_line_t *line, uint32_t which)
     return WEFT_OK;
 }
 
-/* The name of a plugin that is loaded, or that may be: lines of a job with other plugins may stay. */
+/* A file may be shared by hosts that have other plugins: lines of a name that nothing has here say nothing. A name
+ * that is one letter away from one that is here is a mistake. */
 static weft_status_t figures_check_name(const figures_line_t *line, weft_plugin_kind_t kind,
                                         const char *name)
 {
     const weft_figures_names_t *names = line->names;
     const weft_loaded_t *loaded;
-    char hint[100];
     weft_nearest_t nearest;
     if (names == NULL || weft_registry_has_spare(names->registry, kind, name) ||
         weft_config_given(names->config, name, "path")[0] != '\0') {
         return WEFT_OK;
     }
+    const char *what = kind == WEFT_KIND_NET ? "transport" : "kernel";
     weft_nearest_start(&nearest, name);
     for (uint32_t i = 0; (loaded = weft_registry_get(names->registry, kind, i)) != NULL; i++) {
         if (strcmp(loaded->plugin->name, name) == 0) {
@@ -79,9 +81,15 @@ static weft_status_t figures_check_name(const figures_line_t *line, weft_plugin_
         }
         weft_nearest_offer(&nearest, loaded->plugin->name, strlen(loaded->plugin->name));
     }
-    weft_nearest_hint(&nearest, "", "", hint, sizeof hint);
-    return weft_fail(WEFT_ERR_CONFIG, 0, "%s: [figures] %s: no %s is called \"%s\"%s", line->origin,
-                     line->key, kind == WEFT_KIND_NET ? "transport" : "kernel", name, hint);
+    if (nearest.best != NULL && nearest.limit <= 1) {
+        char hint[100];
+        weft_nearest_hint(&nearest, "", "", hint, sizeof hint);
+        return weft_fail(WEFT_ERR_CONFIG, 0, "%s: [figures] %s: no %s is called \"%s\"%s",
+                         line->origin, line->key, what, name, hint);
+    }
+    weft_log(WEFT_LOG_INFO, "config", "%s: [figures] %s: no %s is called \"%s\" here", line->origin,
+             line->key, what, name);
+    return WEFT_OK;
 }
 
 /* Copies the next word; false at the end of the line. A word that is too long is cut, and so is
@@ -114,12 +122,12 @@ static void figures_line_start(figures_line_t *line, const char *key,
     *text_p = line->end + (*line->end == '\n');
 }
 
-/* "312ns" as seconds; 0 would say nothing. */
+/* "312ns" as seconds; 0 says nothing. */
 static bool figures_read_time(const char *text, double *value_p)
 {
     char why[160];
     const weft_option_t option = {.name = "time", .type = WEFT_OPT_DURATION, .max = 60};
-    return weft_option_parse(&option, text, value_p, why, sizeof why) && *value_p > 0;
+    return weft_option_parse(&option, text, value_p, why, sizeof why);
 }
 
 /* "7.9GB/s" as seconds per byte. A rate beyond RATE_MOST would vanish in sums, where 0 is "not measured". */

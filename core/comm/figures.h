@@ -56,8 +56,8 @@ typedef struct weft_figures_names {
 } weft_figures_names_t;
 
 /* Reads both lists (WEFT_OPTION_LIST). Lines of other kernels than `kernel` are checked and left
- * out. ERR_CONFIG with file, line and the wrong word, which may be the name of a plugin that is
- * neither loaded nor installed; `names` NULL: any name will do. */
+ * out. ERR_CONFIG with file, line and the wrong word, which may be a name that is one letter away
+ * from that of a plugin; `names` NULL: any name will do. */
 weft_status_t weft_figures_read(const char *edges, const char *kernels, const char *kernel,
                                 const weft_figures_names_t *names, weft_figures_t *figures);
 

@@ -247,9 +247,9 @@ weft_status_t weft_transports_set_layout(weft_transports_t *transports,
     for (uint32_t i = 0; i < WEFT_TRANSPORTS_MAX; i++) {
         if (layout->bytes[i] < own.bytes[i] || layout->bytes[i] > WEFT_NET_ADDRESS_MAX) {
             return weft_fail(WEFT_ERR_PROTO, 0,
-                             "the longest address of transport %u shall have %u bytes; this rank's "
-                             "has %u, and %u is the limit",
-                             i, layout->bytes[i], own.bytes[i], WEFT_NET_ADDRESS_MAX);
+                             "the ranks agreed on %u bytes for addresses of transport %u, where "
+                             "this rank's has %u, and %u is the limit",
+                             layout->bytes[i], i, own.bytes[i], WEFT_NET_ADDRESS_MAX);
         }
     }
     transports->layout = *layout;

@@ -344,7 +344,9 @@ static void frame_change(object_t *from, framer_t *f, uint8_t *frame, size_t byt
 
 static void frame_serve(object_t *from, framer_t *f, uint8_t *frame, size_t bytes)
 {
-    uint8_t *late = f->late;
+    uint8_t *late = f->late; /* this frame may take its place */
+    const size_t late_bytes = f->late_bytes;
+    f->late = NULL;
     if (bytes <= WEFT_WIRE_LONGEST) {
         kept_t *kept = &changes.kept[changes.frames % KEPT];
         kept->bytes = bytes;
@@ -360,8 +362,7 @@ static void frame_serve(object_t *from, framer_t *f, uint8_t *frame, size_t byte
     }
     changes.frames++;
     if (late != NULL) {
-        f->late = NULL;
-        pass(from, late, f->late_bytes);
+        pass(from, late, late_bytes);
         machine_free(late);
     }
 }

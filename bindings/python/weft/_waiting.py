@@ -33,6 +33,10 @@ class Cancel:
                 os.close(self._end)
             self._end = -1
 
+    @property
+    def called(self) -> bool:
+        return self._end < 0
+
     def during(self, join: Callable[[], int]) -> int:
         """Calls a function that uses the descriptor, and closes it afterwards."""
         try:

@@ -10,6 +10,7 @@ from datetime import timedelta
 import torch
 import torch.distributed as dist
 from job import join, main, raised
+from weft.torch.groups import Engine
 
 # Generous, because the machine may be busy; the page about torch has measured figures.
 SOON = 5.0
@@ -112,12 +113,15 @@ def case_a_rank_that_does_not_join():
 
 
 def case_an_abort_ends_joining():
-    from weft.torch.groups import Engine
+    engine = Engine("weft", dist.HashStore(), rank, 2, 60.0)
+    threading.Timer(0.3, engine.abort).start()
+    failing(lambda: engine.channel(torch.device("cpu")), "ERR_ABORTED", "cancelled")
 
-    engine = Engine("weft", dist.HashStore(), 0, 2, 60.0)
-    if rank == 0:
-        threading.Timer(0.3, engine.abort).start()
-        failing(lambda: engine.channel(torch.device("cpu")), "ERR_ABORTED", "cancelled")
+
+def case_rank_0_does_not_come():
+    if rank == 1:
+        engine = Engine("weft", dist.HashStore(), 1, 2, 0.5)
+        failing(lambda: engine.channel(torch.device("cpu")), "ERR_TIMEOUT", "no id of rank 0")
 
 
 def case_a_wait_with_a_limit_leaves_the_operation_alone():

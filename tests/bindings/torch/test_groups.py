@@ -21,15 +21,33 @@ def total(group=None):
     return tensor[0].item()
 
 
+class Seen:
+    """A store that keeps what was set last."""
+
+    value = ""
+
+    def __init__(self, store):
+        self.store = store
+
+    def set(self, key, value):
+        Seen.value = value
+        self.store.set(key, value)
+
+    def delete_key(self, key):
+        return self.store.delete_key(key)
+
+
 def case_a_store_that_has_served_before():
     """torch keeps its store when the default group is destroyed, and uses it for the next one."""
     from weft.torch.channel import connect
 
     store = dist.PrefixStore("again", dist.distributed_c10d._get_default_store())
-    for lap in range(2):
+    for lap in range(3):
         if rank == 0 and lap > 0:
+            if lap == 2:
+                store.set("weft/cpu", Seen.value)  # as where it was not deleted in time
             time.sleep(0.5)  # rank 1 finds what there is
-        channel = connect(store, rank, size, "cpu", None, 20.0)
+        channel = connect(Seen(store) if rank == 0 else store, rank, size, "cpu", None, 20.0)
         channel.close()
 
 

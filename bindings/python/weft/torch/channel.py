@@ -12,6 +12,7 @@ import os
 import struct
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from ctypes import byref
 from queue import SimpleQueue
@@ -20,13 +21,16 @@ from typing import Any
 import torch
 
 from .. import _waiting
-from .._library import Call, CommOptions, Completion, Error, UniqueId, lib
+from .._library import Call, CommOptions, Completion, Error, Status, UniqueId, lib
 from .errors import WeftBackendError, check, failure
 from .work import Done, StreamWork, Work
 
 # Seconds that a call waits in weft at a time. In between, handlers of signals run, such as that of
 # Ctrl-C, and other threads get at the communicator.
 PIECE = 0.1
+# Seconds between two looks into torch's store at first, and at most PIECE later. Its own wait writes a
+# warning after each piece.
+PAUSE = 0.01
 
 # Seconds that an asynchronous call may take: one that is complete by then, as short ones are if the
 # other ranks are there, needs neither weft's thread nor ours, which take longer to wake.
@@ -35,6 +39,9 @@ BRIEF = 50e-6
 DAY = 86400.0
 # What weft has not written a request to.
 _UNTOUCHED = 1
+
+# The ids that this process has tried last. A store may have one until rank 0 makes the next group.
+_tried: deque[bytes] = deque(maxlen=64)
 
 # Operations that nobody waits for any longer, and their buffers.
 _abandoned: list[Any] = []
@@ -526,6 +533,23 @@ def _options(device: str, index: int | None, seconds_to_join: bytes) -> CommOpti
     return CommOptions(settings=array, settings_count=len(settings))
 
 
+def _given_by_rank_0(store: Any, key: str, timeout: float, cancel: _waiting.Cancel) -> bytes:
+    """What rank 0 has put into torch's store for this group, and not for an earlier one."""
+    deadline, pause = time.monotonic() + timeout, PAUSE
+    while not cancel.called and time.monotonic() < deadline:
+        if store.check([key]):
+            given = bytes.fromhex(store.get(key).decode())
+            if given not in _tried:
+                _tried.append(given)
+                return given
+        time.sleep(pause)
+        pause = min(1.5 * pause, PIECE)
+    status = Status.ERR_ABORTED if cancel.called else Status.ERR_TIMEOUT
+    why = "cancelled" if cancel.called else f"no id of rank 0 after {timeout:g} s"
+    raise WeftBackendError(f"weft init: {status.name}: {why}, in torch's store under {key}",
+                           status, Error(rank=-1, peer=0))
+
+
 def connect(store: Any, rank: int, size: int, device: str, index: int | None,
             timeout: float, cancel: _waiting.Cancel | None = None) -> Channel:
     """Joins a communicator of `size` ranks; its id goes through torch's store.
@@ -541,7 +565,7 @@ def connect(store: Any, rank: int, size: int, device: str, index: int | None,
         check(lib.weft_unique_id_create(byref(unique_id), byref(options)), "init")
         store.set(key, (bytes(unique_id.bytes) + seconds).hex())
     else:
-        given = bytes.fromhex(store.get(key).decode())
+        given = _given_by_rank_0(store, key, timeout, cancel)
         ctypes.memmove(byref(unique_id), given, id_bytes)
         options = _options(device, index, given[id_bytes:])
     comm = ctypes.c_void_p()
@@ -551,7 +575,7 @@ def connect(store: Any, rank: int, size: int, device: str, index: int | None,
         return lib.weft_comm_init_rank(byref(comm), size, byref(unique_id), rank, byref(options))
     _wait_for_ranks(lambda: cancel.during(init), "init", None, cancel)
     if rank == 0:
-        # All have read it. Who finds it in a later group of this store would join in vain.
+        # All have read it. A process that comes later would join in vain.
         with contextlib.suppress(RuntimeError):  # not all stores can
             store.delete_key(key)
     return Channel(comm, device, timeout)

@@ -244,6 +244,7 @@ static void who_hears_that_it_left_blames_nobody_else(void **unused)
     assert_int_equal(s.health.membership.states[ME], WEFT_MEMBER_DEAD);
     assert_int_equal(s.died[ME], 1);
     assert_int_equal(weft_event_log_death(&s.health.log, ME)->error.status, WEFT_ERR_PROTO);
+    assert_int_equal(heard(&s, WEFT_FRAME_DEATH), 1);
     stage_end(&s);
 }
 

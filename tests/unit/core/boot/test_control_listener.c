@@ -233,7 +233,7 @@ static void hear_what_is_bad(int fd, const char *field)
     assert_int_equal(recv(fd, message, sizeof message, MSG_WAITALL), sizeof message);
     assert_int_equal(weft_error_decode(message + WEFT_WIRE_HEADER, 3, &error, &why), WEFT_OK);
     assert_int_equal(error.status, WEFT_ERR_PROTO);
-    snprintf(words, sizeof words, "rank 1 sent a join request with a bad %s", field);
+    snprintf(words, sizeof words, "rank 1 sent a first frame with a bad %s", field);
     assert_string_equal(error.text, words);
     assert_int_equal(poll(&entry, 1, 5000), 1);
     assert_int_equal(hear(fd), 0);
@@ -292,7 +292,6 @@ static void a_rank_of_a_bad_registration_is_missed_soon(void **unused)
     assert_int_equal(crowd.members[0].error.peer, 2);
 }
 
-/* A rank of another build comes first: it hears of the root's version, and the others of its. */
 /* It lives, so that nobody shall say that it died. */
 static void a_rank_that_says_something_else_while_others_join_is_named(void **unused)
 {
@@ -322,6 +321,7 @@ static void a_rank_that_says_something_else_while_others_join_is_named(void **un
     assert_int_equal(crowd.members[0].error.peer, 2);
 }
 
+/* A rank of another build comes first: it hears of the root's version, and the others of its. */
 static void a_rank_of_another_version_ends_the_join_for_all(void **unused)
 {
     (void)unused;

@@ -274,7 +274,7 @@ static void a_table_with_other_bytes_of_this_rank_is_refused(void **unused)
     crowd_run(&crowd);
     assert_int_equal(crowd.members[1].status, WEFT_ERR_PROTO);
     assert_int_equal(crowd.members[1].error.peer, 0);
-    assert_non_null(strstr(crowd.members[1].error.text, "bad copy of this rank's bytes"));
+    assert_non_null(strstr(crowd.members[1].error.text, "bad copy of rank 1's bytes"));
 }
 
 int main(void)

@@ -28,8 +28,8 @@ from .work import Done, StreamWork, Work
 # Seconds that a call waits in weft at a time. In between, handlers of signals run, such as that of
 # Ctrl-C, and other threads get at the communicator.
 PIECE = 0.1
-# Seconds between two looks into torch's store at first, and at most PIECE later. Its own wait writes a
-# warning after each piece.
+# Seconds between two looks into torch's store at first, and at most PIECE later. Its own wait
+# writes a warning after each piece.
 PAUSE = 0.01
 
 # Seconds that an asynchronous call may take: one that is complete by then, as short ones are if the

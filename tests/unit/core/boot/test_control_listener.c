@@ -272,35 +272,43 @@ static void a_bad_registration_is_told_and_the_join_goes_on(void **unused)
     assert_joined(&crowd, 10);
 }
 
-/* Others hear what was wrong, and soon, when the rank does not come with something better. */
+/* Of three ranks the last one says this, and nothing better: the others hear `words`. It lives, so that nobody shall
+ * say that it died. */
+static void assert_blamed(crowd_t *crowd, const weft_id_t *id, const uint8_t *message, size_t bytes,
+                          const char *words)
+{
+    int fd = enter_as(id, 2);
+    assert_true(send(fd, message, bytes, MSG_NOSIGNAL) == (ssize_t)bytes);
+    crowd_run(crowd);
+    close(fd);
+    crowd_assert_all_fail(crowd, WEFT_ERR_PROTO, words, 10);
+    assert_int_equal(crowd->members[0].error.peer, 2);
+}
+
+static weft_id_t opened_for_three(crowd_t *crowd)
+{
+    crowd_init(crowd, 2);
+    crowd->settings.init_timeout = 60;
+    crowd->members[0].nranks = crowd->members[1].nranks = 3;
+    return opened(crowd);
+}
+
 static void a_rank_of_a_bad_registration_is_missed_soon(void **unused)
 {
     (void)unused;
     crowd_t crowd;
-    crowd_init(&crowd, 2);
-    crowd.settings.init_timeout = 60;
-    crowd.members[0].nranks = crowd.members[1].nranks = 3;
-    weft_id_t id = opened(&crowd);
+    const weft_id_t id = opened_for_three(&crowd);
     uint8_t message[WEFT_WIRE_HEADER + WEFT_WIRE_JOIN_REQUEST] = {0};
     weft_frame_t frame = {.type = WEFT_FRAME_READY, .from = 2, .comm_id = weft_id_comm(&id)};
     weft_frame_encode(&frame, message);
-    int fd = enter_as(&id, 2);
-    assert_true(send(fd, message, sizeof message, MSG_NOSIGNAL) == sizeof message);
-    crowd_run(&crowd);
-    close(fd);
-    crowd_assert_all_fail(&crowd, WEFT_ERR_PROTO, "rank 2 sent a frame with a bad type", 10);
-    assert_int_equal(crowd.members[0].error.peer, 2);
+    assert_blamed(&crowd, &id, message, sizeof message, "rank 2 sent a frame with a bad type");
 }
 
-/* It lives, so that nobody shall say that it died. */
 static void a_rank_that_says_something_else_while_others_join_is_named(void **unused)
 {
     (void)unused;
     crowd_t crowd;
-    crowd_init(&crowd, 2);
-    crowd.settings.init_timeout = 60;
-    crowd.members[0].nranks = crowd.members[1].nranks = 3;
-    weft_id_t id = opened(&crowd);
+    const weft_id_t id = opened_for_three(&crowd);
     weft_join_request_t request;
     uint8_t message[2 * WEFT_WIRE_HEADER + WEFT_WIRE_JOIN_REQUEST];
     weft_frame_t frame = {.type = WEFT_FRAME_JOIN,
@@ -313,12 +321,7 @@ static void a_rank_that_says_something_else_while_others_join_is_named(void **un
     frame.type = WEFT_FRAME_BEAT;
     frame.bytes = 0;
     weft_frame_encode(&frame, message + WEFT_WIRE_HEADER + WEFT_WIRE_JOIN_REQUEST);
-    int fd = enter_as(&id, 2);
-    assert_true(send(fd, message, sizeof message, MSG_NOSIGNAL) == sizeof message);
-    crowd_run(&crowd);
-    close(fd);
-    crowd_assert_all_fail(&crowd, WEFT_ERR_PROTO, "sent a frame with a bad type or number", 10);
-    assert_int_equal(crowd.members[0].error.peer, 2);
+    assert_blamed(&crowd, &id, message, sizeof message, "sent a frame with a bad type or number");
 }
 
 /* A rank of another build comes first: it hears of the root's version, and the others of its. */

@@ -69,7 +69,19 @@ static void a_shared_object_of_another_machine_is_named(void **state)
     assert_string_equal(why, "one for machines of type 2 of ELF, which this is not");
 }
 
-/* In a process of its own. */
+/* What a function returns in a process of its own, which may close descriptors and lower limits. */
+static int exit_code_of(int (*function)(void))
+{
+    int code = -1;
+    const pid_t child = fork();
+    if (child == 0) {
+        _exit(function());
+    }
+    assert_int_equal(waitpid(child, &code, 0), child);
+    assert_true(WIFEXITED(code));
+    return WEXITSTATUS(code);
+}
+
 static int load_another_with_one_descriptor(void)
 {
     char path[] = "/tmp/weft-part-XXXXXX", why[300] = "";
@@ -89,18 +101,12 @@ static int load_another_with_one_descriptor(void)
 /* Which machine this is, no file tells: in /proc it may be the emulator that is found. */
 static void another_machine_is_known_without_a_look_at_the_program(void **state)
 {
-    int code = -1;
     (void)state;
-    const pid_t child = fork();
-    if (child == 0) {
-        _exit(load_another_with_one_descriptor());
-    }
-    assert_int_equal(waitpid(child, &code, 0), child);
-    assert_int_equal(code, 0);
+    assert_int_equal(exit_code_of(load_another_with_one_descriptor), 0);
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-/* In a process of its own: loads a plugin where the address space has room for a part of it. */
+/* Loads a plugin where the address space has room for a part of it. */
 static int load_without_room(void)
 {
     char why[300] = "";
@@ -122,18 +128,12 @@ static int load_without_room(void)
 
 static void a_limit_of_the_address_space_is_named(void **state)
 {
-    int code = -1;
     (void)state;
-    const pid_t child = fork();
-    if (child == 0) {
-        _exit(load_without_room());
-    }
-    assert_int_equal(waitpid(child, &code, 0), child);
-    assert_int_equal(code, 0);
+    assert_int_equal(exit_code_of(load_without_room), 0);
 }
 #endif
 
-/* In a process of its own. Returns what is wrong, as an exit code. */
+/* Returns what is wrong. */
 static int close_and_open(void)
 {
     for (int fd = 0; fd <= STDERR_FILENO; fd++) {
@@ -154,14 +154,8 @@ static int close_and_open(void)
 
 static void closed_standard_descriptors_are_opened(void **state)
 {
-    int code = -1;
     (void)state;
-    const pid_t child = fork();
-    if (child == 0) {
-        _exit(close_and_open());
-    }
-    assert_int_equal(waitpid(child, &code, 0), child);
-    assert_int_equal(code, 0);
+    assert_int_equal(exit_code_of(close_and_open), 0);
 }
 
 static void the_name_of_the_host_is_cut_where_it_does_not_fit(void **state)

@@ -3,14 +3,13 @@
  * `weft plan --svg`: the drawing into a file, and what is said of it. */
 #include "tools/plan_draw.h"
 
-#include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "core/base/error.h"
 #include "tools/draw.h"
 #include "tools/plan_study.h"
 #include "tools/tool.h"
+#include "tools/whole_file.h"
 
 static bool plan_draw_is_refused(const weft_verify_report_t *report)
 {
@@ -24,33 +23,20 @@ static int plan_draw_refuse(const weft_verify_report_t *report, const char *what
     return TOOL_LIBRARY;
 }
 
-/* Half a picture goes; a device that was full, or a link to one, stays. */
-static void plan_draw_discard(const char *path)
-{
-    struct stat found;
-    if (lstat(path, &found) == 0 && S_ISREG(found.st_mode)) {
-        (void)remove(path);
-    }
-}
-
 static weft_status_t plan_draw_write(const plan_request_t *request, const draw_input_t *input,
                                      draw_view_t *view_p)
 {
-    bool to_stdout = strcmp(request->svg, "-") == 0;
-    FILE *out = to_stdout ? stdout : fopen(request->svg, "we");
-    if (out == NULL) {
-        return weft_fail(WEFT_ERR_SYSTEM, errno, "cannot write %s", request->svg);
+    whole_file_t file;
+    weft_status_t status = whole_file_open(&file, request->svg);
+    if (status != WEFT_OK) {
+        return status;
     }
-    weft_status_t status = draw_plan(input, view_p, out);
-    bool written = !ferror(out);
-    written = (to_stdout ? fflush(out) : fclose(out)) == 0 && written;
-    if (status == WEFT_OK && !written) {
-        status = weft_fail(WEFT_ERR_SYSTEM, errno, "cannot write %s", tool_out_name(request->svg));
+    status = draw_plan(input, view_p, file.out);
+    if (status != WEFT_OK) {
+        whole_file_drop(&file);
+        return status;
     }
-    if (status != WEFT_OK && !to_stdout) {
-        plan_draw_discard(request->svg);
-    }
-    return status;
+    return whole_file_close(&file);
 }
 
 int plan_draw(const plan_request_t *request, const plan_set_t *set)

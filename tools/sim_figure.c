@@ -3,7 +3,6 @@
  * The picture of `weft sim`: time over message size, and a map of who is fastest. */
 #include "tools/sim_figure.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -15,6 +14,7 @@
 #include "tools/svg.h"
 #include "tools/svg_plot.h"
 #include "tools/tool.h"
+#include "tools/whole_file.h"
 
 #define SAMPLES 160u
 #define TIE 0.98      /* faster by less is equal */
@@ -255,11 +255,13 @@ static void put_figure(figure_t *figure, FILE *out)
 int sim_put_figure(const sim_request_t *request, const sim_point_t *points)
 {
     figure_t *figure = calloc(1, sizeof *figure);
-    FILE *out = figure != NULL ? fopen(request->svg, "we") : NULL;
-    if (out == NULL) {
-        weft_fail(WEFT_ERR_SYSTEM, errno, "cannot write %s", request->svg);
+    whole_file_t file;
+    weft_status_t status = figure != NULL
+                               ? whole_file_open(&file, request->svg)
+                               : weft_fail(WEFT_ERR_RESOURCE, 0, "out of memory for a drawing");
+    if (status != WEFT_OK) {
         free(figure);
-        return tool_report(WEFT_ERR_SYSTEM);
+        return tool_report(status);
     }
     figure->request = request;
     figure->points = points;
@@ -272,7 +274,8 @@ int sim_put_figure(const sim_request_t *request, const sim_point_t *points)
         figure->colour[a] = request->nspecs == 2 ? svg_oklch(0.66, 0.14, a == 0 ? 250 : 55)
                                                  : svg_hue(a, request->nspecs);
     }
-    put_figure(figure, out);
+    put_figure(figure, file.out);
     free(figure);
-    return tool_close(out, request->svg) ? TOOL_OK : TOOL_INTERNAL;
+    status = whole_file_close(&file);
+    return status == WEFT_OK ? TOOL_OK : tool_report(status);
 }

@@ -3,7 +3,6 @@
  * `weft sim --scale`: how the plans grow with the number of ranks. */
 #include "tools/sim_scale.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 #include "tools/svg.h"
 #include "tools/svg_plot.h"
 #include "tools/tool.h"
+#include "tools/whole_file.h"
 
 typedef struct scale {
     const sim_request_t *request;
@@ -236,13 +236,13 @@ static int sim_scale_put_figure(const scale_t *scale)
         {"survey of all ranks", "", PLOT_SECONDS, sim_scale_get_survey},
         {"proof of all ranks", "", PLOT_SECONDS, sim_scale_get_verify},
     };
-    FILE *out = fopen(scale->request->svg, "we");
+    whole_file_t file;
     svg_t svg;
-    if (out == NULL) {
-        weft_fail(WEFT_ERR_SYSTEM, errno, "cannot write %s", scale->request->svg);
-        return tool_report(WEFT_ERR_SYSTEM);
+    weft_status_t status = whole_file_open(&file, scale->request->svg);
+    if (status != WEFT_OK) {
+        return tool_report(status);
     }
-    svg_open(&svg, out, 1330, 790, "plans over the number of ranks");
+    svg_open(&svg, file.out, 1330, 790, "plans over the number of ranks");
     svg_font_t large = {.size = 22, .anchor = 's', .bold = true};
     svg_text(&svg, (svg_point_t){28, 40}, &large, "How plans grow with the number of ranks");
     sim_scale_put_keys(scale, &svg);
@@ -252,7 +252,8 @@ static int sim_scale_put_figure(const scale_t *scale)
         sim_scale_put_panel(scale, &svg, &panels[i], box);
     }
     svg_close(&svg);
-    return tool_close(out, scale->request->svg) ? TOOL_OK : TOOL_INTERNAL;
+    status = whole_file_close(&file);
+    return status == WEFT_OK ? TOOL_OK : tool_report(status);
 }
 
 int sim_scale(const sim_request_t *request)

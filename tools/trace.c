@@ -18,6 +18,7 @@
 #include "tools/flight_story.h"
 #include "tools/json.h"
 #include "tools/tool.h"
+#include "tools/whole_file.h"
 
 static const tool_option_t trace_options[] = {
     {0, "json", "FILE", "write a trace for Perfetto or chrome://tracing; - for stdout",
@@ -35,11 +36,6 @@ static const tool_option_t status_options[] = {
 
 /* Writing -------------------------------------------------------------------------------------- */
 
-static FILE *trace_open(const char *path)
-{
-    return strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
-}
-
 static uint32_t trace_largest(const flight_jobs_t *jobs)
 {
     uint32_t largest = 0;
@@ -53,21 +49,23 @@ static int trace_write(const flight_jobs_t *jobs, const uint64_t *now, const cha
                        const char *svg)
 {
     const uint32_t largest = trace_largest(jobs);
-    int code = TOOL_OK;
-    for (uint32_t i = 0; i < 2 && code == TOOL_OK; i++) {
+    for (uint32_t i = 0; i < 2; i++) {
         const char *path = i == 0 ? json : svg;
-        FILE *out = path != NULL ? trace_open(path) : NULL;
-        if (path != NULL && out == NULL) {
-            return tool_usage("cannot write %s: %s", path, strerror(errno));
+        whole_file_t file;
+        weft_status_t status = path != NULL ? whole_file_open(&file, path) : WEFT_OK;
+        if (path != NULL && status == WEFT_OK) {
+            if (i == 0) {
+                flight_put_json(jobs, now, file.out);
+            } else {
+                flight_put_svg(&jobs->job[largest], now[largest], file.out);
+            }
+            status = whole_file_close(&file);
         }
-        if (out != NULL && i == 0) {
-            flight_put_json(jobs, now, out);
-        } else if (out != NULL) {
-            flight_put_svg(&jobs->job[largest], now[largest], out);
+        if (status != WEFT_OK) {
+            return tool_report(status);
         }
-        code = out != NULL ? (tool_close(out, path) ? TOOL_OK : TOOL_INTERNAL) : TOOL_OK;
     }
-    return code;
+    return TOOL_OK;
 }
 
 /* Processes that have not joined yet. */

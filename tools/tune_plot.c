@@ -113,11 +113,12 @@ static bool tune_plot_file(const tune_rank_t *rank, tune_curves_t *curves)
              dot != NULL && strchr(dot, '/') == NULL ? (int)(dot - out) : (int)strlen(out), out,
              weft_coll_name(curves->results->list[curves->first].coll));
     whole_file_t file;
-    if (!whole_file_open(&file, path)) {
-        return false;
+    weft_status_t status = whole_file_open(&file, path);
+    if (status == WEFT_OK) {
+        tune_plot_draw(rank, curves, file.out);
+        status = whole_file_close(&file);
     }
-    tune_plot_draw(rank, curves, file.out);
-    return whole_file_close(&file);
+    return status == WEFT_OK || tool_report(status) == TOOL_OK;
 }
 
 bool tune_plot_all(const tune_rank_t *rank, const tune_results_t *results)

@@ -268,8 +268,9 @@ bool tune_write_ini(const tune_rank_t *rank, const tune_figures_t *figures,
     time_t now = time(NULL);
     struct tm local;
     whole_file_t file;
-    if (!whole_file_open(&file, rank->request->out)) {
-        return false;
+    weft_status_t status = whole_file_open(&file, rank->request->out);
+    if (status != WEFT_OK) {
+        return tool_report(status) == TOOL_OK;
     }
     FILE *out = file.out;
     if (localtime_r(&now, &local) != NULL) {
@@ -289,5 +290,6 @@ bool tune_write_ini(const tune_rank_t *rank, const tune_figures_t *figures,
     for (size_t at = 0; at < results->count;) {
         at = tune_write_coll(out, rank, results, at);
     }
-    return whole_file_close(&file);
+    status = whole_file_close(&file);
+    return status == WEFT_OK || tool_report(status) == TOOL_OK;
 }

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/error.h"
 #include "tools/tool.h"
 
 /* Opens a file beside the one that is replaced, with the permissions of that. */
@@ -35,11 +36,15 @@ static void whole_file_forget(whole_file_t *file)
     file->place = file->beside = NULL;
 }
 
-bool whole_file_open(whole_file_t *file, const char *path)
+weft_status_t whole_file_open(whole_file_t *file, const char *path)
 {
     struct stat old;
-    const bool there = stat(path, &old) == 0;
     *file = (whole_file_t){.path = path};
+    if (strcmp(path, "-") == 0) {
+        file->out = stdout;
+        return WEFT_OK;
+    }
+    const bool there = stat(path, &old) == 0;
     if (!there || S_ISREG(old.st_mode)) {
         file->place = there ? realpath(path, NULL) : strdup(path);
         file->out = file->place != NULL ? whole_file_beside(file, there ? &old : NULL) : NULL;
@@ -50,21 +55,41 @@ bool whole_file_open(whole_file_t *file, const char *path)
         file->out = fopen(path, "we");
     }
     if (file->out == NULL) {
-        (void)tool_usage("cannot write %s: %s", path, strerror(errno));
+        weft_fail(WEFT_ERR_SYSTEM, errno, "cannot write %s", path);
         whole_file_forget(file);
+        return WEFT_ERR_SYSTEM;
     }
-    return file->out != NULL;
+    return WEFT_OK;
 }
 
-bool whole_file_close(whole_file_t *file)
+/* Takes it away again where it is beside the file, which stays. */
+static void whole_file_end(whole_file_t *file, weft_status_t status)
 {
-    bool good = tool_close(file->out, file->path);
-    if (file->beside != NULL && good && rename(file->beside, file->place) != 0) {
-        good = tool_usage("cannot write %s: %s", file->path, strerror(errno)) == TOOL_OK;
-    }
-    if (file->beside != NULL && !good) {
+    if (file->beside != NULL && status != WEFT_OK) {
         (void)unlink(file->beside);
     }
     whole_file_forget(file);
-    return good;
+}
+
+weft_status_t whole_file_close(whole_file_t *file)
+{
+    const bool lost = ferror(file->out) != 0;
+    const bool failed = (file->out == stdout ? fflush(file->out) : fclose(file->out)) != 0;
+    weft_status_t status = WEFT_OK;
+    if (lost || failed) {
+        status = weft_fail(WEFT_ERR_SYSTEM, failed ? errno : 0, "cannot write %s%s",
+                           tool_out_name(file->path), failed ? "" : ": some of it is lost");
+    } else if (file->beside != NULL && rename(file->beside, file->place) != 0) {
+        status = weft_fail(WEFT_ERR_SYSTEM, errno, "cannot write %s", file->path);
+    }
+    whole_file_end(file, status);
+    return status;
+}
+
+void whole_file_drop(whole_file_t *file)
+{
+    if (file->out != stdout) {
+        (void)fclose(file->out);
+    }
+    whole_file_end(file, WEFT_ERR_STATE);
 }

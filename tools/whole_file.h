@@ -4,8 +4,9 @@
 #ifndef WEFT_TOOLS_WHOLE_FILE_H
 #define WEFT_TOOLS_WHOLE_FILE_H
 
-#include <stdbool.h>
 #include <stdio.h>
+
+#include "weft/weft.h"
 
 typedef struct whole_file {
     FILE *out;
@@ -16,11 +17,14 @@ typedef struct whole_file {
 
 /* Opens a file that takes the place of `path` when it is closed: what is there stays until then. What is
  * no plain file, such as a device, is written in place, and so is a file in a folder where no other can
- * be made. Returns false, and says so in a line, if it cannot be written. */
-bool whole_file_open(whole_file_t *file, const char *path);
+ * be made; "-" is standard output. ERR_SYSTEM: it cannot be written. */
+weft_status_t whole_file_open(whole_file_t *file, const char *path);
 
-/* Closes it. False: something of it is lost, one line says so, and what was there before is still there
- * unless it was written in place. */
-bool whole_file_close(whole_file_t *file);
+/* Closes it. ERR_SYSTEM: something of it is lost, and what was there before is still there unless it was
+ * written in place. */
+weft_status_t whole_file_close(whole_file_t *file);
+
+/* Closes it, and what was there before stays unless it was written in place. */
+void whole_file_drop(whole_file_t *file);
 
 #endif

@@ -66,3 +66,17 @@ if unshare -rm mount -t tmpfs -o size=8k none tiny 2>"$work/err"; then
     says out '^old.ini.state$'
     ! grep -q 'new$' "$work/out" || die "half a file is left"
 fi
+
+# Pictures, too: the old one stays, and no half is left beside it.
+mkdir kept
+machine=$source_dir/tests/unit/core/topo/machines/hgx-h100.machine
+for command in 'plan all_reduce -n 4 --svg' 'sim all_reduce -n 4 --svg' 'sim --scale all_reduce -n 4 --svg' \
+    "topo --svg" "topo --graph --machine $machine --graph-out" "topo --graph --machine $machine --svg"; do
+    echo old >kept/file
+    code=0
+    # shellcheck disable=SC2086
+    "${limited[@]}" 0 "$weft" $command kept/file 2>&1 >/dev/null | cat >"$work/err" || code=$?
+    [ $code -eq 3 ] || die "exit code $code without room: $command"
+    says err '^weft: cannot write kept/file: File too large$'
+    [ "$(ls kept) $(cat kept/file)" = "file old" ] || die "the old file is lost, or half a one is left: $command"
+done

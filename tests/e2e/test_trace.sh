@@ -177,13 +177,13 @@ says err "odd/folder.flight: Is a directory"
 says err "odd/short.flight: is the flight record of another version of weft, or a part of one"
 [ "$(wc -l <"$work/err")" -eq 2 ] || die "more than a line for each file"
 if [ -w /dev/full ]; then
-    expect 1 bash -c '"$@" >/dev/full' - "$weft" trace "$file" --json -
+    expect 3 bash -c '"$@" >/dev/full' - "$weft" trace "$file" --json -
     says err "^weft: cannot write to standard output: No space left on device"
 fi
 expect 6 "$weft" trace $$
 says err "process $$: has no flight record"
 expect 6 "$weft" status here
-expect 6 "$weft" trace "$file" --svg "$work/no/such/folder/a.svg"
+expect 3 "$weft" trace "$file" --svg "$work/no/such/folder/a.svg"
 says err "cannot write .*a.svg: No such file"
 
 # A job that ends well.

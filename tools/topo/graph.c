@@ -3,7 +3,6 @@
  * From a machine to its graph to what was asked for. */
 #include "tools/topo/graph.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "core/base/error.h"
@@ -12,6 +11,7 @@
 #include "core/topo/machine_text.h"
 #include "tools/topo/graph_draw.h"
 #include "tools/topo/graph_print.h"
+#include "tools/whole_file.h"
 
 static bool graph_take_pattern(topo_graph_request_t *request, const char *value)
 {
@@ -88,15 +88,13 @@ static weft_status_t graph_write(const graph_view_t *view, const char *file,
     if (file == NULL) {
         return WEFT_OK;
     }
-    FILE *out = graph_is_stdout(file) ? stdout : fopen(file, "we");
-    if (out == NULL) {
-        return weft_fail(WEFT_ERR_SYSTEM, errno, "cannot write %s", file);
+    whole_file_t whole;
+    weft_status_t status = whole_file_open(&whole, file);
+    if (status != WEFT_OK) {
+        return status;
     }
-    write(view, out);
-    bool good = !ferror(out);
-    good = (out == stdout ? fflush(out) : fclose(out)) == 0 && good;
-    return good ? WEFT_OK
-                : weft_fail(WEFT_ERR_SYSTEM, errno, "cannot write %s", tool_out_name(file));
+    write(view, whole.out);
+    return whole_file_close(&whole);
 }
 
 static weft_status_t graph_put(const topo_graph_request_t *request, const graph_view_t *view,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * weft-topo, which `weft topo` becomes: options and outputs. */
-#include <errno.h>
 #include <string.h>
 
 #include "core/base/error.h"
@@ -18,6 +17,7 @@
 #include "core/topo/paths.h"
 #include "tools/topo/words.h"
 #include "tools/values.h"
+#include "tools/whole_file.h"
 
 enum { TOPO_SVG = 1, TOPO_XML, TOPO_XML_IN };
 
@@ -61,15 +61,13 @@ static bool weft_topo_is_stdout(const char *file)
 
 static weft_status_t weft_topo_draw(const topo_t *topo, const char *file)
 {
-    FILE *out = weft_topo_is_stdout(file) ? stdout : fopen(file, "we");
-    if (out == NULL) {
-        return weft_fail(WEFT_ERR_SYSTEM, errno, "cannot write %s", file);
+    whole_file_t whole;
+    weft_status_t status = whole_file_open(&whole, file);
+    if (status != WEFT_OK) {
+        return status;
     }
-    topo_draw(topo, out);
-    bool good = !ferror(out);
-    good = (out == stdout ? fflush(out) : fclose(out)) == 0 && good;
-    return good ? WEFT_OK
-                : weft_fail(WEFT_ERR_SYSTEM, errno, "cannot write %s", tool_out_name(file));
+    topo_draw(topo, whole.out);
+    return whole_file_close(&whole);
 }
 
 /* By the first topo plugin that writes files: it is the one that was asked first. */

@@ -11,7 +11,6 @@
 #include "core/base/error.h"
 #include "core/base/utf8.h"
 
-#define LINE_MAX_BYTES 1000
 #define KEYS_MAX 4096
 #define PART_MIN 64
 
@@ -27,7 +26,7 @@ typedef struct weft_feed {
      * knows; the value is put together again here. */
     const char *part, *part_end;
     bool continued;
-    char value[LINE_MAX_BYTES + 1];
+    char value[WEFT_CONFIG_LINE_MAX + 1];
 } weft_feed_t;
 
 static bool config_parse_is_blank(char c)
@@ -63,7 +62,7 @@ const char *weft_config_text_wrong(const char *text, const char *end)
 
 static bool config_parse_bytes_check(weft_feed_t *feed, const char *line, const char *end)
 {
-    if (end - line > LINE_MAX_BYTES) {
+    if (end - line > WEFT_CONFIG_LINE_MAX) {
         return config_parse_refuse(feed, "line is longer than 1000 bytes");
     }
     const char *wrong = weft_config_text_wrong(line, end);

@@ -6,6 +6,8 @@
 
 #include "core/config/store.h"
 
+#define WEFT_CONFIG_LINE_MAX 1000 /* bytes */
+
 /* Stores every value of the text; `path` is for messages. ERR_CONFIG with file:line. */
 weft_status_t weft_config_parse(weft_config_t *config, const char *path, const char *text,
                                 size_t bytes);

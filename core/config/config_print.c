@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/config/config_parse.h"
 #include "core/config/option.h"
 #include "core/config/store.h"
 
@@ -42,15 +43,41 @@ static bool option_print(const weft_claim_t *claim, FILE *out)
     return done && option_print_values(claim, given ? "" : ";", out);
 }
 
-/* What begins a comment would end the value when it is read. */
-static bool config_print_can_stand(const char *value)
+static bool config_print_is_blank(char c)
 {
-    for (const char *at = value; (at = strpbrk(at, "#;")) != NULL; at++) {
-        if (at > value && (at[-1] == ' ' || at[-1] == '\t')) {
-            return false;
+    return c == ' ' || c == '\t';
+}
+
+/* Why a line of a file cannot carry the text, or NULL. */
+static const char *config_print_hinders(const char *name, const char *text, size_t bytes)
+{
+    for (size_t i = 1; i < bytes; i++) {
+        if ((text[i] == '#' || text[i] == ';') && config_print_is_blank(text[i - 1])) {
+            return "where '#' and ';' behind a blank begin a comment";
         }
     }
-    return true;
+    if (bytes > 0 && (config_print_is_blank(text[0]) || config_print_is_blank(text[bytes - 1]))) {
+        return "where blanks at the ends of a value are not a part of it";
+    }
+    return strlen(name) + strlen(" = ") + bytes > WEFT_CONFIG_LINE_MAX
+               ? "whose lines have at most 1000 bytes"
+               : NULL;
+}
+
+static weft_status_t config_print_check(const weft_claim_t *claim)
+{
+    for (const char *value = claim->value;; value++) {
+        const size_t bytes = strcspn(value, "\n");
+        const char *why = config_print_hinders(claim->option.name, value, bytes);
+        if (why != NULL) {
+            return weft_fail(WEFT_ERR_CONFIG, 0, "%s: [%s] %s = %.80s: cannot stand in a file, %s",
+                             claim->origin, claim->section, claim->option.name, value, why);
+        }
+        value += bytes;
+        if (*value == '\0') {
+            return WEFT_OK;
+        }
+    }
 }
 
 /* The keys of one section in the order of their claims. */
@@ -77,12 +104,9 @@ static bool config_print_is_first(const weft_config_t *config, const weft_claim_
 weft_status_t weft_config_print(const weft_config_t *config, FILE *out)
 {
     for (const weft_claim_t *c = config->claims; c != NULL; c = c->next) {
-        if (!config_print_can_stand(c->value)) {
-            return weft_fail(
-                WEFT_ERR_CONFIG, 0,
-                "%s: [%s] %s = %.80s: cannot stand in a file, where '#' and ';' behind a blank "
-                "begin a comment",
-                c->origin, c->section, c->option.name, c->value);
+        weft_status_t status = config_print_check(c);
+        if (status != WEFT_OK) {
+            return status;
         }
     }
     bool done = fputs(head, out) >= 0;

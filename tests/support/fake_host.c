@@ -66,7 +66,7 @@ static void *fake_alloc(const weft_host_t *host, size_t bytes, size_t align)
     uint64_t number = atomic_fetch_add(&fake->allocs, 1) + 1;
     void *memory = NULL;
     if (number != atomic_load(&fake->fail_at)) {
-        size_t least = align > sizeof(max_align_t) ? align : sizeof(max_align_t);
+        size_t least = align > _Alignof(max_align_t) ? align : _Alignof(max_align_t);
         if (posix_memalign(&memory, least, bytes > 0 ? bytes : 1) != 0) {
             memory = NULL;
         }

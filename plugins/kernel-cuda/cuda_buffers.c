@@ -68,7 +68,7 @@ static cudaError_t cuda_buffers_buffer_add(weft_kernel_t *kernel, uint64_t bytes
         return cudaErrorMemoryAllocation;
     }
     *b = (cuda_buffer_t){.bytes = bytes, .used = true};
-    b->memory = cuda_kept_take(kernel, CUDA_KEPT_DEVICE, &b->bytes);
+    b->memory = cuda_kept_take(kernel->device, CUDA_KEPT_DEVICE, &b->bytes);
     cudaError_t error = b->memory == NULL ? cudaMalloc(&b->memory, bytes) : cudaSuccess;
     if (error == cudaErrorMemoryAllocation) {
         buffers_leave(kernel, false);
@@ -113,7 +113,7 @@ static weft_status_t cuda_buffers_no_memory(const weft_kernel_t *kernel, cudaErr
 static weft_status_t buffers_clear(const weft_kernel_t *kernel, void *memory, uint64_t bytes)
 {
     cuda_side_t *side = NULL;
-    cudaError_t error = cuda_side_take(kernel->device, &side);
+    cudaError_t error = cuda_side_take(kernel->device, kernel->host, &side);
     error = error == cudaSuccess ? cudaMemsetAsync(memory, 0, bytes, side->stream) : error;
     return cuda_side_settle(kernel, side, error, "clearing memory");
 }
@@ -151,7 +151,7 @@ static weft_status_t buffers_copy(weft_kernel_t *kernel, void *dst, const void *
     if (status != WEFT_OK || dst == src) {
         return status;
     }
-    cudaError_t error = cuda_side_take(kernel->device, &side);
+    cudaError_t error = cuda_side_take(kernel->device, kernel->host, &side);
     error = error == cudaSuccess ? cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, side->stream)
                                  : error;
     status = cuda_side_settle(kernel, side, error, "copying memory");

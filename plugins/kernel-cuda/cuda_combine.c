@@ -12,7 +12,8 @@
 #include "device/device_combine.h"
 #include "launch.h"
 
-#define PIECE 16384u /* bytes of a source that are staged at once; on the stack */
+#define PIECE                                                                                      \
+    ((uint32_t)CUDA_SIDE_ROOM / WEFT_COMBINE_MAX) /* bytes of a source that are staged at once */
 #define BLOCK_BYTES 16384u
 #define BLOCKS_MOST 1024u
 
@@ -24,12 +25,6 @@ typedef struct cuda_places {
 
 /* The first failure of this thread that nobody has asked for. */
 static _Thread_local cudaError_t failure;
-
-static int cuda_combine_device_attribute(int device, enum cudaDeviceAttr which)
-{
-    int value = 0;
-    return cudaDeviceGetAttribute(&value, which, device) == cudaSuccess ? value : 0;
-}
 
 static void cuda_combine_place_of(const void *pointer, cuda_places_t *places)
 {
@@ -49,9 +44,7 @@ static void cuda_combine_reach_of(const void *pointer, cuda_places_t *places)
     if (cudaPointerGetAttributes(&at, pointer) != cudaSuccess) {
         places->reaches = false;
     } else if (at.type == cudaMemoryTypeUnregistered) {
-        places->reaches =
-            places->reaches &&
-            cuda_combine_device_attribute(places->device, cudaDevAttrPageableMemoryAccess) != 0;
+        places->reaches = places->reaches && cuda_device_shares_pages(places->device);
     } else if (at.type == cudaMemoryTypeHost) {
         places->reaches = places->reaches && at.devicePointer == pointer;
     }
@@ -80,24 +73,24 @@ static cudaError_t combine_launch(weft_dtype_t dtype, weft_op_t op, const weft_c
 static cudaError_t combine_piece(weft_dtype_t dtype, weft_op_t op, const weft_combine_t *c,
                                  uint64_t from, uint64_t count, cuda_side_t *side)
 {
-    _Alignas(16) uint8_t staged[WEFT_COMBINE_MAX][PIECE];
     const size_t elem = cuda_element(dtype), bytes = count * elem;
     weft_combine_t piece = *c;
     cudaError_t error = cudaSuccess;
     piece.count = count;
     for (uint32_t s = 0; s < c->nsrc && error == cudaSuccess; s++) {
-        piece.src[s] = staged[s];
-        error = cudaMemcpyAsync(staged[s], (const char *)c->src[s] + from * elem, bytes,
+        uint8_t *staged = side->room + s * PIECE;
+        piece.src[s] = staged;
+        error = cudaMemcpyAsync(staged, (const char *)c->src[s] + from * elem, bytes,
                                 cudaMemcpyDefault, side->stream);
     }
     error = error == cudaSuccess ? cuda_side_wait(side, NULL) : error;
     piece.ndst = 1;
-    piece.dst[0] = staged[0];
+    piece.dst[0] = side->room;
     if (error == cudaSuccess) {
         cuda_combine(dtype, op, &piece, 0, 1);
     }
     for (uint32_t d = 0; d < c->ndst && error == cudaSuccess; d++) {
-        error = cudaMemcpyAsync((char *)c->dst[d] + from * elem, staged[0], bytes,
+        error = cudaMemcpyAsync((char *)c->dst[d] + from * elem, side->room, bytes,
                                 cudaMemcpyDefault, side->stream);
     }
     return error == cudaSuccess ? cuda_side_wait(side, NULL) : error;
@@ -115,18 +108,41 @@ static cudaError_t combine_staged(weft_dtype_t dtype, weft_op_t op, const weft_c
     return error;
 }
 
+static bool combine_is_copy(weft_op_t op, const weft_combine_t *c)
+{
+    return c->nsrc == 1 && c->pre_mask == 0 &&
+           !(op == WEFT_AVG && (c->flags & WEFT_COMBINE_FINAL) != 0);
+}
+
+static cudaError_t combine_copy(const weft_combine_t *c, size_t bytes, cuda_side_t *side)
+{
+    cudaError_t error = cudaSuccess;
+    for (uint32_t d = 0; d < c->ndst && error == cudaSuccess; d++) {
+        if (c->dst[d] != c->src[0]) {
+            error = cudaMemcpyAsync(c->dst[d], c->src[0], bytes, cudaMemcpyDefault, side->stream);
+        }
+    }
+    return error == cudaSuccess ? cuda_side_wait(side, NULL) : error;
+}
+
 /* What the device does not take is done piece by piece. What it has begun is not: a destination may be a source,
  * and have the sum already. */
 static cudaError_t combine_beside(const cuda_places_t *places, weft_dtype_t dtype, weft_op_t op,
                                   const weft_combine_t *c)
 {
     cuda_side_t *side = NULL;
-    cudaError_t error = cuda_side_take(places->device, &side);
+    cudaError_t error = cuda_side_take(places->device, NULL, &side);
     if (error != cudaSuccess) {
         return error;
     }
     bool begun = places->reaches && combine_launch(dtype, op, c, side->stream) == cudaSuccess;
-    error = begun ? cuda_side_wait(side, NULL) : combine_staged(dtype, op, c, side);
+    if (begun) {
+        error = cuda_side_wait(side, NULL);
+    } else if (combine_is_copy(op, c)) {
+        error = combine_copy(c, c->count * cuda_element(dtype), side);
+    } else {
+        error = combine_staged(dtype, op, c, side);
+    }
     cuda_side_end(side, error);
     return error;
 }

@@ -116,10 +116,10 @@ static weft_status_t cuda_device_ordinal_choose(weft_kernel_t *kernel, const cha
     return WEFT_OK;
 }
 
-static int cuda_device_attribute(const weft_kernel_t *kernel, enum cudaDeviceAttr which)
+static int cuda_device_attribute(int device, enum cudaDeviceAttr which)
 {
     int value = 0;
-    cudaError_t error = cudaDeviceGetAttribute(&value, which, kernel->device);
+    cudaError_t error = cudaDeviceGetAttribute(&value, which, device);
     if (error != cudaSuccess) {
         error = cudaGetLastError(); /* else the caller's next call of it would tell of this one */
         value = 0;
@@ -127,11 +127,17 @@ static int cuda_device_attribute(const weft_kernel_t *kernel, enum cudaDeviceAtt
     return value;
 }
 
+bool cuda_device_shares_pages(int device)
+{
+    return cuda_device_attribute(device, cudaDevAttrPageableMemoryAccess) != 0 &&
+           cuda_device_attribute(device, cudaDevAttrPageableMemoryAccessUsesHostPageTables) != 0;
+}
+
 /* Memory is double data rate: two transfers a cycle, whose rate is in kHz. */
 static uint64_t device_memory_bandwidth(const weft_kernel_t *kernel)
 {
-    const int clock = cuda_device_attribute(kernel, cudaDevAttrMemoryClockRate);
-    const int bits = cuda_device_attribute(kernel, cudaDevAttrGlobalMemoryBusWidth);
+    const int clock = cuda_device_attribute(kernel->device, cudaDevAttrMemoryClockRate);
+    const int bits = cuda_device_attribute(kernel->device, cudaDevAttrGlobalMemoryBusWidth);
     return clock > 0 && bits > 0 ? (uint64_t)clock * 1000 * 2 * (uint64_t)bits / 8 : 0;
 }
 
@@ -140,20 +146,18 @@ static weft_status_t device_ask(weft_kernel_t *kernel)
     const weft_host_t *host = kernel->host;
     char where[32];
     snprintf(where, sizeof where, "CUDA device %d", kernel->device);
-    kernel->facts.processors = cuda_device_attribute(kernel, cudaDevAttrMultiProcessorCount);
-    kernel->facts.major = cuda_device_attribute(kernel, cudaDevAttrComputeCapabilityMajor);
-    kernel->facts.minor = cuda_device_attribute(kernel, cudaDevAttrComputeCapabilityMinor);
-    /* Where pages of the host move to the device that touches them (HMM), the host would fetch them
-     * back again: such memory counts as the host's alone. */
-    kernel->facts.pageable =
-        cuda_device_attribute(kernel, cudaDevAttrPageableMemoryAccess) != 0 &&
-        cuda_device_attribute(kernel, cudaDevAttrPageableMemoryAccessUsesHostPageTables) != 0;
+    kernel->facts.processors =
+        cuda_device_attribute(kernel->device, cudaDevAttrMultiProcessorCount);
+    kernel->facts.major = cuda_device_attribute(kernel->device, cudaDevAttrComputeCapabilityMajor);
+    kernel->facts.minor = cuda_device_attribute(kernel->device, cudaDevAttrComputeCapabilityMinor);
+    kernel->facts.pageable = cuda_device_shares_pages(kernel->device);
     kernel->facts.same_address =
-        cuda_device_attribute(kernel, cudaDevAttrCanUseHostPointerForRegisteredMem) != 0;
+        cuda_device_attribute(kernel->device, cudaDevAttrCanUseHostPointerForRegisteredMem) != 0;
     kernel->facts.rdma_ordered =
-        cuda_device_attribute(kernel, cudaDevAttrGPUDirectRDMAWritesOrdering) >=
+        cuda_device_attribute(kernel->device, cudaDevAttrGPUDirectRDMAWritesOrdering) >=
         cudaGPUDirectRDMAWritesOrderingOwner;
-    kernel->facts.domains = cuda_device_attribute(kernel, cudaDevAttrMemSyncDomainCount) > 1;
+    kernel->facts.domains =
+        cuda_device_attribute(kernel->device, cudaDevAttrMemSyncDomainCount) > 1;
     kernel->facts.memory_bandwidth = device_memory_bandwidth(kernel);
     if (10 * kernel->facts.major + kernel->facts.minor < OLDEST) {
         return host->set_error(

@@ -41,20 +41,20 @@ void cuda_kept_put(int device, cuda_kept_kind_t kind, void *memory, uint64_t byt
     pthread_mutex_unlock(&kept.lock);
 }
 
-static bool cuda_kept_serves(const cuda_kept_t *entry, const weft_kernel_t *kernel,
-                             cuda_kept_kind_t kind, uint64_t bytes)
+static bool cuda_kept_serves(const cuda_kept_t *entry, int device, cuda_kept_kind_t kind,
+                             uint64_t bytes)
 {
-    return entry->kind == kind && entry->device == kernel->device && entry->bytes >= bytes &&
+    return entry->kind == kind && entry->device == device && entry->bytes >= bytes &&
            entry->bytes / 2 <= bytes;
 }
 
-void *cuda_kept_take(const weft_kernel_t *kernel, cuda_kept_kind_t kind, uint64_t *bytes_p)
+void *cuda_kept_take(int device, cuda_kept_kind_t kind, uint64_t *bytes_p)
 {
     void *memory = NULL;
     pthread_mutex_lock(&kept.lock);
     cuda_kept_t **best = NULL;
     for (cuda_kept_t **at = &kept.first; *at != NULL; at = &(*at)->next) {
-        if (cuda_kept_serves(*at, kernel, kind, *bytes_p) &&
+        if (cuda_kept_serves(*at, device, kind, *bytes_p) &&
             (best == NULL || (*at)->bytes < (*best)->bytes)) {
             best = at;
         }

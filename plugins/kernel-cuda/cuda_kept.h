@@ -23,9 +23,9 @@ typedef enum cuda_kept_kind {
  * thread; the driver is not called. */
 void cuda_kept_put(int device, cuda_kept_kind_t kind, void *memory, uint64_t bytes);
 
-/* Returns memory of the kernel's device that was put there and has *bytes_p or more, but no more
+/* Returns memory of the device that was put there and has *bytes_p or more, but no more
  * than twice as much, and its size; or NULL. Its contents are any. Any thread. */
-void *cuda_kept_take(const weft_kernel_t *kernel, cuda_kept_kind_t kind, uint64_t *bytes_p);
+void *cuda_kept_take(int device, cuda_kept_kind_t kind, uint64_t *bytes_p);
 
 /* Gives everything back to the driver, unless a kernel of the process may wait for a rank. Returns
  * whether there was anything to give back, and it went. Says once when much is kept. Blocking: where the application's own kernels run,

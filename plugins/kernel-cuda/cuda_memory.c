@@ -180,7 +180,7 @@ static void *cuda_memory_block_alloc(weft_kernel_t *kernel, uint64_t bytes)
         return NULL;
     }
     block->bytes = (bytes + 4095) / 4096 * 4096;
-    block->memory = cuda_kept_take(kernel, CUDA_KEPT_HOST, &block->bytes);
+    block->memory = cuda_kept_take(kernel->device, CUDA_KEPT_HOST, &block->bytes);
     cudaError_t error = block->memory != NULL
                             ? cudaSuccess
                             : cudaHostAlloc(&block->memory, block->bytes,

@@ -34,7 +34,7 @@ static cudaError_t cuda_pool_open(weft_kernel_t *kernel)
     if (error != cudaSuccess || supported == 0) {
         return error;
     }
-    kernel->pool = cuda_kept_take(kernel, CUDA_KEPT_POOL, &none);
+    kernel->pool = cuda_kept_take(kernel->device, CUDA_KEPT_POOL, &none);
     return kernel->pool != NULL ? cudaSuccess : cuda_pool_make(kernel, &kernel->pool);
 }
 

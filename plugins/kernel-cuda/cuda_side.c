@@ -8,6 +8,9 @@
 #include <time.h>
 
 #include "cuda_errors.h"
+#include "cuda_kept.h"
+
+#define SIDES_LEAST 2
 
 /* Of the process: combinations do not know their instance. */
 static struct {
@@ -69,11 +72,15 @@ int cuda_side_some_device(void)
     return device;
 }
 
-/* Nobody has the lock, or the stream, whose device is current. */
+/* Nobody has the lock, or the stream, whose device is current. What is still late goes on in the driver, and in its room. */
 static void side_free(cuda_side_t *side)
 {
+    const bool late = cudaStreamQuery(side->stream) == cudaErrorNotReady;
     cudaError_t error = cudaStreamDestroy(side->stream);
     (void)error;
+    if (!late) {
+        cuda_kept_put(side->device, CUDA_KEPT_HOST, side->room, CUDA_SIDE_ROOM);
+    }
     free(side);
 }
 
@@ -82,7 +89,7 @@ static cuda_side_t *side_without_users(void)
 {
     pthread_mutex_lock(&sides.lock);
     cuda_side_t *side = sides.all;
-    while (side != NULL && (side->taken || side_users(side->device) > 0)) {
+    while (side != NULL && ((side->taken && !side->late) || side_users(side->device) > 0)) {
         side = side->next;
     }
     if (side != NULL) {
@@ -133,6 +140,57 @@ static cuda_side_t *side_take_idle(int device)
     return side;
 }
 
+/* The next one behind `side`, or the first behind NULL, that is late; it is the caller's then. NULL: there is none. */
+static cuda_side_t *side_take_late(int device, cuda_side_t *side)
+{
+    pthread_mutex_lock(&sides.lock);
+    side = side != NULL ? side->next : sides.all;
+    while (side != NULL && (side->device != device || !side->late)) {
+        side = side->next;
+    }
+    if (side != NULL) {
+        side->late = false;
+    }
+    pthread_mutex_unlock(&sides.lock);
+    return side;
+}
+
+static void side_set_late(cuda_side_t *side)
+{
+    pthread_mutex_lock(&sides.lock);
+    side->late = true;
+    pthread_mutex_unlock(&sides.lock);
+}
+
+/* One whose work was late and has ended since, or NULL. */
+static cuda_side_t *side_take_ended(int device)
+{
+    cuda_side_t *side = side_take_late(device, NULL);
+    while (side != NULL && cudaStreamQuery(side->stream) == cudaErrorNotReady) {
+        side_set_late(side);
+        side = side_take_late(device, side);
+    }
+    return side;
+}
+
+static cudaError_t side_fill(cuda_side_t *side)
+{
+    uint64_t bytes = CUDA_SIDE_ROOM;
+    cudaError_t error = cuda_stream_urgent(&side->stream);
+    if (error != cudaSuccess) {
+        return error;
+    }
+    side->room = cuda_kept_take(side->device, CUDA_KEPT_HOST, &bytes);
+    if (side->room == NULL) {
+        error = cudaHostAlloc((void **)&side->room, CUDA_SIDE_ROOM,
+                              cudaHostAllocPortable | cudaHostAllocMapped);
+    }
+    if (error != cudaSuccess) {
+        (void)cudaStreamDestroy(side->stream);
+    }
+    return error;
+}
+
 static cudaError_t side_make(int device, cuda_side_t **side_p)
 {
     cuda_side_t *made = malloc(sizeof *made); /* it may outlive the instance and its host */
@@ -140,7 +198,7 @@ static cudaError_t side_make(int device, cuda_side_t **side_p)
         return cudaErrorMemoryAllocation;
     }
     *made = (cuda_side_t){.device = device, .taken = true};
-    cudaError_t error = cuda_stream_urgent(&made->stream);
+    cudaError_t error = side_fill(made);
     if (error != cudaSuccess) {
         free(made);
         return error;
@@ -153,39 +211,25 @@ static cudaError_t side_make(int device, cuda_side_t **side_p)
     return cudaSuccess;
 }
 
+/* How many side streams the device should have more. */
+static uint32_t side_lack(int device)
+{
+    pthread_mutex_lock(&sides.lock);
+    const uint32_t users = side_users(device), there = side_streams(device);
+    pthread_mutex_unlock(&sides.lock);
+    const uint32_t wanted = users > SIDES_LEAST ? users : SIDES_LEAST;
+    return wanted > there ? wanted - there : 0;
+}
+
 cudaError_t cuda_side_prepare(int device)
 {
-    cuda_side_t *side = NULL;
-    pthread_mutex_lock(&sides.lock);
-    const bool enough = side_streams(device) >= side_users(device);
-    pthread_mutex_unlock(&sides.lock);
-    cudaError_t error = enough ? cudaSuccess : side_make(device, &side);
-    cuda_side_put(side);
-    return error;
-}
-
-cudaError_t cuda_side_take(int device, cuda_side_t **side_p)
-{
-    *side_p = side_take_idle(device);
-    return *side_p != NULL ? cudaSuccess : side_make(device, side_p);
-}
-
-void cuda_side_put(cuda_side_t *side)
-{
-    if (side != NULL) {
-        pthread_mutex_lock(&sides.lock);
-        side->taken = false;
-        pthread_mutex_unlock(&sides.lock);
+    cudaError_t error = cudaSuccess;
+    for (uint32_t lack = side_lack(device); lack > 0 && error == cudaSuccess; lack--) {
+        cuda_side_t *side = NULL;
+        error = side_make(device, &side);
+        cuda_side_put(side);
     }
-}
-
-/* The driver ends its work first. */
-static void side_give_up(cuda_side_t *side)
-{
-    pthread_mutex_lock(&sides.lock);
-    side_unlink(side);
-    pthread_mutex_unlock(&sides.lock);
-    side_free(side);
+    return error;
 }
 
 static uint64_t side_clock_ns(const weft_host_t *host)
@@ -196,6 +240,42 @@ static uint64_t side_clock_ns(const weft_host_t *host)
     }
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static bool side_has_none(int device)
+{
+    pthread_mutex_lock(&sides.lock);
+    const bool none = side_streams(device) == 0;
+    pthread_mutex_unlock(&sides.lock);
+    return none;
+}
+
+cudaError_t cuda_side_take(int device, const weft_host_t *host, cuda_side_t **side_p)
+{
+    *side_p = side_take_idle(device);
+    if (*side_p == NULL && side_has_none(device)) {
+        return side_make(device, side_p);
+    }
+    for (const uint64_t begin = side_clock_ns(host); *side_p == NULL;) {
+        *side_p = side_take_ended(device);
+        if (*side_p == NULL && side_clock_ns(host) - begin >= CUDA_SIDE_LATE_NS) {
+            return cudaErrorNotReady;
+        }
+        if (*side_p == NULL) {
+            sched_yield();
+            *side_p = side_take_idle(device);
+        }
+    }
+    return cudaSuccess;
+}
+
+void cuda_side_put(cuda_side_t *side)
+{
+    if (side != NULL) {
+        pthread_mutex_lock(&sides.lock);
+        side->taken = false;
+        pthread_mutex_unlock(&sides.lock);
+    }
 }
 
 cudaError_t cuda_side_wait(cuda_side_t *side, const weft_host_t *host)
@@ -211,8 +291,8 @@ cudaError_t cuda_side_wait(cuda_side_t *side, const weft_host_t *host)
 
 void cuda_side_end(cuda_side_t *side, cudaError_t error)
 {
-    if (error == cudaErrorNotReady) {
-        side_give_up(side);
+    if (side != NULL && error == cudaErrorNotReady) {
+        side_set_late(side);
     } else {
         cuda_side_put(side);
     }

@@ -22,31 +22,39 @@ void cuda_side_close(cuda_side_user_t *user, const cuda_context_driver_t *driver
 /* The device of some instance of the process, which has a context there; 0: there is none. */
 int cuda_side_some_device(void);
 
+#define CUDA_SIDE_ROOM UINT64_C(65536)
+
 typedef struct cuda_side {
     struct cuda_side *next; /* of all */
     int device;
     bool taken;
+    bool late; /* its work was not done in time: it is nobody's until that has ended */
     cudaStream_t stream;
+    uint8_t
+        *room; /* CUDA_SIDE_ROOM bytes of page-locked memory, which stay its own while it is late */
 } cuda_side_t;
 
-/* Makes one for the device, which is current, unless it has as many as instances: while a stream waits the driver may
- * not make streams. */
+/* Makes as many for the device, which is current, as it has instances, and two at least: one for the thread of the
+ * communicator, and one for the application's. Beside a stream that waits the driver may not make streams, nor page-lock
+ * memory. */
 cudaError_t cuda_side_prepare(int device);
 
-/* Takes a side stream of the device, which is current, or makes one. */
-cudaError_t cuda_side_take(int device, cuda_side_t **side_p);
+#define CUDA_SIDE_LATE_NS UINT64_C(10000000000)
+
+/* Takes a side stream of the device, which is current. Waits for one where all are in use, at most
+ * CUDA_SIDE_LATE_NS of the host's clock, NULL: the machine's; then returns cudaErrorNotReady. Makes the first one of
+ * a device. */
+cudaError_t cuda_side_take(int device, const weft_host_t *host, cuda_side_t **side_p);
 
 /* Gives it back; all its work has ended. NULL is allowed. */
 void cuda_side_put(cuda_side_t *side);
 
-#define CUDA_SIDE_LATE_NS UINT64_C(10000000000)
-
-/* Waits for its work, at most CUDA_SIDE_LATE_NS of the host's clock, NULL: the machine's. Returns
+/* Waits for its work, at most CUDA_SIDE_LATE_NS of that clock. Returns
  * cudaErrorNotReady if it is late: in front of it in its hardware queue may be a kernel that waits. */
 cudaError_t cuda_side_wait(cuda_side_t *side, const weft_host_t *host);
 
 /* Gives it back after its work ended with `error`, which cuda_side_wait() returned, or what put the work there. The work
- * of one that is late goes on, without anybody. NULL is allowed, unless it is late. */
+ * of one that is late goes on, without anybody. NULL is allowed. */
 void cuda_side_end(cuda_side_t *side, cudaError_t error);
 
 /* Records that error; `what` says what the work was. Under cuda_guard_enter(). Returns ERR_TIMEOUT if it is late, else as

@@ -108,24 +108,38 @@ static weft_status_t streams_event_elapsed(weft_kernel_t *kernel, const weft_ker
                                            const weft_kernel_event_t *to, double *ns_p)
 {
     float milliseconds = 0;
+    cuda_guard_t guard;
+    weft_status_t status = cuda_guard_enter(kernel, &guard);
+    if (status != WEFT_OK) {
+        return status;
+    }
     cudaError_t error = cudaEventElapsedTime(&milliseconds, from->event, to->event);
     if (error == cudaErrorNotReady) {
-        return kernel->host->set_error(kernel->host, WEFT_ERR_STATE, 0,
-                                       "the time between two events of CUDA device %d: the stream "
-                                       "has not passed them yet; wait for it first",
-                                       kernel->device);
+        status =
+            kernel->host->set_error(kernel->host, WEFT_ERR_STATE, 0,
+                                    "the time between two events of CUDA device %d: the stream "
+                                    "has not passed them yet; wait for it first",
+                                    kernel->device);
+    } else if (error != cudaSuccess) {
+        status = cuda_failed(kernel, error, "the time between two events");
     }
-    *ns_p = error == cudaSuccess ? (double)milliseconds * 1e6 : *ns_p;
-    return error == cudaSuccess ? WEFT_OK
-                                : cuda_failed(kernel, error, "the time between two events");
+    cuda_guard_leave(&guard);
+    *ns_p = status == WEFT_OK ? (double)milliseconds * 1e6 : *ns_p;
+    return status;
 }
 
+/* Where the device cannot be made current, the driver keeps it. */
 static void streams_event_free(weft_kernel_t *kernel, weft_kernel_event_t *event)
 {
-    if (event != NULL) {
-        cudaEventDestroy(event->event);
-        kernel->host->free(kernel->host, event);
+    cuda_guard_t guard;
+    if (event == NULL) {
+        return;
     }
+    if (cuda_guard_enter(kernel, &guard) == WEFT_OK) {
+        (void)cudaEventDestroy(event->event);
+        cuda_guard_leave(&guard);
+    }
+    kernel->host->free(kernel->host, event);
 }
 
 /* Graphs ----------------------------------------------------------------------------------------- */
@@ -182,10 +196,15 @@ static weft_status_t streams_graph_launch(weft_kernel_t *kernel, void *stream,
 
 static void streams_graph_free(weft_kernel_t *kernel, weft_kernel_graph_t *graph_exec)
 {
-    if (graph_exec != NULL) {
-        cudaGraphExecDestroy(graph_exec->graph);
-        kernel->host->free(kernel->host, graph_exec);
+    cuda_guard_t guard;
+    if (graph_exec == NULL) {
+        return;
     }
+    if (cuda_guard_enter(kernel, &guard) == WEFT_OK) {
+        (void)cudaGraphExecDestroy(graph_exec->graph);
+        cuda_guard_leave(&guard);
+    }
+    kernel->host->free(kernel->host, graph_exec);
 }
 
 const weft_kernel_stream_t cuda_streams = {

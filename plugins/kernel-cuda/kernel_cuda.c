@@ -138,8 +138,8 @@ static void cuda_destroy(weft_kernel_t *kernel)
     }
     cuda_buffers_close(kernel);
     cuda_ipc_close(kernel);
-    cuda_kept_end(kernel);
     cuda_side_close(&kernel->side, &kernel->contexts);
+    cuda_kept_end(kernel);
     cuda_device_close(kernel);
     pthread_mutex_destroy(&kernel->seeks.lock);
     pthread_mutex_destroy(&kernel->order);

@@ -14,8 +14,10 @@ void bench_reset(void)
     fake_cuda.no_driver = false;
     fake_cuda.no_device = cudaSuccess;
     fake_cuda.capability = 90;
-    fake_cuda.not_pageable = fake_cuda.no_peers = fake_cuda.swallow = false;
+    fake_cuda.not_pageable = fake_cuda.migrates = false;
+    fake_cuda.no_peers = fake_cuda.swallow = false;
     fake_cuda.fails = NULL;
+    fake_cuda.fails_after = 0;
     memset(fake_cuda.place, 0, sizeof fake_cuda.place);
     assert_int_equal(cudaSetDevice(0), cudaSuccess);
 }

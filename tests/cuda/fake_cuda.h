@@ -49,6 +49,7 @@ typedef struct fake_strict {
     bool blocking;   /* launches wait for their kernel */
     bool resident;   /* blocks that do not fit on the device wait */
     int patience;    /* seconds */
+    int streams; /* of a process, beyond which making one waits for all kernels; 0: any number */
 } fake_strict_t;
 
 typedef struct fake_cuda {

@@ -176,6 +176,10 @@ static cudaError_t stream_create(cudaStream_t *stream, unsigned flags, int prior
     if (error != cudaSuccess) {
         return error;
     }
+    const int most = fake_cuda.strict.streams;
+    if (most > 0 && atomic_load(&fake_cuda.streams) >= most) {
+        fake_context_wait(FAKE_WAITS_FREE, "making one more stream");
+    }
     pthread_mutex_lock(&fake_lock);
     *stream = stream_make(fake_device(), priority, (flags & cudaStreamNonBlocking) == 0);
     pthread_mutex_unlock(&fake_lock);

@@ -190,13 +190,13 @@ static void each_device_has_a_stream_for_the_host_before_a_stream_waits(void **s
     bench.kernel = first;
     assert_int_equal(queue_streams(&queue[0]), 1); /* the plan's queue has made one */
     bench.kernel = second;
-    assert_int_equal(queue_streams(&queue[1]), 3); /* one for the pool, too */
+    assert_int_equal(queue_streams(&queue[1]), 4); /* one for the pool, and two for the host */
     assert_int_equal(queue_streams(&queue[2]), 1);
     bench.lanes->queue_close(queue[2]);
     bench.lanes->queue_close(queue[1]);
     const int before = atomic_load(&fake_cuda.streams);
     bench.ops->destroy(second);
-    assert_int_equal(atomic_load(&fake_cuda.streams), before - 2);
+    assert_int_equal(atomic_load(&fake_cuda.streams), before - 3);
     bench.kernel = first;
     bench.lanes->queue_close(queue[0]);
 }
@@ -209,6 +209,7 @@ static uint64_t slow_clock(const weft_host_t *host)
     return now += UINT64_C(2000000000);
 }
 
+/* A driver with no hardware queue to spare makes no stream beside one that waits: what is late is waited for. */
 static void what_is_behind_a_stream_that_waits_has_a_deadline(void **state)
 {
     weft_combine_fn_t sum = NULL;
@@ -223,6 +224,7 @@ static void what_is_behind_a_stream_that_waits_has_a_deadline(void **state)
     assert_int_equal(memory->alloc(bench.kernel, 64, &both), WEFT_OK);
     assert_int_equal(cudaDeviceGetStreamPriorityRange(&least, &greatest), cudaSuccess);
     make_all_wait(all, greatest);
+    const int streams = fake_cuda.strict.streams = atomic_load(&fake_cuda.streams);
     uint64_t (*clock)(const weft_host_t *) = bench.fake.host.clock_ns;
     bench.fake.host.clock_ns = slow_clock;
     assert_int_equal(memory->copy(bench.kernel, other, at, 64), WEFT_ERR_TIMEOUT);
@@ -233,6 +235,12 @@ static void what_is_behind_a_stream_that_waits_has_a_deadline(void **state)
     sum(&twice); /* by the clock of the machine: it takes ten seconds */
     assert_int_equal(bench.ops->combine_status(bench.kernel), WEFT_ERR_TIMEOUT);
     bench_said("combining on CUDA device 0 is not done after 10 s");
+    bench.fake.host.clock_ns = slow_clock;
+    assert_int_equal(memory->copy(bench.kernel, other, at, 64),
+                     WEFT_ERR_TIMEOUT); /* all are late */
+    bench_said("copying memory on CUDA device 0 is not done after 10 s");
+    bench.fake.host.clock_ns = clock;
+    assert_int_equal(atomic_load(&fake_cuda.streams), streams);
     release_all(all);
     assert_int_equal(cudaDeviceSynchronize(), cudaSuccess); /* what was late is done now */
     assert_int_equal(memory->copy(bench.kernel, other, at, 64), WEFT_OK);

@@ -112,6 +112,37 @@ static void what_no_device_reaches_alone_goes_through_the_host(void **state)
     assert_int_equal(atomic_load(&fake_cuda.combines), before);
 }
 
+/* The host would fetch them back. */
+static void pages_that_would_move_to_the_device_stay(void **state)
+{
+    (void)state;
+    const uint32_t before = atomic_load(&fake_cuda.combines);
+    bench_place(0, source, sizeof source, cudaMemoryTypeDevice, 0);
+    fake_cuda.migrates = true;
+    add();
+    assert_int_equal(atomic_load(&fake_cuda.combines), before);
+}
+
+/* A second call of the runtime would fail. */
+static void what_is_a_copy_is_copied_at_once(void **state)
+{
+    weft_combine_fn_t sum = NULL;
+    const weft_combine_t c = {
+        .src = {source[0]}, .dst = {result}, .count = ELEMENTS, .nsrc = 1, .ndst = 1};
+    (void)state;
+    assert_int_equal(bench.ops->select(bench.kernel, WEFT_FP32, WEFT_SUM, &sum), WEFT_OK);
+    bench_place(0, source, sizeof source, cudaMemoryTypeDevice, 0);
+    fake_cuda.not_pageable = true;
+    source[0][0] = source[0][ELEMENTS - 1] = 3;
+    fake_cuda.fails = "cudaMemcpyAsync";
+    fake_cuda.fails_after = 1;
+    fake_cuda.error = cudaErrorLaunchFailure;
+    sum(&c);
+    fake_cuda.fails = NULL;
+    assert_int_equal(bench.ops->combine_status(bench.kernel), WEFT_OK);
+    assert_true(result[0] == 3 && result[ELEMENTS - 1] == 3);
+}
+
 /* What the functions cannot return. */
 static void a_combination_that_fails_is_told_once(void **state)
 {
@@ -540,8 +571,8 @@ static void failures_of_the_runtime_leave_nothing_behind(void **state)
         fake_cuda.fails = calls[i];
         assert_int_equal(bench.lanes->queue_open(bench.kernel, &queue), WEFT_ERR_RESOURCE);
         assert_int_equal(atomic_load(&fake_cuda.allocated), 0);
-        /* The kernel's own, and the side stream. */
-        assert_int_equal(atomic_load(&fake_cuda.streams), i == 1 ? 1 : 2);
+        /* The kernel's own, and the side streams. */
+        assert_int_equal(atomic_load(&fake_cuda.streams), i == 1 ? 1 : 3);
     }
 }
 
@@ -566,6 +597,8 @@ int main(void)
         BENCH(every_type_and_operator_has_its_function),
         BENCH(combinations_run_where_their_operands_lie),
         BENCH(what_no_device_reaches_alone_goes_through_the_host),
+        BENCH(pages_that_would_move_to_the_device_stay),
+        BENCH(what_is_a_copy_is_copied_at_once),
         BENCH(a_combination_that_fails_is_told_once),
         BENCH(what_a_device_has_begun_is_not_done_again),
         BENCH(what_the_device_does_not_combine_the_host_does),

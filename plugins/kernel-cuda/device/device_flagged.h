@@ -103,8 +103,9 @@ static WEFT_DEVICE int lanes_transit_waits(lanes_block_t *b, const lanes_run_t *
     if ((rounds & LANES_UNIT_ROUNDS) == 0) {
         b->idle.noted = 1;
         device_note32((uint32_t *)(void *)&b->record->blocked, (uint32_t)t->port);
-        b->transits.stopped =
-            lanes_stop_requested(b, run) != LANES_RUNNING ? 1 : b->transits.stopped;
+        if (lanes_stop_requested(b, run) != LANES_RUNNING) {
+            b->transits.stopped = 1; /* never back to 0: another thread may have set it */
+        }
     }
     device_pause_units(rounds);
     return t->form == WEFT_FIFO_FORM_WORDS ? b->transits.stopped != 0

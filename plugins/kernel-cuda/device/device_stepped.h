@@ -459,13 +459,15 @@ static WEFT_DEVICE_CALL int lanes_stepped(lanes_block_t *b, const lanes_run_t *r
 
 /* Code that a block runs for the first time is as far as data: a sum of two numbers takes 2,500 clocks, and 900 when
  * its code is near. So a warp that has no part in the preparation runs it once on no data, while the others wait
- * for memory. It is of the quarter of the multiprocessor that has the leader's warp. Returns its number, or
- * 0: none rehearses. */
+ * for memory. It is of the quarter of the multiprocessor that has the leader's warp, and not the last one, which
+ * listens. Returns its number, or 0: none rehearses. */
 static WEFT_DEVICE uint32_t lanes_rehearser(const lanes_run_t *run)
 {
-    const uint32_t warp = (device_warps() - 1) & ~(LANES_QUARTERS - 1);
-    return run->stepped.nsteps != 0 && warp > LANES_PARTS_ALL && warp > run->program.nports ? warp
-                                                                                            : 0;
+    const uint32_t last = device_warps() - 1, warp = last & ~(LANES_QUARTERS - 1);
+    return run->stepped.nsteps != 0 && warp > LANES_PARTS_ALL && warp > run->program.nports &&
+                   warp != last
+               ? warp
+               : 0;
 }
 
 static WEFT_DEVICE_CALL void lanes_rehearse(lanes_block_t *b, const lanes_run_t *run)

@@ -117,13 +117,14 @@ static int plan_show(const plan_request_t *request, const plan_source_t *source)
     return code;
 }
 
-/* The algorithm may have been named; if not, it is the first that serves. */
+/* The algorithm may have been named, here or by [plan] algo; if not, it is the first that serves. */
 static int plan_choose(const plan_request_t *request, const tool_session_t *session,
                        const char **name_p, char *first, size_t bytes)
 {
     char serving[512];
-    *name_p = request->algo;
-    if (request->algo != NULL) {
+    const char *forced = session->settings.plan.algo;
+    *name_p = request->algo != NULL ? request->algo : forced;
+    if (*name_p != NULL && (*name_p)[0] != '\0') {
         return TOOL_OK;
     }
     plan_algos_serving(session, request->coll, (uint32_t)request->nranks, (uint32_t)request->root,

@@ -40,6 +40,13 @@ expect 0 "$weft" plan --list --json
 says out '"all_reduce": "any"'
 expect 6 "$weft" plan all_reduce -A algo-rng
 says err 'did you mean algo-ring'
+# Without -A it is the algorithm of the configuration.
+expect 0 "$weft" plan all_reduce -n 4 --set plan.algo=algo-ring
+says out '^plan +all_reduce by algo-ring'
+expect 0 "$weft" plan all_reduce -n 4 -A algo-tree --set plan.algo=algo-ring
+says out '^plan +all_reduce by algo-tree'
+expect 6 "$weft" plan all_reduce -n 4 --set plan.algo=algo-rng
+says err 'did you mean algo-ring'
 expect 6 "$weft" plan all_reduce -n 4 -A algo-swing
 says err 'algo-swing is not loaded: add it to \[core\] algo'
 expect 3 "$weft" plan all_reduce -n 100 -A algo-flat

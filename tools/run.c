@@ -248,7 +248,7 @@ int tool_run(int argc, char **argv)
     job.command = calloc((size_t)argc + 2, sizeof *job.command);
     job.variables = calloc(RUN_VARIABLES, sizeof *job.variables);
     if (job.command == NULL || job.variables == NULL) {
-        code = TOOL_INTERNAL;
+        code = tool_no_memory("a job");
     } else if (run_take_own_variables(&job) && run_read(&request, argc, argv)) {
         if (request.help) {
             run_print_help();

@@ -74,8 +74,10 @@ int tool_sim(int argc, char **argv)
     plan_source_t *sources = calloc(SIM_ALGOS_MAX, sizeof *sources);
     sim_point_t *points = calloc(SIM_ALGOS_MAX * SIM_RANKS_MAX, sizeof *points);
     bool done = false;
-    int code = TOOL_INTERNAL;
-    if (request != NULL && sources != NULL && points != NULL) {
+    int code = TOOL_OK;
+    if (request == NULL || sources == NULL || points == NULL) {
+        code = tool_no_memory("a simulation");
+    } else {
         code = sim_request_read(request, argc, argv, &done);
         code = code == TOOL_OK && !done ? sim_request_fill(request) : code;
         if (code == TOOL_OK && !done) {

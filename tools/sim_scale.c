@@ -262,10 +262,11 @@ int sim_scale(const sim_request_t *request)
     scale_t scale = {.request = request, .nspecs = request->nspecs};
     scale.specs = calloc(SIM_ALGOS_MAX, sizeof *scale.specs);
     scale.points = calloc((size_t)SIM_ALGOS_MAX * SIM_RANKS_MAX, sizeof *scale.points);
-    int code = TOOL_INTERNAL;
-    if (scale.specs != NULL && scale.points != NULL) {
+    int code = TOOL_OK;
+    if (scale.specs == NULL || scale.points == NULL) {
+        code = tool_no_memory("the plans of all numbers of ranks");
+    } else {
         memcpy(scale.specs, request->specs, sizeof request->specs);
-        code = TOOL_OK;
         sim_scale_put_head(&scale, &json);
         for (uint32_t a = 0; a < scale.nspecs && code == TOOL_OK; a++) {
             code = sim_scale_measure(&scale, a, &json);

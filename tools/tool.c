@@ -40,6 +40,12 @@ int tool_usage(const char *format, ...)
     return TOOL_USAGE;
 }
 
+int tool_no_memory(const char *what)
+{
+    fprintf(stderr, "weft: no memory for %s\n", what);
+    return TOOL_INTERNAL;
+}
+
 void tool_begin(void)
 {
     (void)signal(SIGXFSZ, SIG_IGN);

@@ -68,6 +68,9 @@ int tool_report(weft_status_t status);
 /* Prints "weft: …" and returns TOOL_USAGE. */
 int tool_usage(const char *format, ...) WEFT_PRINTF(1, 2);
 
+/* Prints "weft: no memory for …" and returns TOOL_INTERNAL. */
+int tool_no_memory(const char *what);
+
 /* What a message calls a file that is written: "-" is standard output. */
 const char *tool_out_name(const char *path);
 /* Closes the file, or flushes standard output. False: something of it is lost, and one line says so. */

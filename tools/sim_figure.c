@@ -252,6 +252,22 @@ static void put_figure(figure_t *figure, FILE *out)
     svg_close(&figure->svg);
 }
 
+static void sim_figure_fill(figure_t *figure, const sim_request_t *request,
+                            const sim_point_t *points)
+{
+    double low = (double)request->price.first, high = (double)request->price.last;
+    high = high > low ? high : low * 2;
+    figure->request = request;
+    figure->points = points;
+    for (uint32_t s = 0; s < SAMPLES; s++) {
+        figure->sizes[s] = low * pow(high / low, (double)s / (SAMPLES - 1));
+    }
+    for (uint32_t a = 0; a < request->nspecs; a++) {
+        figure->colour[a] = request->nspecs == 2 ? svg_oklch(0.66, 0.14, a == 0 ? 250 : 55)
+                                                 : svg_hue(a, request->nspecs);
+    }
+}
+
 int sim_put_figure(const sim_request_t *request, const sim_point_t *points)
 {
     figure_t *figure = calloc(1, sizeof *figure);
@@ -263,17 +279,7 @@ int sim_put_figure(const sim_request_t *request, const sim_point_t *points)
         free(figure);
         return tool_report(status);
     }
-    figure->request = request;
-    figure->points = points;
-    double low = (double)request->price.first, high = (double)request->price.last;
-    high = high > low ? high : low * 2;
-    for (uint32_t s = 0; s < SAMPLES; s++) {
-        figure->sizes[s] = low * pow(high / low, (double)s / (SAMPLES - 1));
-    }
-    for (uint32_t a = 0; a < request->nspecs; a++) {
-        figure->colour[a] = request->nspecs == 2 ? svg_oklch(0.66, 0.14, a == 0 ? 250 : 55)
-                                                 : svg_hue(a, request->nspecs);
-    }
+    sim_figure_fill(figure, request, points);
     put_figure(figure, file.out);
     free(figure);
     status = whole_file_close(&file);

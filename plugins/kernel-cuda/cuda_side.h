@@ -30,8 +30,7 @@ typedef struct cuda_side {
     bool taken;
     bool late; /* its work was not done in time: it is nobody's until that has ended */
     cudaStream_t stream;
-    uint8_t
-        *room; /* CUDA_SIDE_ROOM bytes of page-locked memory, which stay its own while it is late */
+    uint8_t *room; /* CUDA_SIDE_ROOM bytes, page-locked; also its own while it is late */
 } cuda_side_t;
 
 /* Makes as many for the device, which is current, as it has instances, and two at least: one for the thread of the

@@ -83,7 +83,7 @@ static cudaError_t combine_piece(weft_dtype_t dtype, weft_op_t op, const weft_co
         error = cudaMemcpyAsync(staged, (const char *)c->src[s] + from * elem, bytes,
                                 cudaMemcpyDefault, side->stream);
     }
-    error = error == cudaSuccess ? cuda_side_wait(side, NULL) : error;
+    error = error == cudaSuccess ? cuda_stream_settle(side->stream, NULL) : error;
     piece.ndst = 1;
     piece.dst[0] = side->room;
     if (error == cudaSuccess) {
@@ -93,7 +93,7 @@ static cudaError_t combine_piece(weft_dtype_t dtype, weft_op_t op, const weft_co
         error = cudaMemcpyAsync((char *)c->dst[d] + from * elem, side->room, bytes,
                                 cudaMemcpyDefault, side->stream);
     }
-    return error == cudaSuccess ? cuda_side_wait(side, NULL) : error;
+    return error == cudaSuccess ? cuda_stream_settle(side->stream, NULL) : error;
 }
 
 static cudaError_t combine_staged(weft_dtype_t dtype, weft_op_t op, const weft_combine_t *c,
@@ -122,7 +122,7 @@ static cudaError_t combine_copy(const weft_combine_t *c, size_t bytes, cuda_side
             error = cudaMemcpyAsync(c->dst[d], c->src[0], bytes, cudaMemcpyDefault, side->stream);
         }
     }
-    return error == cudaSuccess ? cuda_side_wait(side, NULL) : error;
+    return error == cudaSuccess ? cuda_stream_settle(side->stream, NULL) : error;
 }
 
 /* What the device does not take is done piece by piece. What it has begun is not: a destination may be a source,
@@ -137,7 +137,7 @@ static cudaError_t combine_beside(const cuda_places_t *places, weft_dtype_t dtyp
     }
     bool begun = places->reaches && combine_launch(dtype, op, c, side->stream) == cudaSuccess;
     if (begun) {
-        error = cuda_side_wait(side, NULL);
+        error = cuda_stream_settle(side->stream, NULL);
     } else if (combine_is_copy(op, c)) {
         error = combine_copy(c, c->count * cuda_element(dtype), side);
     } else {

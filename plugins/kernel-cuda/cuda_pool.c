@@ -52,8 +52,8 @@ static weft_status_t cuda_pool_ensure(weft_kernel_t *kernel)
 
 static weft_status_t cuda_pool_sync(weft_kernel_t *kernel, cudaError_t error, const char *what)
 {
-    error = error == cudaSuccess ? cudaStreamSynchronize(kernel->pool_stream) : error;
-    return error == cudaSuccess ? WEFT_OK : cuda_failed(kernel, error, what);
+    error = error == cudaSuccess ? cuda_stream_settle(kernel->pool_stream, kernel->host) : error;
+    return error == cudaSuccess ? WEFT_OK : cuda_side_failed(kernel, error, what);
 }
 
 weft_status_t cuda_device_alloc(weft_kernel_t *kernel, uint64_t bytes, void **memory_p)

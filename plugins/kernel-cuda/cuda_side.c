@@ -278,13 +278,13 @@ void cuda_side_put(cuda_side_t *side)
     }
 }
 
-cudaError_t cuda_side_wait(cuda_side_t *side, const weft_host_t *host)
+cudaError_t cuda_stream_settle(cudaStream_t stream, const weft_host_t *host)
 {
     const uint64_t begin = side_clock_ns(host);
-    cudaError_t error = cudaStreamQuery(side->stream);
+    cudaError_t error = cudaStreamQuery(stream);
     while (error == cudaErrorNotReady && side_clock_ns(host) - begin < CUDA_SIDE_LATE_NS) {
         sched_yield();
-        error = cudaStreamQuery(side->stream);
+        error = cudaStreamQuery(stream);
     }
     return error;
 }
@@ -313,7 +313,7 @@ weft_status_t cuda_side_failed(const weft_kernel_t *kernel, cudaError_t error, c
 weft_status_t cuda_side_settle(const weft_kernel_t *kernel, cuda_side_t *side, cudaError_t error,
                                const char *what)
 {
-    error = error == cudaSuccess ? cuda_side_wait(side, kernel->host) : error;
+    error = error == cudaSuccess ? cuda_stream_settle(side->stream, kernel->host) : error;
     cuda_side_end(side, error);
     return error == cudaSuccess ? WEFT_OK : cuda_side_failed(kernel, error, what);
 }

@@ -48,11 +48,11 @@ cudaError_t cuda_side_take(int device, const weft_host_t *host, cuda_side_t **si
 /* Gives it back; all its work has ended. NULL is allowed. */
 void cuda_side_put(cuda_side_t *side);
 
-/* Waits for its work, at most CUDA_SIDE_LATE_NS of that clock. Returns
+/* Waits for all work of a stream of the plugin, at most CUDA_SIDE_LATE_NS of that clock. Returns
  * cudaErrorNotReady if it is late: in front of it in its hardware queue may be a kernel that waits. */
-cudaError_t cuda_side_wait(cuda_side_t *side, const weft_host_t *host);
+cudaError_t cuda_stream_settle(cudaStream_t stream, const weft_host_t *host);
 
-/* Gives it back after its work ended with `error`, which cuda_side_wait() returned, or what put the work there. The work
+/* Gives it back after its work ended with `error`, which cuda_stream_settle() returned, or what put the work there. The work
  * of one that is late goes on, without anybody. NULL is allowed. */
 void cuda_side_end(cuda_side_t *side, cudaError_t error);
 

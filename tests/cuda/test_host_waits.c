@@ -215,6 +215,7 @@ static void what_is_behind_a_stream_that_waits_has_a_deadline(void **state)
     weft_combine_fn_t sum = NULL;
     const weft_kernel_memory_t *memory = bench.ops->get_extension(bench.kernel, WEFT_KERNEL_MEMORY);
     cudaStream_t all[ALL];
+    weft_lanes_handle_t *handle = NULL;
     void *at = NULL, *other = NULL, *both = NULL;
     int least, greatest;
     (void)state;
@@ -239,6 +240,8 @@ static void what_is_behind_a_stream_that_waits_has_a_deadline(void **state)
     assert_int_equal(memory->copy(bench.kernel, other, at, 64),
                      WEFT_ERR_TIMEOUT); /* all are late */
     bench_said("copying memory on CUDA device 0 is not done after 10 s");
+    assert_int_equal(bench.lanes->prepare(bench.kernel, &plan_sends, &handle), WEFT_ERR_TIMEOUT);
+    bench_said("clearing device memory on CUDA device 0 is not done after 10 s");
     bench.fake.host.clock_ns = clock;
     assert_int_equal(atomic_load(&fake_cuda.streams), streams);
     release_all(all);

@@ -227,7 +227,8 @@ typedef struct ib_side {
     uint32_t bytes;       /* of `control` that have been received */
     ib_control_t control; /* being received */
     ib_watch_t watch;
-    uint64_t ended_ns;   /* when the peer's end was found closed; 0: open */
+    uint64_t ended_ns;   /* when the peer's end was found closed, or wrong; 0: open */
+    bool wrong;          /* `control` is what the peer must not send */
     int32_t peer_reason; /* weft_status_t that the peer ended with, or 0 */
 } ib_side_t;
 

@@ -263,9 +263,15 @@ static weft_status_t ib_join_go(ib_joiner_t *joiner)
 
 static weft_status_t ib_join_ack(ib_joiner_t *joiner)
 {
+    weft_net_conn_t *conn = joiner->conn;
     weft_status_t status =
-        weft_record_receive(joiner->conn->side.fd, &joiner->ack, sizeof joiner->ack, &joiner->done);
-    return status == WEFT_OK && le32toh(joiner->ack) != IB_HELLO_ACK ? WEFT_ERR_PROTO : status;
+        weft_record_receive(conn->side.fd, &joiner->ack, sizeof joiner->ack, &joiner->done);
+    return status == WEFT_OK && le32toh(joiner->ack) != IB_HELLO_ACK
+               ? ib_refuse(conn, WEFT_ERR_PROTO, 0,
+                           "peer %s confirms with another word (%#x); check that all ranks run the "
+                           "same version of weft",
+                           conn->info.peer, le32toh(joiner->ack))
+               : status;
 }
 
 static weft_status_t ib_joiner_advance(ib_joiner_t *joiner)
@@ -290,6 +296,14 @@ static weft_status_t ib_joiner_advance(ib_joiner_t *joiner)
     return WEFT_OK;
 }
 
+/* Why it does not come about, where no reason was found here. */
+static const char *ib_joiner_end_text(weft_status_t status)
+{
+    return status == WEFT_ERR_LINK      ? ": the peer closed it"
+           : status == WEFT_IN_PROGRESS ? ": a step of the peer took longer than 30 s"
+                                        : "";
+}
+
 static void ib_joiner_report(const weft_net_listener_t *listener, const ib_joiner_t *joiner,
                              weft_status_t status)
 {
@@ -297,7 +311,7 @@ static void ib_joiner_report(const weft_net_listener_t *listener, const ib_joine
     bool known = joiner->conn->reason[0] != '\0';
     host->log(host, known ? WEFT_LOG_WARN : WEFT_LOG_INFO,
               "connection from peer %s did not come about (status %d)%s%s", joiner->conn->info.peer,
-              (int)status, known ? ": " : "", joiner->conn->reason);
+              (int)status, known ? ": " : ib_joiner_end_text(status), joiner->conn->reason);
 }
 
 /* The peer waits for our record only after it has sent its own. */

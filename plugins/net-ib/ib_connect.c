@@ -239,7 +239,12 @@ static weft_status_t ib_connect_go(weft_net_conn_t *conn)
                                      "peer %s closed the connection before it was ready",
                                      conn->info.peer);
     }
-    return status == WEFT_OK && le32toh(attempt->go) != IB_HELLO_GO ? WEFT_ERR_PROTO : status;
+    return status == WEFT_OK && le32toh(attempt->go) != IB_HELLO_GO
+               ? conn->host->set_error(conn->host, WEFT_ERR_PROTO, 0,
+                                       "peer %s confirms with another word (%#x); check that all "
+                                       "ranks run the same version of weft",
+                                       conn->info.peer, le32toh(attempt->go))
+               : status;
 }
 
 static weft_status_t ib_attempt_advance(weft_net_conn_t *conn)
@@ -281,9 +286,10 @@ static weft_status_t ib_attempt_next(weft_net_conn_t *conn, weft_status_t status
 {
     ib_attempt_t *attempt = conn->attempt;
     size_t used = strlen(attempt->tried);
-    const char *why = status == WEFT_ERR_AUTH ? "it holds another secret"
-                      : attempt->cause != 0   ? strerror(attempt->cause)
-                                              : "closed during the handshake";
+    const char *why = status == WEFT_ERR_AUTH      ? "it holds another secret"
+                      : attempt->cause != 0        ? strerror(attempt->cause)
+                      : attempt->step > STEP_SHAKE ? "it closed the connection; look at its log"
+                                                   : "closed during the handshake";
     snprintf(attempt->tried + used, sizeof attempt->tried - used, "%s%s (%s)", used > 0 ? ", " : "",
              conn->info.peer, why);
     if (attempt->at + 1 == attempt->address.list.count) {

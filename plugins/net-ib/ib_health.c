@@ -3,6 +3,8 @@
  * What can be wrong with a connection besides its completions. */
 #include "ib_health.h"
 
+#include <endian.h>
+
 #include "ib_errors.h"
 #include "ib_failover.h"
 #include "ib_rail.h"
@@ -23,7 +25,7 @@ void ib_health_side(weft_net_conn_t *conn)
 {
     if (conn->failed == WEFT_OK && ib_failover_expects(conn) && ib_side_receive(conn) &&
         !ib_failover_receive(conn)) {
-        ib_side_end(conn);
+        ib_side_refuse(conn);
     }
 }
 
@@ -48,6 +50,15 @@ static const char *ib_health_reason_text(int32_t reason)
 static weft_status_t ib_health_ended(const weft_net_conn_t *conn)
 {
     const weft_host_t *host = conn->host;
+    if (conn->side.wrong) {
+        const ib_control_t *control = &conn->side.control;
+        return host->set_error(
+            host, WEFT_ERR_PROTO, 0,
+            "peer %s sent a wrong control message (%#x, kind %u, rails %#x); check "
+            "that all ranks run the same version of weft",
+            conn->info.peer, le32toh(control->magic), le32toh(control->kind),
+            le32toh(control->lost));
+    }
     if (conn->side.peer_reason != 0) {
         return host->set_error(host, WEFT_ERR_LINK, 0, "peer %s ended the connection: %s",
                                conn->info.peer, ib_health_reason_text(conn->side.peer_reason));

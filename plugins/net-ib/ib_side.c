@@ -55,10 +55,16 @@ weft_status_t ib_side_send(weft_net_conn_t *conn, ib_control_t *control)
                                  "cannot tell peer %s of a lost rail", conn->info.peer);
 }
 
-void ib_side_end(weft_net_conn_t *conn)
+static void ib_side_end(weft_net_conn_t *conn)
 {
     conn->side.ended_ns = conn->host->clock_ns(conn->host);
     ib_side_unwatch(conn);
+}
+
+void ib_side_refuse(weft_net_conn_t *conn)
+{
+    conn->side.wrong = true;
+    ib_side_end(conn);
 }
 
 bool ib_side_receive(weft_net_conn_t *conn)
@@ -72,7 +78,11 @@ bool ib_side_receive(weft_net_conn_t *conn)
     if (status == WEFT_IN_PROGRESS) {
         return false;
     }
-    if (status == WEFT_OK && le32toh(side->control.magic) == IB_CONTROL_MAGIC) {
+    if (status == WEFT_OK && le32toh(side->control.magic) != IB_CONTROL_MAGIC) {
+        ib_side_refuse(conn);
+        return false;
+    }
+    if (status == WEFT_OK) {
         side->bytes = 0;
         if (le32toh(side->control.kind) != IB_CONTROL_LEAVE) {
             return true;

@@ -103,6 +103,7 @@ static void foreign_bytes_end_the_channel(void **state)
     peer_sends(IB_CONTROL_MAGIC + 1, IB_CONTROL_STOP, 0);
     assert_false(ib_side_receive(&bed.conn));
     assert_int_not_equal(bed.conn.side.ended_ns, 0);
+    assert_true(bed.conn.side.wrong);
     assert_int_equal(bed.conn.side.peer_reason, 0);
 }
 

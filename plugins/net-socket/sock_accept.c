@@ -224,6 +224,30 @@ static weft_status_t sock_joiner_assign(weft_net_listener_t *listener, sock_join
     return WEFT_OK;
 }
 
+/* Tells what became of an authenticated peer that does not join. */
+static void sock_joiner_report(const weft_net_listener_t *listener, const sock_joiner_t *joiner,
+                               weft_status_t status)
+{
+    const weft_host_t *host = listener->host;
+    weft_endpoint_t point = {.any = {.sa_family = AF_UNSPEC}};
+    socklen_t bytes = sizeof point;
+    char text[WEFT_ENDPOINT_TEXT];
+    getpeername(joiner->fd, &point.any, &bytes);
+    weft_endpoint_text(&point, text);
+    if (status == WEFT_ERR_PROTO) {
+        host->log(
+            host, WEFT_LOG_WARN,
+            "connection from peer %s did not come about: it joins in another way (%#x, stream "
+            "%u of %u, %u rails); check that all ranks run the same version of weft",
+            text, le32toh(joiner->join.magic), le16toh(joiner->join.index),
+            le16toh(joiner->join.count), le16toh(joiner->join.rails));
+    } else if (status != WEFT_ERR_RESOURCE) {
+        host->log(host, WEFT_LOG_INFO, "connection from peer %s did not come about: %s", text,
+                  status == WEFT_IN_PROGRESS ? "it did not say of which connection it is"
+                                             : "the peer closed it");
+    }
+}
+
 /* Returns OK or ERR_RESOURCE. A bad record ends its own connection only. */
 static weft_status_t sock_listener_join(weft_net_listener_t *listener)
 {
@@ -239,6 +263,9 @@ static weft_status_t sock_listener_join(weft_net_listener_t *listener)
         }
         *link = joiner->next;
         status = status == WEFT_OK ? sock_joiner_assign(listener, joiner) : status;
+        if (status != WEFT_OK) {
+            sock_joiner_report(listener, joiner, status);
+        }
         sock_joiner_close(listener, joiner, status != WEFT_OK);
         if (status == WEFT_ERR_RESOURCE) {
             return status;
@@ -264,6 +291,9 @@ static weft_net_conn_t *sock_listener_complete(weft_net_listener_t *listener)
         if (complete && weft_record_send(conn->streams[0].fd, &ack, sizeof ack, &done) == WEFT_OK) {
             return conn;
         }
+        listener->host->log(listener->host, WEFT_LOG_INFO,
+                            "connection from peer %s did not come about: %u of its %u streams came",
+                            conn->info.peer, conn->joined, conn->nstreams);
         sock_conn_close(conn);
     }
     return NULL;

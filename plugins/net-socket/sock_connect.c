@@ -251,7 +251,11 @@ static weft_status_t sock_attempt_ack(weft_net_conn_t *conn)
                                                sizeof attempt->ack, &attempt->ack_done);
     attempt->cause = status == WEFT_ERR_LINK ? errno : 0;
     if (status == WEFT_OK && le32toh(attempt->ack) != SOCK_JOIN_ACK) {
-        return WEFT_ERR_LINK;
+        return conn->host->set_error(
+            conn->host, WEFT_ERR_PROTO, 0,
+            "peer %s confirms with another word (%#x); check that all ranks "
+            "run the same version of weft",
+            conn->info.peer, le32toh(attempt->ack));
     }
     return status;
 }
@@ -348,7 +352,9 @@ static weft_status_t sock_attempt_next(weft_net_conn_t *conn, weft_status_t stat
     size_t used = strlen(attempt->tried);
     const char *why = status == WEFT_ERR_AUTH ? "it holds another secret"
                       : attempt->cause != 0   ? strerror(attempt->cause)
-                                              : "closed during the handshake";
+                      : attempt->legs[0].step == LEG_DONE
+                          ? "it closed the connection; look at its log"
+                          : "closed during the handshake";
     snprintf(attempt->tried + used, sizeof attempt->tried - used, "%s%s (%s)", used > 0 ? ", " : "",
              conn->info.peer, why);
     if (attempt->at + 1 == attempt->list.count) {

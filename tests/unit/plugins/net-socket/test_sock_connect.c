@@ -234,6 +234,115 @@ static void an_address_that_does_not_answer_is_left(void **state)
     sock_conn_close(conn);
 }
 
+static weft_status_t end_of(weft_net_conn_t *conn)
+{
+    weft_status_t status = WEFT_IN_PROGRESS;
+    for (uint32_t i = 0; i < POLLS && status == WEFT_IN_PROGRESS; i++) {
+        status = sock_connect_poll(conn);
+        usleep(1000);
+    }
+    return status;
+}
+
+static void one_address(fixture_t *f)
+{
+    weft_endpoint_list_t list;
+    assert_int_equal(weft_endpoint_list_decode(&f->address, &list), WEFT_OK);
+    list.count = 1;
+    weft_endpoint_list_encode(&list, &f->address);
+}
+
+static void an_acceptor_of_another_version_is_named(void **state)
+{
+    fixture_t *f = *state;
+    int fds[STREAMS];
+    listen_by_hand(f);
+    one_address(f);
+    weft_net_conn_t *conn = begin(f);
+    take_streams(f, conn, fds, STREAMS);
+    const uint32_t ack = htole32(SOCK_JOIN_ACK + 1);
+    assert_int_equal(send(fds[0], &ack, sizeof ack, MSG_NOSIGNAL), sizeof ack);
+    assert_int_equal(end_of(conn), WEFT_ERR_PROTO);
+    assert_non_null(strstr(f->instance.fake.error, "peer 127.0.0.1:"));
+    assert_non_null(strstr(f->instance.fake.error, "another word (0x6b617378)"));
+    sock_conn_close(conn);
+    conn = begin(f);
+    for (uint32_t i = 0; i < STREAMS; i++) {
+        close(fds[i]);
+    }
+    take_streams(f, conn, fds, STREAMS);
+    for (uint32_t i = 0; i < STREAMS; i++) {
+        close(fds[i]);
+    }
+    assert_int_equal(end_of(conn), WEFT_ERR_LINK);
+    assert_non_null(strstr(f->instance.fake.error, "it closed the connection; look at its log"));
+    sock_conn_close(conn);
+}
+
+/* A peer that holds the secret says this of its stream, or `bytes` bytes of it. */
+static int join_by_hand(fixture_t *f, const sock_join_t *join, size_t bytes)
+{
+    static const uint8_t label[WEFT_AUTH_LABEL];
+    const weft_host_t *host = &f->instance.fake.host;
+    weft_handshake_t handshake;
+    weft_endpoint_list_t list;
+    weft_net_conn_t *none = NULL;
+    weft_status_t status = WEFT_IN_PROGRESS;
+    assert_int_equal(weft_endpoint_list_decode(&f->address, &list), WEFT_OK);
+    const weft_endpoint_t *point = &list.entries[0].point;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(fd, &point->any, weft_endpoint_bytes(point)), 0);
+    assert_int_equal(weft_handshake_begin(host, &handshake, label), WEFT_OK);
+    for (uint32_t i = 0; i < POLLS && status == WEFT_IN_PROGRESS; i++) {
+        assert_int_equal(sock_accept(f->listener, &none), WEFT_AGAIN);
+        status = weft_handshake_connect(host, &handshake, fd);
+        usleep(1000);
+    }
+    assert_int_equal(status, WEFT_OK);
+    assert_int_equal(send(fd, join, bytes, MSG_NOSIGNAL), bytes);
+    return fd;
+}
+
+static void check_log(fixture_t *f, const char *words)
+{
+    weft_net_conn_t *none = NULL;
+    for (uint32_t i = 0; i < POLLS && strstr(f->instance.fake.log, words) == NULL; i++) {
+        assert_int_equal(sock_accept(f->listener, &none), WEFT_AGAIN);
+        usleep(1000);
+    }
+    assert_non_null(strstr(f->instance.fake.log, words));
+    assert_non_null(strstr(f->instance.fake.log, "connection from peer 127.0.0.1:"));
+    f->instance.fake.log[0] = '\0';
+}
+
+static void a_peer_that_does_not_join_is_named(void **state)
+{
+    fixture_t *f = *state;
+    const sock_join_t good = {.magic = htole32(SOCK_JOIN_MAGIC),
+                              .count = htole16(STREAMS),
+                              .rails = htole16(1),
+                              .id = {1}};
+    sock_join_t wrong = good;
+    wrong.count = htole16(SOCK_STREAMS_MAX + 1);
+    assert_int_equal(sock_listen(&f->device, &f->address, &f->listener), WEFT_OK);
+    int fd = join_by_hand(f, &wrong, sizeof wrong);
+    check_log(f, "stream 0 of 17, 1 rails); check that all ranks run the same version");
+    close(fd);
+    close(join_by_hand(f, &good, sizeof good - 1));
+    check_log(f, "the peer closed it");
+    fd = join_by_hand(f, &good, sizeof good - 1);
+    weft_net_conn_t *none = NULL;
+    assert_int_equal(sock_accept(f->listener, &none), WEFT_AGAIN);
+    now_ns += 2 * WEFT_ACCEPTOR_PATIENCE_NS;
+    check_log(f, "it did not say of which connection it is");
+    close(fd);
+    fd = join_by_hand(f, &good, sizeof good);
+    assert_int_equal(sock_accept(f->listener, &none), WEFT_AGAIN);
+    now_ns += 20000 * MS;
+    check_log(f, "1 of its 2 streams came");
+    close(fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -243,6 +352,8 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(an_address_that_refuses_holds_up_nobody, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_address_that_does_not_answer_is_left, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_acceptor_of_another_version_is_named, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_peer_that_does_not_join_is_named, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -150,8 +150,15 @@ typedef struct fake_cm {
     bool no_address;        /* the peer's address is not resolved */
     bool no_answer;         /* … and nothing tells so */
     bool late_acceptor;     /* the acceptor is told that it is connected when this ends */
+    uint32_t odd_nth;       /* before the n-th event comes one of type odd_event; 0: never */
+    int odd_event;          /* enum rdma_cm_event_type */
+    bool odd_instead;       /* … or in its place, unless it is a request */
 } fake_cm_t;
 
 void fake_cm(const fake_cm_t *script);
+/* Whether the odd event has come. */
+bool fake_cm_was_odd(void);
+/* The number of living identifiers. */
+uint32_t fake_cm_living(void);
 
 #endif

@@ -41,6 +41,7 @@ typedef struct fid {
     uint32_t to_host;
     uint16_t to_port;
     bool listens;
+    bool routed;
     bool established; /* which nobody has told it */
     uint32_t qp;
 } fid_t;
@@ -51,6 +52,7 @@ static struct {
     uint16_t next_port;
     struct ibv_context contexts[FAKE_DEVICES_MAX]; /* nothing but the device in each */
     fake_cm_t script;
+    bool was_odd;
 } cm = {.lock = PTHREAD_MUTEX_INITIALIZER, .next_port = PORT_FIRST};
 
 static int failed(int cause)
@@ -69,8 +71,8 @@ static void *zeroed(size_t bytes)
 }
 
 /* Lock held. */
-static void tell(fid_t *id, enum rdma_cm_event_type type, int status,
-                 const struct rdma_conn_param *param)
+static void event_push(fid_t *id, enum rdma_cm_event_type type, int status,
+                       const struct rdma_conn_param *param)
 {
     fchannel_t *channel = (fchannel_t *)id->base.channel;
     fevent_t *event = zeroed(sizeof *event);
@@ -92,6 +94,21 @@ static void tell(fid_t *id, enum rdma_cm_event_type type, int status,
 }
 
 /* Lock held. */
+static void tell(fid_t *id, enum rdma_cm_event_type type, int status,
+                 const struct rdma_conn_param *param)
+{
+    bool odd = cm.script.odd_nth == 1;
+    cm.script.odd_nth -= cm.script.odd_nth > 0 ? 1 : 0;
+    if (odd) {
+        cm.was_odd = true;
+        event_push(id, (enum rdma_cm_event_type)cm.script.odd_event, 0, NULL);
+    }
+    if (!odd || !cm.script.odd_instead || type == RDMA_CM_EVENT_CONNECT_REQUEST) {
+        event_push(id, type, status, param);
+    }
+}
+
+/* Lock held. */
 static void tell_acceptor(fid_t *id)
 {
     id->established = cm.script.late_acceptor;
@@ -104,6 +121,7 @@ void fake_cm(const fake_cm_t *script)
 {
     pthread_mutex_lock(&cm.lock);
     cm.script = *script;
+    cm.was_odd = false;
     for (fid_t *id = cm.ids; id != NULL; id = id->next) {
         if (id->established) {
             tell_acceptor(id);
@@ -112,23 +130,27 @@ void fake_cm(const fake_cm_t *script)
     pthread_mutex_unlock(&cm.lock);
 }
 
+bool fake_cm_was_odd(void)
+{
+    return cm.was_odd;
+}
+
+uint32_t fake_cm_living(void)
+{
+    uint32_t count = 0;
+    pthread_mutex_lock(&cm.lock);
+    for (const fid_t *id = cm.ids; id != NULL; id = id->next) {
+        count++;
+    }
+    pthread_mutex_unlock(&cm.lock);
+    return count;
+}
+
 struct rdma_event_channel *rdma_create_event_channel(void)
 {
     fchannel_t *channel = zeroed(sizeof *channel);
     channel->base.fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
     return &channel->base;
-}
-
-void rdma_destroy_event_channel(struct rdma_event_channel *base)
-{
-    fchannel_t *channel = (fchannel_t *)base;
-    while (channel->first != NULL) {
-        fevent_t *event = channel->first;
-        channel->first = event->next;
-        free(event);
-    }
-    close(base->fd);
-    free(channel);
 }
 
 /* Lock held. */
@@ -191,6 +213,22 @@ int rdma_destroy_id(struct rdma_cm_id *base)
     pthread_mutex_unlock(&cm.lock);
     free(id);
     return 0;
+}
+
+/* Requests that nobody has taken are rejected. */
+void rdma_destroy_event_channel(struct rdma_event_channel *base)
+{
+    fchannel_t *channel = (fchannel_t *)base;
+    while (channel->first != NULL) {
+        fevent_t *event = channel->first;
+        channel->first = event->next;
+        if (event->base.event == RDMA_CM_EVENT_CONNECT_REQUEST) {
+            rdma_destroy_id(event->base.id);
+        }
+        free(event);
+    }
+    close(base->fd);
+    free(channel);
 }
 
 /* Which adapter has an address. */
@@ -257,11 +295,16 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *from, struct soc
 
 int rdma_resolve_route(struct rdma_cm_id *base, int timeout_ms)
 {
+    fid_t *id = (fid_t *)base;
     (void)timeout_ms;
     pthread_mutex_lock(&cm.lock);
-    tell((fid_t *)base, RDMA_CM_EVENT_ROUTE_RESOLVED, 0, NULL);
+    bool again = id->routed;
+    id->routed = true;
+    if (!again) {
+        tell(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0, NULL);
+    }
     pthread_mutex_unlock(&cm.lock);
-    return 0;
+    return failed(again ? EINVAL : 0);
 }
 
 static fid_t *door_find(const fid_t *id)
@@ -287,6 +330,10 @@ int rdma_connect(struct rdma_cm_id *base, struct rdma_conn_param *param)
 {
     fid_t *id = (fid_t *)base;
     pthread_mutex_lock(&cm.lock);
+    if (id->peer != NULL) {
+        pthread_mutex_unlock(&cm.lock);
+        return failed(EINVAL);
+    }
     fid_t *door = door_find(id);
     bool busy = cm.script.connects_busy > 0;
     cm.script.connects_busy -= busy ? 1 : 0;

@@ -40,7 +40,7 @@ struct ib_cm {
     bool told;          /* the acceptor has said that its queue pairs are connected */
     uint32_t word;      /* with which it does; little-endian */
     uint32_t word_done; /* bytes of it that were sent or received */
-    uint32_t connected; /* queue pairs that are connected */
+    uint32_t connected; /* bit mask of queue pairs */
     uint32_t heard;     /* first messages that were received */
     uint32_t tries[IB_QPS_MAX];
     ib_hello_t peer; /* the acceptor's record; connector only */
@@ -335,11 +335,16 @@ static weft_status_t ib_cm_event_take(weft_net_conn_t *conn, const ib_cm_event_t
     case RDMA_CM_EVENT_ROUTE_RESOLVED:
         return ib_cm_qp_connect(conn, qp);
     case RDMA_CM_EVENT_ESTABLISHED:
-        cm->connected++;
+        cm->connected |= 1u << qp;
         return WEFT_OK;
     default:
         return ib_cm_qp_failed(conn, qp, event->status, cm->calls->event_str(event->type));
     }
+}
+
+static bool ib_cm_is_connected(const weft_net_conn_t *conn)
+{
+    return conn->cm->connected == (1u << conn->nqps) - 1;
 }
 
 static weft_status_t ib_cm_first_send(weft_net_conn_t *conn, uint32_t index)
@@ -418,7 +423,7 @@ static weft_status_t ib_cm_tell(weft_net_conn_t *conn)
     weft_status_t status = WEFT_OK;
     if (cm->connects && !cm->told) {
         status = weft_record_receive(conn->side.fd, &cm->word, sizeof cm->word, &cm->word_done);
-    } else if (!cm->told && cm->connected == conn->nqps) {
+    } else if (!cm->told && ib_cm_is_connected(conn)) {
         cm->word = htole32(IB_HELLO_CONNECTED);
         status = weft_record_send(conn->side.fd, &cm->word, sizeof cm->word, &cm->word_done);
     }
@@ -440,7 +445,7 @@ static weft_status_t ib_cm_advance(weft_net_conn_t *conn)
     }
     status = status == WEFT_OK ? ib_cm_tell(conn) : status;
     if (status == WEFT_OK) {
-        bool connected = cm->connected == conn->nqps && cm->told;
+        bool connected = ib_cm_is_connected(conn) && cm->told;
         status = connected ? ib_cm_finish(conn) : WEFT_IN_PROGRESS;
     }
     return status;

@@ -221,7 +221,7 @@ static void odd_events_of_the_connection_manager_end_a_connection(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         for (uint32_t instead = 0; instead < 2; instead++) {
-            uint32_t nth = 0;
+            uint32_t nth = 0, ended = 0;
             for (bool odd = true; odd && nth < EVENTS_MAX;) {
                 ends_t e;
                 begin(&e, LINK_IWARP);
@@ -231,11 +231,14 @@ static void odd_events_of_the_connection_manager_end_a_connection(void **state)
                 for (int k = 0; k < 20; k++) {
                     step(&e);
                 }
+                assert_true(instead != 0 || is_over(&e)); /* no patience was over */
                 odd = fake_cm_was_odd();
                 assert_true(odd || (e.mine == WEFT_OK && e.theirs == WEFT_OK));
+                ended += e.mine < 0 ? 1 : 0;
                 finish(&e, rdma_event_str((enum rdma_cm_event_type)types[i]));
             }
             assert_true(nth > 10 && nth < EVENTS_MAX);
+            assert_true(ended > 5 || types[i] == RDMA_CM_EVENT_ESTABLISHED);
         }
     }
 }

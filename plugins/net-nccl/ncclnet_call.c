@@ -124,6 +124,13 @@ static void ncclnet_call_text(const ncclnet_call_t *call, int result, char *text
              ncclnet_result_name(result), result, warning[0] != '\0' ? ": " : "", warning);
 }
 
+static weft_status_t ncclnet_result_status(int result)
+{
+    return result == WEFT_NCCL_SYSTEM_ERROR   ? WEFT_ERR_SYSTEM
+           : result == WEFT_NCCL_REMOTE_ERROR ? WEFT_ERR_LINK
+                                              : WEFT_ERR_PLUGIN;
+}
+
 weft_status_t ncclnet_call_end(const ncclnet_call_t *call, int result)
 {
     const weft_host_t *host = call->net->host;
@@ -133,10 +140,7 @@ weft_status_t ncclnet_call_end(const ncclnet_call_t *call, int result)
         return WEFT_OK;
     }
     ncclnet_call_text(call, result, text, sizeof text);
-    weft_status_t status = result == WEFT_NCCL_SYSTEM_ERROR   ? WEFT_ERR_SYSTEM
-                           : result == WEFT_NCCL_REMOTE_ERROR ? WEFT_ERR_LINK
-                                                              : WEFT_ERR_PLUGIN;
-    return host->set_error(host, status, 0, "%s", text);
+    return host->set_error(host, ncclnet_result_status(result), 0, "%s", text);
 }
 
 weft_status_t ncclnet_conn_error(weft_net_conn_t *conn, weft_status_t status, const char *format,
@@ -166,6 +170,18 @@ weft_status_t ncclnet_call_end_operation(const ncclnet_call_t *call, weft_net_co
     return ncclnet_conn_error(
         conn, misused && call->function == NCCLNET_TEST ? WEFT_ERR_PROTO : WEFT_ERR_LINK,
         "%s (peer %s)", text, conn->info.peer);
+}
+
+weft_status_t ncclnet_call_end_join(const ncclnet_call_t *call, weft_net_conn_t *conn, int result)
+{
+    char text[400];
+    ncclnet_call_leave(call);
+    if (result == WEFT_NCCL_SUCCESS) {
+        return WEFT_OK;
+    }
+    ncclnet_call_text(call, result, text, sizeof text);
+    return ncclnet_conn_error(conn, ncclnet_result_status(result), "%s (peer %s)", text,
+                              conn->info.peer);
 }
 
 void ncclnet_call_end_close(const ncclnet_call_t *call, int result)

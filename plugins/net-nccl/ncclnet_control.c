@@ -129,6 +129,15 @@ weft_status_t ncclnet_control_receive(weft_net_conn_t *conn, void *record, uint3
     return ncclnet_control_moved(conn, weft_record_receive(conn->fd, record, bytes, done_p));
 }
 
+weft_status_t ncclnet_control_wait(const weft_net_conn_t *conn)
+{
+    uint8_t byte;
+    ssize_t got = recv(conn->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    bool waits = got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
+    errno = got == 0 ? 0 : errno;
+    return waits ? WEFT_IN_PROGRESS : ncclnet_control_moved(conn, WEFT_ERR_LINK);
+}
+
 void ncclnet_control_bye(const weft_net_conn_t *conn)
 {
     ncclnet_bye_t bye = {.sent = htole64(conn->send.moved)};
@@ -171,6 +180,12 @@ weft_status_t ncclnet_control_look(weft_net_conn_t *conn)
     bool has_bye = ncclnet_control_has_bye(conn);
     if (!conn->ended) {
         return WEFT_OK;
+    }
+    if (!has_bye && conn->bye_bytes == sizeof conn->bye) {
+        return ncclnet_conn_error(conn, WEFT_ERR_PROTO,
+                                  "peer %s sent a wrong last message; check that all ranks run the "
+                                  "same version of weft",
+                                  conn->info.peer);
     }
     if (!has_bye) {
         return ncclnet_conn_error(conn, WEFT_ERR_PEER_DEAD, "peer %s is gone", conn->info.peer);

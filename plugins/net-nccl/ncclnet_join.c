@@ -15,11 +15,12 @@
 
 static const uint8_t hello_magic[8] = {'n', 'c', 'c', 'l', 'n', 'e', 't', '1'};
 
-/* Ends the call that makes a comm. After a failure a library may have stored one that it has freed. */
-static weft_status_t ncclnet_join_made(const ncclnet_call_t *call, int result, void *made,
-                                       void **comm)
+/* Ends the call that makes a comm with the peer's handle. After a failure a library may have stored one that it
+ * has freed. */
+static weft_status_t ncclnet_join_made(weft_net_conn_t *conn, const ncclnet_call_t *call,
+                                       int result, void *made, void **comm)
 {
-    weft_status_t status = ncclnet_call_end(call, result);
+    weft_status_t status = ncclnet_call_end_join(call, conn, result);
     if (status == WEFT_OK) {
         *comm = made;
     }
@@ -38,18 +39,18 @@ static weft_status_t ncclnet_join_listen(weft_net_conn_t *conn)
     ncclnet_call_t call = ncclnet_call_begin(net, NCCLNET_LISTEN, dev);
     int result =
         library->shim->listen(library->table, net->instance, dev, join->mine.handle, &made);
-    weft_status_t status = ncclnet_join_made(&call, result, made, &join->listening);
-    if (status == WEFT_OK && join->listening == NULL) {
+    weft_status_t status = ncclnet_call_end(&call, result);
+    if (status == WEFT_OK && made == NULL) {
         status = net->host->set_error(net->host, WEFT_ERR_PLUGIN, 0,
                                       "%s: listen on device %d: found no comm, expected one",
                                       library->file, dev);
     }
+    join->listening = status == WEFT_OK ? made : NULL;
     return status;
 }
 
 static weft_status_t ncclnet_join_hello(weft_net_conn_t *conn)
 {
-    const weft_host_t *host = conn->host;
     ncclnet_join_t *join = conn->join;
     weft_status_t sent = ncclnet_control_send(conn, &join->mine, sizeof join->mine, &join->sent);
     if (sent != WEFT_OK && sent != WEFT_IN_PROGRESS) {
@@ -63,9 +64,12 @@ static weft_status_t ncclnet_join_hello(weft_net_conn_t *conn)
     join->theirs.name[sizeof join->theirs.name - 1] = '\0';
     if (memcmp(join->theirs.magic, hello_magic, sizeof hello_magic) != 0 ||
         strcmp(join->theirs.name, join->mine.name) != 0) {
-        return host->set_error(host, WEFT_ERR_LINK, 0,
-                               "peer %s: found the network plugin \"%.31s\", expected \"%s\"",
-                               conn->info.peer, join->theirs.name, join->mine.name);
+        for (char *at = join->theirs.name; *at != '\0'; at++) {
+            *at = *at < ' ' || *at > '~' ? '?' : *at;
+        }
+        return ncclnet_conn_error(conn, WEFT_ERR_LINK,
+                                  "peer %s: found the network plugin \"%.31s\", expected \"%s\"",
+                                  conn->info.peer, join->theirs.name, join->mine.name);
     }
     return sent;
 }
@@ -82,16 +86,16 @@ static weft_status_t ncclnet_join_comms(weft_net_conn_t *conn)
         ncclnet_call_t call = ncclnet_call_begin(net, NCCLNET_CONNECT, dev);
         int result = library->shim->connect(library->table, net->instance, dev, &net->setup,
                                             join->theirs.handle, &made);
-        status = ncclnet_join_made(&call, result, made, &conn->send.comm);
+        status = ncclnet_join_made(conn, &call, result, made, &conn->send.comm);
     }
     if (status == WEFT_OK && conn->recv.comm == NULL) {
         void *made = NULL;
         ncclnet_call_t call = ncclnet_call_begin(net, NCCLNET_ACCEPT, dev);
         int result = library->shim->accept(library->table, join->listening, &made);
-        status = ncclnet_join_made(&call, result, made, &conn->recv.comm);
+        status = ncclnet_join_made(conn, &call, result, made, &conn->recv.comm);
     }
     bool done = conn->send.comm != NULL && conn->recv.comm != NULL;
-    return status == WEFT_OK && !done ? WEFT_IN_PROGRESS : status;
+    return status == WEFT_OK && !done ? ncclnet_control_wait(conn) : status;
 }
 
 static weft_status_t ncclnet_join_ready(weft_net_conn_t *conn)
@@ -104,9 +108,8 @@ static weft_status_t ncclnet_join_ready(weft_net_conn_t *conn)
     }
     status = ncclnet_control_receive(conn, &join->ready, sizeof join->ready, &join->ready_received);
     if (status == WEFT_OK && le32toh(join->ready) != READY) {
-        return conn->host->set_error(conn->host, WEFT_ERR_LINK, 0,
-                                     "peer %s sent a bad word on the control stream",
-                                     conn->info.peer);
+        return ncclnet_conn_error(conn, WEFT_ERR_LINK,
+                                  "peer %s sent a bad word on the control stream", conn->info.peer);
     }
     return status;
 }

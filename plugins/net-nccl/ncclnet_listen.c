@@ -189,6 +189,15 @@ static weft_status_t ncclnet_listener_add(weft_net_listener_t *listener, int fd,
     return WEFT_OK;
 }
 
+/* Tells of a peer that was dropped. One that closes the stream had a reason of its own. */
+static void ncclnet_listener_tell(const weft_host_t *host, const weft_net_conn_t *conn)
+{
+    bool known = conn->why[0] != '\0';
+    host->log(host, known ? WEFT_LOG_WARN : WEFT_LOG_INFO,
+              "connection from peer %s did not come about: %s", conn->info.peer,
+              known ? conn->why : "it closed the control stream");
+}
+
 /* Advances all, and drops those that fail or are late. Returns one that is ready, or NULL. */
 static weft_net_conn_t *ncclnet_listener_advance(weft_net_listener_t *listener,
                                                  weft_status_t *status_p)
@@ -210,8 +219,12 @@ static weft_net_conn_t *ncclnet_listener_advance(weft_net_listener_t *listener,
             ncclnet_conn_ready(conn);
             return conn;
         }
-        if (!late && status != WEFT_ERR_LINK) {
-            *status_p = status; /* a failure of this end, or of the library */
+        /* What concerns one peer, as its handle with which the library does nothing, is no failure of the listener. */
+        bool own = status != WEFT_ERR_LINK && conn->why[0] == '\0';
+        if (!late && own) {
+            *status_p = status;
+        } else if (!late) {
+            ncclnet_listener_tell(host, conn);
         }
         ncclnet_conn_close(conn);
     }

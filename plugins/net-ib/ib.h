@@ -53,6 +53,7 @@ typedef struct ib_hca {
     bool dmabuf;                   /* it can register memory of other devices */
     uint32_t send_depth;           /* requests in the send queue of its queue pairs */
     uint32_t cq_depth;             /* entries of its completion queues */
+    _Atomic uint32_t vector;       /* of its next completion queue, modulo how many it has */
     _Atomic bool fatal;            /* it failed; set by any thread */
     pthread_mutex_t events;        /* held from taking an event until it is noted */
     ib_cache_t cache;

@@ -369,10 +369,13 @@ static weft_status_t ib_hca_open(ib_hca_t *hca, struct ibv_device *device)
     if (flags < 0 || fcntl(hca->context->async_fd, F_SETFL, flags | O_NONBLOCK) != 0) {
         return ib_leave_out(hca, 0, errno, "its events cannot be read without waiting");
     }
+    uint32_t vector = 0;
     weft_status_t status = ib_hca_limits(hca);
+    status = status == WEFT_OK ? net->host->random(net->host, &vector, sizeof vector) : status;
     if (status != WEFT_OK) {
         return status;
     }
+    atomic_store(&hca->vector, vector);
     hca->pd = ibv_alloc_pd(hca->context);
     if (hca->pd == NULL) {
         return ib_leave_out(hca, 0, errno, "it gives no protection domain");

@@ -44,6 +44,14 @@ weft_status_t ib_rail_short_of(weft_net_conn_t *conn, const ib_rail_t *rail, con
                      attr->max_qp_wr, attr->max_cq, attr->max_mr);
 }
 
+/* Completion queues of one vector interrupt one processor, for all ranks of the host. */
+static int ib_rail_vector(ib_hca_t *hca)
+{
+    int vectors = hca->context->num_comp_vectors;
+    uint32_t turn = atomic_fetch_add(&hca->vector, 1);
+    return vectors > 1 ? (int)(turn % (uint32_t)vectors) : 0;
+}
+
 weft_status_t ib_rail_open(weft_net_conn_t *conn, uint32_t index, const ib_gid_t *peer)
 {
     ib_rail_t *rail = &conn->rails[index];
@@ -65,7 +73,8 @@ weft_status_t ib_rail_open(weft_net_conn_t *conn, uint32_t index, const ib_gid_t
     if (flags < 0 || fcntl(rail->channel->fd, F_SETFL, flags | O_NONBLOCK) != 0) {
         return ib_rail_short_of(conn, rail, "a completion channel", errno);
     }
-    rail->cq = ibv_create_cq(hca->context, (int)hca->cq_depth, rail, rail->channel, 0);
+    rail->cq =
+        ibv_create_cq(hca->context, (int)hca->cq_depth, rail, rail->channel, ib_rail_vector(hca));
     if (rail->cq == NULL) {
         return ib_rail_short_of(conn, rail, "a completion queue", errno);
     }

@@ -37,6 +37,7 @@ typedef struct fake_device {
     bool no_dmabuf; /* it cannot register dma-bufs */
     uint32_t nports;
     uint32_t max_inline;
+    uint32_t vectors;            /* for interrupts of completion queues; 0: one */
     struct ibv_device_attr attr; /* phys_port_cnt is set by the library */
     fake_port_t ports[FAKE_PORTS_MAX];
 } fake_device_t;
@@ -119,6 +120,8 @@ void fake_release(void);
 void fake_reorder(uint32_t seed);
 uint32_t fake_count_kind(fake_kind_t kind);
 uint32_t fake_count_call(fake_call_t call);
+/* The number of vectors that completion queues of the adapter have had. */
+uint32_t fake_count_vectors(uint32_t index);
 /* The number of living registrations that have the access flags of verbs. */
 uint32_t fake_count_access(int flags);
 const char *fake_call_name(fake_call_t call);

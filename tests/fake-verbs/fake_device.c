@@ -67,6 +67,8 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
     vcontext_t *context = NULL;
     world_enter();
+    uint32_t wish = ((vdevice_t *)device)->spec.vectors;
+    int vectors = wish > 0 ? (int)wish : 1;
     int cause = script_call(FAKE_OPEN_DEVICE);
     int fd = cause == 0 ? eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE) : -1;
     cause = cause == 0 && fd < 0 ? errno : cause;
@@ -77,7 +79,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
         context->verbs.context = (struct ibv_context){.device = device,
                                                       .cmd_fd = -1,
                                                       .async_fd = fd,
-                                                      .num_comp_vectors = 1,
+                                                      .num_comp_vectors = vectors,
                                                       .abi_compat = __VERBS_ABI_IS_EXTENDED};
         context->verbs.context.ops.poll_cq = queue_poll;
         context->verbs.context.ops.req_notify_cq = queue_arm;

@@ -50,7 +50,8 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_cont
     vcq_t *cq = NULL;
     world_enter();
     int cause = script_make(FAKE_CREATE_CQ, context);
-    if (cause == 0 && (cqe < 1 || cqe > device_of(context)->spec.attr.max_cqe || vector != 0)) {
+    if (cause == 0 && (cqe < 1 || cqe > device_of(context)->spec.attr.max_cqe || vector < 0 ||
+                       vector >= context->num_comp_vectors)) {
         cause = EINVAL;
     }
     if (cause == 0) {
@@ -59,6 +60,7 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_cont
         cq->base.channel = channel;
         cq->base.cq_context = cq_context;
         cq->base.cqe = cqe;
+        device_of(context)->vectors |= UINT64_C(1) << vector % 64;
         cq->room = (uint32_t)cqe;
         cq->entries = world_alloc((cq->room + 1) * sizeof *cq->entries);
         if (channel != NULL) {

@@ -133,6 +133,11 @@ uint32_t fake_count_kind(fake_kind_t kind)
     return world.kinds[kind];
 }
 
+uint32_t fake_count_vectors(uint32_t index)
+{
+    return (uint32_t)__builtin_popcountll(world.devices[index].vectors);
+}
+
 uint32_t fake_count_call(fake_call_t call)
 {
     return world.calls[call];

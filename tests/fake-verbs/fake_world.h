@@ -25,6 +25,7 @@ typedef struct vdevice {
     struct ibv_device base;
     fake_device_t spec;
     bool fatal;
+    uint64_t vectors; /* bit mask of those that completion queues have had */
 } vdevice_t;
 
 typedef struct vcontext {

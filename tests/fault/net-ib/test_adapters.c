@@ -159,6 +159,24 @@ static void adapters_are_in_the_order_of_the_words_and_of_their_names(void **sta
     check_order("devices==mlx5_10:1,mlx5_2:1,mlx5_1:1", by_port);
 }
 
+static void completion_queues_take_turns_on_the_vectors(void **state)
+{
+    static const char *const settings[] = {NULL};
+    traffic_t traffic = {.wait = true};
+    (void)state;
+    fake_setup(1);
+    fake_device(0)->vectors = 4;
+    assert_int_equal(traffic_begin(&traffic, settings), WEFT_OK);
+    for (uint32_t i = 0; i < 4; i++) {
+        assert_int_equal(traffic_again(&traffic), WEFT_OK);
+    }
+    assert_int_equal(fake_count_vectors(0), 4);
+    traffic_post(&traffic);
+    assert_true(traffic_wait(&traffic, 10));
+    traffic_check_all(&traffic, "vectors", 4);
+    traffic_end(&traffic);
+}
+
 static void ports_that_are_not_active_are_left_out(void **state)
 {
     (void)state;
@@ -294,6 +312,7 @@ int main(void)
         cmocka_unit_test(a_name_that_leaves_nothing_out_is_a_warning),
         cmocka_unit_test(eight_ports_are_eight_devices_or_one),
         cmocka_unit_test(adapters_are_in_the_order_of_the_words_and_of_their_names),
+        cmocka_unit_test(completion_queues_take_turns_on_the_vectors),
         cmocka_unit_test(ports_that_are_not_active_are_left_out),
         cmocka_unit_test(what_fails_is_left_out_with_the_cause),
         cmocka_unit_test(what_is_wanted_exactly_is_not_left_out),

@@ -88,8 +88,9 @@ struct weft_net {
     ib_config_t config;
     int64_t gid_index; /* −1: chosen by net-ib */
     weft_interface_filter_t filter;
-    ib_cm_calls_t *cm_calls;    /* NULL: no iWARP port */
-    weft_endpoint_list_t local; /* addresses for the side channel, with port 0 */
+    weft_interface_filter_t networks; /* of GIDs */
+    ib_cm_calls_t *cm_calls;          /* NULL: no iWARP port */
+    weft_endpoint_list_t local;       /* addresses for the side channel, with port 0 */
     uint32_t nhcas, nports, ndevices;
     ib_hca_t hcas[IB_HCAS_MAX];
     ib_port_t ports[IB_PORTS_MAX];

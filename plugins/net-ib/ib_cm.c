@@ -57,20 +57,6 @@ typedef struct ib_cm_event {
     ib_cm_private_t private; /* if has_private */
 } ib_cm_event_t;
 
-static void ib_cm_endpoint(const union ibv_gid *gid, uint16_t port, weft_endpoint_t *point)
-{
-    memset(point, 0, sizeof *point);
-    if (ib_gid_family(gid) == IB_GID_IPV4) {
-        point->v4.sin_family = AF_INET;
-        point->v4.sin_port = htobe16(port);
-        memcpy(&point->v4.sin_addr, gid->raw + 12, 4);
-        return;
-    }
-    point->v6.sin6_family = AF_INET6;
-    point->v6.sin6_port = htobe16(port);
-    memcpy(&point->v6.sin6_addr, gid->raw, 16);
-}
-
 static weft_status_t ib_cm_failed(weft_net_conn_t *conn, uint32_t rail, int cause, const char *what)
 {
     const ib_rail_t *at = &conn->rails[rail];
@@ -112,7 +98,7 @@ static weft_status_t ib_cm_listener_open(weft_net_conn_t *conn, uint32_t rail, u
     struct rdma_cm_id **listener = &cm->listeners[rail];
     weft_endpoint_t point;
     int cause = EADDRINUSE;
-    ib_cm_endpoint(&conn->rails[rail].gid.gid, 0, &point);
+    ib_gid_endpoint(&conn->rails[rail].gid.gid, 0, &point);
     for (int i = 0; i < PORT_TRIES && cause == EADDRINUSE; i++) {
         if (cm->calls->create_id(cm->channel, listener, NULL, RDMA_PS_TCP) != 0) {
             *listener = NULL;
@@ -215,8 +201,8 @@ static weft_status_t ib_cm_qp_resolve(weft_net_conn_t *conn, uint32_t qp)
     weft_endpoint_t from, to;
     ib_gid_t gid;
     ib_hello_gid(peer, rail, &gid);
-    ib_cm_endpoint(&conn->rails[rail].gid.gid, 0, &from);
-    ib_cm_endpoint(&gid.gid, (uint16_t)le32toh(peer->rails[rail].lid), &to);
+    ib_gid_endpoint(&conn->rails[rail].gid.gid, 0, &from);
+    ib_gid_endpoint(&gid.gid, (uint16_t)le32toh(peer->rails[rail].lid), &to);
     if (gid.type != IB_GID_TYPE_IWARP || from.any.sa_family != to.any.sa_family) {
         return ib_cm_failed(conn, rail, 0, "its rail is of another kind");
     }

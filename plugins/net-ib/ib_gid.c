@@ -4,6 +4,7 @@
 #include "ib_gid.h"
 
 #include <arpa/inet.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,6 +33,51 @@ bool ib_gid_same_subnet(const ib_gid_t *gid, const ib_gid_t *peer)
            gid->gid.global.subnet_prefix == peer->gid.global.subnet_prefix;
 }
 
+void ib_gid_endpoint(const union ibv_gid *gid, uint16_t port, weft_endpoint_t *point)
+{
+    memset(point, 0, sizeof *point);
+    if (ib_gid_family(gid) == IB_GID_IPV4) {
+        point->v4.sin_family = AF_INET;
+        point->v4.sin_port = htons(port);
+        memcpy(&point->v4.sin_addr, gid->raw + 12, 4);
+        return;
+    }
+    point->v6.sin6_family = AF_INET6;
+    point->v6.sin6_port = htons(port);
+    memcpy(&point->v6.sin6_addr, gid->raw, 16);
+}
+
+/* A network has the address in it that stands before its slash. */
+static bool ib_gid_network_valid(const weft_choice_word_t *word)
+{
+    char text[80];
+    weft_endpoint_t point = {.any = {.sa_family = AF_UNSPEC}};
+    weft_interface_filter_t alone;
+    const char *slash = memchr(word->text, '/', word->length);
+    if (slash == NULL || word->length >= sizeof text) {
+        return false;
+    }
+    snprintf(text, sizeof text, "%.*s", (int)(slash - word->text), word->text);
+    bool v4 = inet_pton(AF_INET, text, &point.v4.sin_addr) == 1;
+    point.any.sa_family = v4 ? AF_INET : AF_INET6;
+    if (!v4 && inet_pton(AF_INET6, text, &point.v6.sin6_addr) != 1) {
+        return false;
+    }
+    snprintf(text, sizeof text, "%.*s", (int)word->length, word->text);
+    weft_interface_filter_parse(text, &alone);
+    return weft_interface_filter_admits(&alone, "", &point);
+}
+
+bool ib_gid_networks_valid(const weft_interface_filter_t *networks, weft_choice_word_t *word_p)
+{
+    for (const char *at = networks->words; weft_choice_next(networks, &at, word_p);) {
+        if (!ib_gid_network_valid(word_p)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool ib_gid_admitted(const struct ibv_gid_entry *entry, const ib_gid_wish_t *wish)
 {
     ib_gid_family_t family = ib_gid_family(&entry->gid);
@@ -45,6 +91,10 @@ static bool ib_gid_admitted(const struct ibv_gid_entry *entry, const ib_gid_wish
         int64_t version = entry->gid_type == IBV_GID_TYPE_ROCE_V2 ? 2 : 1;
         bool iwarp = (uint32_t)entry->gid_type == IB_GID_TYPE_IWARP;
         bool fits = wish->family == 0 || (wish->family == 1) == (family == IB_GID_IPV4);
+        weft_endpoint_t point;
+        ib_gid_endpoint(&entry->gid, 0, &point);
+        fits = fits &&
+               (wish->networks == NULL || weft_interface_filter_admits(wish->networks, "", &point));
         if ((wish->version != 0 && wish->version != version && !iwarp) || !fits) {
             return false;
         }

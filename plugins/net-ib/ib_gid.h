@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <weft/sdk/net_interface.h>
+
 #define IB_GID_TEXT 48
 #define IB_GID_TYPE_IWARP 3u /* not in enum ibv_gid_type: an address of the port's interface */
 
@@ -26,10 +28,11 @@ typedef struct ib_gid {
 } ib_gid_t;
 
 typedef struct ib_gid_wish {
-    int64_t index;        /* −1: any */
-    int64_t version;      /* of RoCE; 0: any */
-    int64_t family;       /* 0 any, 1 IPv4, 2 IPv6 */
-    const ib_gid_t *peer; /* NULL: not known yet */
+    int64_t index;                           /* −1: any */
+    int64_t version;                         /* of RoCE; 0: any */
+    int64_t family;                          /* 0 any, 1 IPv4, 2 IPv6 */
+    const weft_interface_filter_t *networks; /* words are networks; NULL: any */
+    const ib_gid_t *peer;                    /* NULL: not known yet */
 } ib_gid_wish_t;
 
 ib_gid_family_t ib_gid_family(const union ibv_gid *gid);
@@ -44,6 +47,12 @@ bool ib_gid_compatible(uint32_t type, const union ibv_gid *gid, const ib_gid_t *
 
 /* Returns whether no router is between two GIDs of InfiniBand; other types have no subnets here. */
 bool ib_gid_same_subnet(const ib_gid_t *gid, const ib_gid_t *peer);
+
+/* The address that a GID holds, with a port. */
+void ib_gid_endpoint(const union ibv_gid *gid, uint16_t port, weft_endpoint_t *point);
+
+/* Returns whether each word of the filter is a network; else *word_p is the first that is none. */
+bool ib_gid_networks_valid(const weft_interface_filter_t *networks, weft_choice_word_t *word_p);
 
 /* Parses "auto" (−1) or a number. Returns false for anything else. */
 bool ib_gid_index_parse(const char *text, int64_t *index_p);

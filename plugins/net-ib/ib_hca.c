@@ -119,6 +119,7 @@ static bool ib_port_gid_find(const ib_port_t *port, const ib_gid_t *peer, ib_gid
     ib_gid_wish_t wish = {.index = ib_port_is_ethernet(port) ? net->gid_index : -1,
                           .version = net->config.roce_version,
                           .family = net->config.address_family,
+                          .networks = &net->networks,
                           .peer = peer};
     const struct ibv_gid_entry *entry = ib_gid_choose(table, count, port->number, &wish);
     if (entry != NULL) {
@@ -160,8 +161,8 @@ static weft_status_t ib_port_without_gid(const ib_port_t *port, int cause)
     }
     host->log(host, WEFT_LOG_WARN, "%s:%u is left out: %s", port->hca->name, port->number,
               ib_port_is_ethernet(port)
-                  ? "no GID fits roce_version and address_family; does its network interface have "
-                    "an address?"
+                  ? "no GID fits roce_version, address_family and networks; does its network "
+                    "interface have an address?"
                   : "it has no GID; a virtual function gets its GUID from the host (ip link set … "
                     "vf … port_guid)");
     return WEFT_ERR_UNSUPPORTED;

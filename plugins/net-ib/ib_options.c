@@ -27,6 +27,9 @@ const weft_option_t ib_options[] = {
      .help = "version of RoCE that automatic GIDs are of", .choices = "auto|1|2"},
     {OPTION(address_family), .type = WEFT_OPT_CHOICE, .value = "any",
      .help = "family of addresses that automatic GIDs are of", .choices = "any|ipv4|ipv6"},
+    {OPTION(networks), .flags = WEFT_OPTION_LOCAL, .type = WEFT_OPT_STRING, .value = "",
+     .help = "networks that automatic GIDs are of: 10.1.0.0/16, fd00::/8; ^10.2.0.0/16 all but; "
+             "empty = all"},
     {PATH_OPTION(pkey), .type = WEFT_OPT_INT, .value = "0",
      .help = "index in the port's table of partition keys", .max = 32767},
     {PATH_OPTION(sl), .type = WEFT_OPT_INT, .value = "0", .help = "InfiniBand service level",

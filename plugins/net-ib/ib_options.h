@@ -27,6 +27,7 @@ typedef struct ib_config {
     const char *gid_index;
     int64_t roce_version;
     int64_t address_family;
+    const char *networks;
     int64_t rails;
     int64_t qps;
     bool split;

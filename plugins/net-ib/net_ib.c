@@ -82,6 +82,15 @@ static weft_status_t ib_net_create(const weft_host_t *host, const void *config, 
             net->config.gid_index);
         goto err_free;
     }
+    weft_choice_word_t word;
+    weft_interface_filter_parse(net->config.networks, &net->networks);
+    if (!ib_gid_networks_valid(&net->networks, &word)) {
+        status = host->set_error(host, WEFT_ERR_CONFIG, 0,
+                                 "[net-ib] networks: \"%.*s\" is no network, expected such as "
+                                 "10.1.0.0/16 or fd00::/8",
+                                 (int)word.length, word.text);
+        goto err_free;
+    }
     status = weft_endpoint_list_local(host, &net->filter, net->config.family, &net->local);
     status = status == WEFT_OK ? ib_ports_open(net) : status;
     if (status != WEFT_OK) {

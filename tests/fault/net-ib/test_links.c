@@ -55,6 +55,39 @@ static void gid_of_the_usual_table(void **state)
     check_no_gid("gid_index=9");
 }
 
+/* Ports of one network that number their GIDs in another way. */
+static void a_network_is_the_same_on_all_hosts(void **state)
+{
+    static const char *const first[] = {"devices==fake0", "networks=10.7.0.0/16", NULL};
+    static const char *const second[] = {"devices==fake1", "networks=10.7.0.0/16", NULL};
+    static const char *const wrong[] = {"networks=10.7.0.0/16 eth0", NULL};
+    traffic_t traffic = {.wait = false};
+    traffic_side_t side;
+    (void)state;
+    fake_setup(2);
+    for (uint32_t i = 0; i < 2; i++) {
+        fake_port_roce(i, 1);
+        fake_port_t *port = &fake_device(i)->ports[0];
+        struct ibv_gid_entry routed = port->gids[3];
+        assert_int_equal(
+            inet_pton(AF_INET6, i == 0 ? "::ffff:10.7.0.1" : "::ffff:10.7.9.2", routed.gid.raw), 1);
+        routed.gid_index = 4 + i;
+        port->gids[4] = routed;
+        port->ngids = 5;
+    }
+    assert_int_equal(traffic_begin_sides(&traffic, first, second), WEFT_OK);
+    assert_non_null(strstr(traffic.sides[0].fake.log, "uses GID 4 ::ffff:10.7.0.1"));
+    assert_non_null(strstr(traffic.sides[1].fake.log, "uses GID 5 ::ffff:10.7.9.2"));
+    traffic_post(&traffic);
+    assert_true(traffic_wait(&traffic, 5));
+    traffic_check_all(&traffic, "networks", 0);
+    traffic_end(&traffic);
+    check_gid("devices==fake0", "networks=192.168.0.0/16", -1);
+    assert_int_equal(side_open(&side, wrong), WEFT_ERR_CONFIG);
+    assert_non_null(strstr(side.fake.error, "networks: \"eth0\" is no network"));
+    side_close(&side);
+}
+
 static void gid_of_a_table_with_holes(void **state)
 {
     (void)state;
@@ -408,6 +441,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gid_of_the_usual_table),
         cmocka_unit_test(gid_of_a_table_with_holes),
+        cmocka_unit_test(a_network_is_the_same_on_all_hosts),
         cmocka_unit_test(a_port_of_infiniband_without_a_gid_is_left_out),
         cmocka_unit_test(an_index_is_for_ethernet_ports_only),
         cmocka_unit_test(rails_of_a_device_are_of_one_kind),

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,6 +64,51 @@ static void options_narrow_the_choice(void **state)
     assert_int_equal(chosen(&(ib_gid_wish_t){.index = 6}, 1), -1);
     assert_int_equal(chosen(&(ib_gid_wish_t){.index = 7}, 1), -1);
     assert_int_equal(chosen(&(ib_gid_wish_t){.index = 99}, 1), -1);
+}
+
+static int64_t chosen_within(const char *networks, const ib_gid_t *peer)
+{
+    weft_interface_filter_t filter;
+    weft_choice_word_t word;
+    weft_interface_filter_parse(networks, &filter);
+    assert_true(ib_gid_networks_valid(&filter, &word));
+    return chosen(&(ib_gid_wish_t){.index = -1, .networks = &filter, .peer = peer}, 1);
+}
+
+static void networks_narrow_the_choice(void **state)
+{
+    ib_gid_t peer = {.type = V2};
+    (void)state;
+    assert_int_equal(chosen_within("", NULL), 3);
+    assert_int_equal(chosen_within("fd00::/8", NULL), 5);
+    assert_int_equal(chosen_within("10.0.0.2/32", NULL), 8);
+    assert_int_equal(chosen_within("^10.0.0.1/32", NULL), 8);
+    assert_int_equal(chosen_within("^10.0.0.0/24", NULL), 5);
+    assert_int_equal(chosen_within("10.0.0.0/30, ^10.0.0.0/31", NULL), 8);
+    assert_int_equal(chosen_within("192.168.0.0/16", NULL), -1);
+    assert_int_equal(inet_pton(AF_INET6, "::ffff:10.0.0.1", peer.gid.raw), 1);
+    assert_int_equal(chosen_within("", &peer), 3);
+    assert_int_equal(chosen_within("10.0.0.2/32", &peer), 8);
+    weft_interface_filter_t none;
+    weft_interface_filter_parse("192.168.0.0/16", &none);
+    assert_int_equal(chosen(&(ib_gid_wish_t){.index = 1, .networks = &none}, 1), 1);
+}
+
+static void what_is_no_network_is_found(void **state)
+{
+    static const char *const wrong[] = {"eth0",         "10.0.0.0",    "10.0.0/8", "10.0.0.0/33",
+                                        "10.0.0.0/0",   "fd00::/129",  "/8",       "10.0.0.0/8x",
+                                        "fd00::1%lo/8", "10.0.0.0/-1", "10.0.0.0/"};
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        weft_interface_filter_t filter;
+        weft_choice_word_t word;
+        char text[64];
+        snprintf(text, sizeof text, "fd00::/8, ^%s", wrong[i]);
+        weft_interface_filter_parse(text, &filter);
+        assert_false(ib_gid_networks_valid(&filter, &word));
+        assert_memory_equal(word.text, wrong[i], word.length);
+    }
 }
 
 static void peer_decides_version_and_family(void **state)
@@ -169,6 +215,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(version_2_routable_ipv4_first_entry_wins),
         cmocka_unit_test(options_narrow_the_choice),
+        cmocka_unit_test(networks_narrow_the_choice),
+        cmocka_unit_test(what_is_no_network_is_found),
         cmocka_unit_test(peer_decides_version_and_family),
         cmocka_unit_test(infiniband_takes_its_first_entry),
         cmocka_unit_test(the_network_of_the_peer_wins),

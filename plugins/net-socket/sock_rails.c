@@ -277,6 +277,18 @@ static bool rails_take_cut(const sock_stream_t *from, const sock_header_t *heade
     return true;
 }
 
+/* Returns whether the peer can have so many chunks of a stream: those that the kernel has not taken
+ * wholly it cannot. Their buffers must not go back to the caller. */
+static bool rails_can_have(const sock_stream_t *stream, uint32_t count)
+{
+    const sock_track_t *track = sock_rails_track(stream);
+    uint32_t unsent = 0;
+    for (uint32_t i = stream->out_at; i < stream->out_count; i++) {
+        unsent += stream->out[i].op != NULL ? 1 : 0;
+    }
+    return count - track->acked <= track->sent - unsent - track->acked;
+}
+
 bool sock_rails_control(sock_stream_t *stream, const sock_header_t *header)
 {
     uint32_t kind = (uint32_t)(header->total >> SOCK_KIND_SHIFT);
@@ -286,7 +298,8 @@ bool sock_rails_control(sock_stream_t *stream, const sock_header_t *header)
     }
     switch (kind) {
     case SOCK_KIND_ACK:
-        return rails_acknowledge(conn, sock_rails_track(stream), header->message);
+        return rails_can_have(stream, header->message) &&
+               rails_acknowledge(conn, sock_rails_track(stream), header->message);
     case SOCK_KIND_CUT:
         return rails_take_cut(stream, header);
     default:

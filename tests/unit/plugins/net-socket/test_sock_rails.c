@@ -281,6 +281,30 @@ static void wrong_records_end_the_connection(void **state)
     expect_refused(0, (sock_header_t){.message = 1, .offset = 2, .total = cut});
 }
 
+/* The buffer would be the caller's again while the kernel still waits for its bytes. */
+static void what_was_not_sent_cannot_be_acknowledged(void **state)
+{
+    const uint64_t ack = (uint64_t)SOCK_KIND_ACK << SOCK_KIND_SHIFT;
+    fixture_t *f = *state;
+    int few = 4096;
+    for (uint32_t s = 0; s < STREAMS; s++) {
+        int fd = f->sides[0].conn->streams[s].fd;
+        assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &few, sizeof few), 0);
+    }
+    post(f, 0, WEFT_NET_SEND, 0, LARGE);
+    const sock_stream_t *stream = &f->sides[0].conn->streams[0];
+    assert_true(stream->out_at < stream->out_count);
+    sock_header_t header = {.message = sock_rails_track(stream)->sent, .total = ack};
+    assert_int_equal(send(f->sides[1].conn->streams[0].fd, &header, sizeof header, MSG_NOSIGNAL),
+                     sizeof header);
+    for (uint32_t i = 0; i < 10; i++) {
+        poll_side(f, 0);
+    }
+    assert_int_equal(f->sides[0].done, 1);
+    assert_int_equal(f->sides[0].status, WEFT_ERR_PROTO);
+    assert_non_null(strstr(f->instance.fake.error, "wrong control record"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -292,6 +316,8 @@ int main(void)
         cmocka_unit_test(an_acknowledgement_that_is_lost_costs_nothing),
         cmocka_unit_test_setup_teardown(the_last_rail_is_the_connection, set_up, tear_down),
         cmocka_unit_test(wrong_records_end_the_connection),
+        cmocka_unit_test_setup_teardown(what_was_not_sent_cannot_be_acknowledged, set_up,
+                                        tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,6 +32,13 @@ static void ib_event_note(ib_hca_t *hca, const struct ibv_async_event *event)
                       ib_event_text(event->event_type));
         }
         break;
+    case IBV_EVENT_LID_CHANGE:
+        /* They find out by their retries, which say nothing of the cause. */
+        if (port != NULL) {
+            host->log(host, WEFT_LOG_WARN, "%s:%u: %s", hca->name, port->number,
+                      ib_event_text(event->event_type));
+        }
+        break;
     case IBV_EVENT_DEVICE_FATAL:
         atomic_store(&hca->fatal, true);
         break;

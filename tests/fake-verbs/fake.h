@@ -131,6 +131,8 @@ void fake_living(fake_live_t *live);
 /* Changes a port's state and raises the event for it. While the port is down nothing moves over
  * it. */
 void fake_port_state(uint32_t index, uint32_t port, enum ibv_port_state state);
+/* Raises an event of a port and does nothing else. */
+void fake_port_event(uint32_t index, uint32_t port, enum ibv_event_type type);
 /* Raises IBV_EVENT_DEVICE_FATAL; nothing moves from now on, nothing is made, and no table is read. The descriptors
  * for events stay readable, as those of an adapter that is taken out. */
 void fake_device_fatal(uint32_t index);

@@ -202,6 +202,14 @@ void fake_port_state(uint32_t index, uint32_t number, enum ibv_port_state state)
     world_leave();
 }
 
+void fake_port_event(uint32_t index, uint32_t number, enum ibv_event_type type)
+{
+    struct ibv_async_event event = {.element = {.port_num = (int)number}, .event_type = type};
+    world_enter();
+    tell(index, &event);
+    world_leave();
+}
+
 void world_device_fatal(uint32_t index)
 {
     struct ibv_async_event event = {.event_type = IBV_EVENT_DEVICE_FATAL};

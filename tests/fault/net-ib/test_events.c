@@ -147,6 +147,25 @@ static void events_of_a_port_are_noted_in_their_order(void **state)
     traffic_end(&race.traffic);
 }
 
+static void a_lid_that_changes_is_a_warning(void **state)
+{
+    static const char *const settings[] = {NULL};
+    traffic_t traffic = {.wait = false};
+    (void)state;
+    fake_setup(1);
+    assert_int_equal(traffic_begin(&traffic, settings), WEFT_OK);
+    fake_port_event(0, 1, IBV_EVENT_LID_CHANGE);
+    fake_port_event(0, 1, IBV_EVENT_GID_CHANGE);
+    traffic_post(&traffic);
+    assert_true(traffic_wait(&traffic, 5));
+    for (int i = 0; i < 2; i++) {
+        (void)traffic.ops->conn_check(traffic.sides[i].conn);
+    }
+    assert_true(traffic_log_says(&traffic, "fake0:1: the port's LID changed; connections that"));
+    traffic_check_all(&traffic, "LID", 0);
+    traffic_end(&traffic);
+}
+
 /* Two connections of one device. One of them never rests. */
 #define FLOOD 16u
 #define BUSY_POLLS 4096u /* of a busy device, from one look at its descriptors to the next */
@@ -280,6 +299,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(events_become_errors_within_two_seconds),
         cmocka_unit_test(events_of_a_port_are_noted_in_their_order),
+        cmocka_unit_test(a_lid_that_changes_is_a_warning),
         cmocka_unit_test(failures_are_noticed_beside_a_busy_connection),
         cmocka_unit_test(a_port_that_comes_back_loses_nothing),
     };

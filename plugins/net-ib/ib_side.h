@@ -20,8 +20,8 @@ void ib_side_unwatch(weft_net_conn_t *conn);
 weft_status_t ib_side_send(weft_net_conn_t *conn, ib_control_t *control);
 
 /* Receives the next control message. Returns true if a step of failover is in
- * conn->side.control. The end of the channel, a LEAVE and foreign bytes are noted in conn->side, and
- * nothing is received after them. */
+ * conn->side.control. The end of the channel, a LEAVE and foreign bytes are noted in conn->side,
+ * and nothing is received after them. */
 bool ib_side_receive(weft_net_conn_t *conn);
 
 /* Notes that the peer must not send what is in conn->side.control. Nothing is received after it. */

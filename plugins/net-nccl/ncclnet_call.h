@@ -21,7 +21,8 @@ ncclnet_call_t ncclnet_call_begin(weft_net_t *net, ncclnet_function_t function, 
 /* Ends it. Returns OK for ncclSuccess; else records the failure: ERR_SYSTEM, ERR_LINK for a peer
  * that failed, ERR_PLUGIN for what should not be. */
 weft_status_t ncclnet_call_end(const ncclnet_call_t *call, int result);
-/* The same for a call with which a connection is made: the text names the peer, and is kept as conn->why. */
+/* The same for a call with which a connection is made: the text names the peer, and is kept as
+ * conn->why. */
 weft_status_t ncclnet_call_end_join(const ncclnet_call_t *call, weft_net_conn_t *conn, int result);
 /* The same for an operation of a connection: ERR_PROTO where test() says that the use was
  * invalid, which is how libraries tell that a message is too long; else ERR_LINK. */

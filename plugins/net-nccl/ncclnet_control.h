@@ -15,7 +15,8 @@ weft_status_t ncclnet_control_send(weft_net_conn_t *conn, const void *record, ui
                                    uint32_t *done_p);
 weft_status_t ncclnet_control_receive(weft_net_conn_t *conn, void *record, uint32_t bytes,
                                       uint32_t *done_p);
-/* For an end that waits for its library: IN_PROGRESS while the peer is there, else ERR_LINK, recorded. */
+/* For an end that waits for its library: IN_PROGRESS while the peer is there, else ERR_LINK,
+ * recorded. */
 weft_status_t ncclnet_control_wait(const weft_net_conn_t *conn);
 
 /* Says that this end closes, and how much it has sent. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A TCP relay between the two ends of a connection, in a thread of its own, which changes one thing of
- * what passes: what a faulty peer, or one of another version, would have sent. */
+ * A TCP relay between the two ends of a connection, in a thread of its own, which changes one thing
+ * of what passes: what a faulty peer, or one of another version, would have sent. */
 #ifndef WEFT_TESTS_SUPPORT_RELAY_H
 #define WEFT_TESTS_SUPPORT_RELAY_H
 

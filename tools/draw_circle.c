@@ -26,7 +26,7 @@ svg_point_t draw_circle_at(const draw_circle_t *circle, double position, double 
 
 svg_point_t draw_circle_towards(svg_point_t from, svg_point_t to, double length)
 {
-    double dx = to.x - from.x, dy = to.y - from.y, all = hypot(dx, dy);
+    double dx = to.x - from.x, dy = to.y - from.y, all = svg_length(dx, dy);
     all = all < 1e-9 ? 1 : all;
     return (svg_point_t){from.x + dx / all * length, from.y + dy / all * length};
 }
@@ -69,7 +69,7 @@ void draw_circle_link(const draw_circle_t *circle, uint32_t from, uint32_t to, u
         curve[1] = (svg_point_t){middle.x + bend * dy, middle.y - bend * dx};
         return;
     }
-    double back = ahead != steps ? fmax(5, 0.07 * hypot(dx, dy)) : 0;
+    double back = ahead != steps ? fmax(5, 0.07 * svg_length(dx, dy)) : 0;
     double depth = draw_circle_depth(circle, steps) + BESIDE * (beside % 4) + back;
     curve[1] = draw_circle_towards(middle, circle->centre, 2 * depth);
 }

@@ -82,7 +82,7 @@ static hosts_layout_t draw_hosts_lay_out(const draw_input_t *input)
     l.wide = fmax(2 * (l.inner + l.node + PAD), 72);
     l.high = l.wide + NAME;
     l.hosts = (draw_circle_t){.radius = draw_circle_radius(n, l.wide + gap),
-                              .node = hypot(l.wide, l.high) / 2,
+                              .node = svg_length(l.wide, l.high) / 2,
                               .count = n,
                               .turn = draw_hosts_turn(n)};
     while (!draw_hosts_are_apart(&l, gap)) {
@@ -187,7 +187,7 @@ static svg_point_t draw_hosts_leave(const hosts_layout_t *l, svg_point_t from, s
     double dx = fabs(to.x - from.x), dy = fabs(to.y - from.y);
     double across = dx > 1e-9 ? l->wide / 2 / dx : INFINITY;
     double down = dy > 1e-9 ? l->high / 2 / dy : INFINITY;
-    return draw_circle_towards(from, to, fmin(across, down) * hypot(dx, dy) + gap);
+    return draw_circle_towards(from, to, fmin(across, down) * svg_length(dx, dy) + gap);
 }
 
 static void draw_hosts_put_between(const hosts_t *hosts, const draw_link_t *pair)

@@ -133,7 +133,7 @@ static void draw_tree_put_edge(const trees_t *trees, uint32_t t, svg_point_t ori
     svg_t *svg = &trees->draw->svg;
     svg_point_t c = draw_tree_place(trees, origin, child),
                 p = draw_tree_place(trees, origin, tree->parent[child]);
-    double dx = p.x - c.x, dy = p.y - c.y, length = hypot(dx, dy);
+    double dx = p.x - c.x, dy = p.y - c.y, length = svg_length(dx, dy);
     int flat = fabs(trees->lying ? dx : dy) < 1;
     double bend = tree->up && tree->down ? (flat ? 0.16 : 9 / length) : 0;
     bend = flat && length > 1.5 * trees->column ? 0.3 : bend;

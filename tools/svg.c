@@ -117,11 +117,16 @@ void svg_arc(svg_t *svg, svg_point_t centre, double radius, const double angles[
     svg_put_paint(svg, paint);
 }
 
+double svg_length(double dx, double dy)
+{
+    return sqrt(dx * dx + dy * dy);
+}
+
 /* The line ends inside the head, so that a thick one does not show beyond its tip. */
 void svg_arrow(svg_t *svg, const svg_point_t curve[3], double head, const svg_paint_t *paint)
 {
     double dx = curve[2].x - curve[1].x, dy = curve[2].y - curve[1].y;
-    double length = hypot(dx, dy);
+    double length = svg_length(dx, dy);
     if (length < 1e-9) {
         length = 1;
     }

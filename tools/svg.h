@@ -47,6 +47,9 @@ typedef struct svg_font {
     const char *fill; /* NULL: ink */
 } svg_font_t;
 
+/* Returns the length of a way. Not hypot(): what uses that needs glibc 2.35. */
+double svg_length(double dx, double dy);
+
 /* The document, with a title that viewers show; `width` and `height` in pixels. */
 void svg_open(svg_t *svg, FILE *out, double width, double height, const char *title);
 void svg_close(svg_t *svg);

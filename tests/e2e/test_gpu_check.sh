@@ -152,6 +152,21 @@ says out '^sanitize +memcheck, arithmetic +no end in 6 s'
 grep -q 'attached to sleep: -p [0-9]* -batch -ex info cuda kernels -ex info cuda blocks' \
     "$work/gpu/logs/sanitize-memcheck-kernel.where" || die "cuda-gdb was not asked"
 ! command -p pgrep -f '^sleep 301.7$' >/dev/null || die "a program was left behind"
+# One that SIGKILL does not end, as the kernel keeps it, does not keep the script: to its `cat` all processes are in
+# state D, and of no session that it could end.
+mkdir "$work/stuck"
+cat >"$work/stuck/cat" <<'END'
+#!/bin/sh
+case $1 in
+/proc/[0-9]*/stat) /bin/cat "$1" | sed 's/) [A-Z] \([0-9]*\) \([0-9]*\) [0-9]* /) D \1 \2 0 /' ;;
+*) exec /bin/cat "$@" ;;
+esac
+END
+chmod +x "$work/stuck/cat"
+PATH=$work/stuck:$PATH GPU_CHECK_SECONDS=6 expect 1 "$check" sanitize
+says out '^process [0-9]+ is still there 20 s after SIGKILL'
+says out '^sanitize +memcheck, arithmetic +no end in 6 s'
+kill -KILL "$(sed -n 's/^process \([0-9]*\) is still.*/\1/p' "$work/out")"
 # With a limit for all phases the first gets half of it. A busy machine needs the other half.
 seconds=120 GPU_CHECK_ALL_SECONDS=60 expect 1 "$check" sanitize ncu
 unset FAKE_HANGS

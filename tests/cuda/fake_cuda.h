@@ -6,7 +6,7 @@
  * are test programs that have streams of their own. A host that follows a pointer to a device's memory
  * crashes. What a test may set and count is in `fake_cuda`; for programs that cannot, FAKE_CUDA in the
  * environment sets some of it: "devices=3 processors=1 free=1000000 wrong late no_dmabuf no_pools misroutes
- * no_nvlink reorders bus".
+ * no_nvlink reorders bus old_driver".
  *
  * It is as strict as a device may be (fake_queues.c, fake_blocks.c). A hang ends the process with the list
  * of what stands in the streams. Words of FAKE_CUDA that change it:

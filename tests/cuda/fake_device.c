@@ -66,6 +66,8 @@ __attribute__((constructor)) static void read_environment(void)
     fake_cuda.no_nvlink = setting(text, "no_nvlink") != NULL;
     fake_cuda.reorders = setting(text, "reorders") != NULL;
     fake_cuda.not_pageable = setting(text, "bus") != NULL;
+    fake_cuda.no_device =
+        setting(text, "old_driver") != NULL ? cudaErrorInsufficientDriver : cudaSuccess;
     fake_cuda.devices = devices != NULL ? atoi(devices) : fake_cuda.devices;
     fake_cuda.processors = processors != NULL ? atoi(processors) : fake_cuda.processors;
     if (bytes != NULL) {

@@ -14,7 +14,7 @@ cat >"$work/bin/nvidia-smi" <<'END'
 case $* in
 -L) echo "GPU 0: not at all" ;;
 *=name*) echo 'a "GPU"' ;;
-*) echo 580 ;;
+*) echo "${FAKE_DRIVER:-580}" ;;
 esac
 END
 cat >"$work/bin/compute-sanitizer" <<'END'
@@ -178,6 +178,13 @@ FAKE_NCCL_HANGS=16 expect 0 "$check" nccl
 says out '^nccl +NCCL, 2 ranks, 64 bytes: no end in 8 s +left out'
 says out '^nccl +all-reduce, 2 ranks, 8 bytes +(ok|slow) +[0-9.]+ us +[0-9.]+ of NCCL'
 report '[.lines[] | select(.phase == "nccl" and (.what | startswith("all-reduce")))] | length == 1'
+# A driver that is too old for the runtime is told once; a package for compatibility may help.
+FAKE_DRIVER=570.86.10 expect 0 "$check" bits
+FAKE_DRIVER=570.86.10 FAKE_CUDA=old_driver expect 1 "$check" bits pair
+says out '^bits +driver 570.86.10 is too old: CUDA 13 needs 580 or newer, nothing was run +FAILED'
+says out '^1 FAILED'
+! grep -q '^pair …' "$work/out" || die "a phase was run without a driver"
+rm "$work/gpu/lines/bits"
 # A folder of another kind of machine.
 mv "$work/moved/tree/bin/weft" "$work/weft"
 printf 'nonsense' >"$work/moved/tree/bin/weft"

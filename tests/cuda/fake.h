@@ -120,6 +120,8 @@ void fake_changed(void);
 /* Until something changes. Ends the process when nothing has for long: `what` then never comes, and what
  * stands in the streams says why. */
 void fake_wait(const char *what);
+/* Until *wanted is as much as `number`, or a moment has passed. */
+void fake_linger(const uint64_t *wanted, uint64_t number);
 
 /* A point in a stream: what is before it has been done, or not yet. */
 typedef struct fake_point {
@@ -142,6 +144,7 @@ typedef struct fake_step {
     uint64_t number;    /* among all of the process, in the order of the calls */
     uint64_t ticket;    /* its place in the hardware queue */
     bool issued;        /* it has left that */
+    bool lingers;       /* it waits for somebody who waits for it, or some time */
     fake_point_t *mark; /* or NULL: then pass it */
     bool joined;        /* in a capture: the origin comes behind it */
     _Alignas(16) uint8_t arg[];
@@ -208,6 +211,7 @@ struct CUstream_st {
     bool blocking; /* the legacy stream waits for it */
     fake_row_t queue;
     uint64_t put, done; /* steps so far */
+    uint64_t wanted;    /* so many of them somebody waits for, or a step is behind them */
     bool working;       /* a thread is at it */
     bool destroyed;     /* freed when it has done everything */
     struct fake_capture *capture;
@@ -229,6 +233,9 @@ cudaError_t fake_stream_put(cudaStream_t stream, const fake_step_t *step, const 
 #define fake_put(stream, work, arg, bytes) fake_put_as(#work, stream, work, arg, bytes)
 cudaError_t fake_put_as(const char *name, cudaStream_t stream, void (*work)(const void *arg),
                         const void *arg, size_t bytes);
+/* The same for work that lingers. */
+cudaError_t fake_put_lingering(const char *name, cudaStream_t stream, void (*work)(const void *arg),
+                               const void *arg, size_t bytes);
 /* The same for a kernel, which wants the current device to be the stream's. */
 #define fake_launch(stream, grid, arg, bytes) fake_launch_as(#grid, stream, grid, arg, bytes)
 cudaError_t fake_launch_as(const char *name, cudaStream_t stream, void (*grid)(const void *arg),

@@ -26,20 +26,21 @@ static bool pageable(const void *at)
 
 /* Bytes of pageable memory are taken at once, and have come there on return; not in a capture, whose
  * replays read and write what is there then. */
-cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
-                            cudaStream_t stream)
+static cudaError_t copy_put(void *to, const void *from, size_t bytes, cudaStream_t stream,
+                            bool lingers)
 {
     const bool now = !fake_stream_captured(stream), take = now && pageable(from);
-    cudaError_t error = fake_answer(__func__);
+    cudaError_t error = fake_answer("cudaMemcpyAsync");
     copy_t *copy = malloc(sizeof *copy + (take ? bytes : 0));
-    (void)kind;
     *copy = (copy_t){
         .to = fake_memory_real(to), .from = take ? NULL : fake_memory_real(from), .bytes = bytes};
     if (take) {
         memcpy(copy->taken, from, bytes);
     }
     if (error == cudaSuccess) {
-        error = fake_put(stream, copy_work, copy, sizeof *copy + (take ? bytes : 0));
+        const size_t all = sizeof *copy + (take ? bytes : 0);
+        error = lingers ? fake_put_lingering("copy_work", stream, copy_work, copy, all)
+                        : fake_put(stream, copy_work, copy, all);
     }
     free(copy);
     if (error == cudaSuccess && now && pageable(to)) {
@@ -48,10 +49,23 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
     return error;
 }
 
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
+                            cudaStream_t stream)
+{
+    (void)kind;
+    return copy_put(to, from, bytes, stream, false);
+}
+
+/* From pageable memory to a device it waits for the legacy stream, and returns when the bytes are taken: only the
+ * streams that wait for the legacy one, and who waits for it or the device, know when they are there. */
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)
 {
-    cudaError_t error = cudaMemcpyAsync(to, from, bytes, kind, cudaStreamLegacy);
-    return error == cudaSuccess ? fake_stream_settle(cudaStreamLegacy) : error;
+    const bool lingers =
+        fake_cuda.strict.lingers && pageable(from) && fake_memory_type(to) == cudaMemoryTypeDevice;
+    cudaError_t error = lingers ? fake_stream_settle(cudaStreamLegacy) : cudaSuccess;
+    (void)kind;
+    error = error == cudaSuccess ? copy_put(to, from, bytes, cudaStreamLegacy, lingers) : error;
+    return error == cudaSuccess && !lingers ? fake_stream_settle(cudaStreamLegacy) : error;
 }
 
 typedef struct fill {

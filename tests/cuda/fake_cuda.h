@@ -48,6 +48,7 @@ typedef struct fake_strict {
     uint32_t depth;  /* steps that a hardware queue holds; 0: any number */
     bool blocking;   /* launches wait for their kernel */
     bool resident;   /* blocks that do not fit on the device wait */
+    bool lingers;    /* cudaMemcpy() from pageable memory returns before the bytes are there */
     int patience;    /* seconds */
     int streams; /* of a process, beyond which making one waits for all kernels; 0: any number */
 } fake_strict_t;

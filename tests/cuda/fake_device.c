@@ -41,7 +41,8 @@ static void read_strictness(const char *text)
     *s = (fake_strict_t){.waits = FAKE_WAITS_FREE,
                          .connections = (uint32_t)connections,
                          .depth = depth != NULL ? (uint32_t)atoi(depth) : DEPTH,
-                         .resident = true};
+                         .resident = true,
+                         .lingers = true};
     if (setting(text, "loose") != NULL) {
         *s = (fake_strict_t){.waits = 0};
     }

@@ -24,12 +24,22 @@ static void stream_free(cudaStream_t stream)
     free(stream);
 }
 
+/* All that is in the stream, which then does not linger. */
+static void stream_want(cudaStream_t stream)
+{
+    stream->wanted = stream->put;
+    fake_changed();
+}
+
 static void stream_work(void *arg)
 {
     cudaStream_t stream = arg;
     pthread_mutex_lock(&fake_lock);
     while (stream->queue.first != NULL) {
         fake_queue_issue(stream->hardware, stream->queue.first);
+        if (stream->queue.first->lingers) {
+            fake_linger(&stream->wanted, stream->done + 1);
+        }
         fake_step_do(stream->queue.first);
         fake_row_drop(&stream->queue);
         stream->done++;
@@ -59,6 +69,7 @@ cudaError_t fake_stream_put(cudaStream_t stream, const fake_step_t *what, const 
     }
     fake_queue_put(stream->hardware, step);
     fake_row_add(&stream->queue, step);
+    stream_want(stream);
     stream->put++;
     if (!stream->working) {
         stream->working = true;
@@ -74,6 +85,19 @@ void fake_stream_admit(cudaStream_t stream)
     }
 }
 
+/* A stream that is not of the non-blocking kind sees what the legacy stream was given. */
+static void legacy_catch_up(const struct CUstream_st *stream)
+{
+    cudaStream_t before = legacy[stream->device];
+    if (!stream->blocking || before == NULL || before == stream) {
+        return;
+    }
+    while (before->queue.first != NULL && before->queue.first->lingers) {
+        stream_want(before);
+        fake_wait("a copy in the legacy stream");
+    }
+}
+
 static cudaError_t put(cudaStream_t handle, const fake_step_t *step, const void *arg, size_t bytes,
                        bool launch)
 {
@@ -81,6 +105,7 @@ static cudaError_t put(cudaStream_t handle, const fake_step_t *step, const void 
     cudaStream_t stream = fake_stream_of(handle);
     cudaError_t error = cudaErrorInvalidResourceHandle;
     if (stream != NULL && (!launch || stream->device == fake_device())) {
+        legacy_catch_up(stream);
         fake_stream_admit(stream);
         error = fake_stream_put(stream, step, arg, bytes);
     }
@@ -97,6 +122,13 @@ cudaError_t fake_put_as(const char *name, cudaStream_t stream, void (*work)(cons
                         const void *arg, size_t bytes)
 {
     return put(stream, &(fake_step_t){.name = name, .work = work}, arg, bytes, false);
+}
+
+cudaError_t fake_put_lingering(const char *name, cudaStream_t stream, void (*work)(const void *arg),
+                               const void *arg, size_t bytes)
+{
+    return put(stream, &(fake_step_t){.name = name, .work = work, .lingers = true}, arg, bytes,
+               false);
 }
 
 cudaError_t fake_launch_as(const char *name, cudaStream_t stream, void (*grid)(const void *arg),
@@ -223,6 +255,9 @@ cudaError_t fake_stream_settle(cudaStream_t handle)
     pthread_mutex_lock(&fake_lock);
     cudaError_t error = stream_ask(handle, &stream);
     const uint64_t until = error == cudaSuccess ? stream->put : 0;
+    if (error == cudaSuccess) {
+        stream_want(stream);
+    }
     while (error == cudaSuccess && stream->done < until) {
         fake_wait("the end of a stream");
     }
@@ -312,6 +347,7 @@ static void all_settle(int device)
 {
     for (cudaStream_t stream = all; stream != NULL;) {
         if (stream->working && (device < 0 || stream->device == device)) {
+            stream_want(stream);
             fake_wait("the end of all streams");
             stream = all; /* the list may be another one */
         } else {

@@ -285,6 +285,7 @@ static bool gathers(weft_comm_t *comm, uint32_t rank, uint32_t n, void *in, void
     }
     bool right =
         cudaMemcpy(in, values, COUNT * sizeof values[0], cudaMemcpyDefault) == cudaSuccess &&
+        cudaStreamSynchronize(cudaStreamLegacy) == cudaSuccess &&
         weft_all_gather(in, out, COUNT, WEFT_UINT32, comm, NULL) == WEFT_OK &&
         cudaMemcpy(values, out, n * COUNT * sizeof values[0], cudaMemcpyDefault) == cudaSuccess;
     for (uint32_t i = 0; right && i < n * COUNT; i++) {

@@ -244,6 +244,52 @@ static void scene_unmapped(void)
     cudaHostUnregister(page);
 }
 
+static void look(const void *arg)
+{
+    const uint64_t *at = fake_memory_real(*(void *const *)arg);
+    printf("the kernel sees %s\n", *at == 7 ? "seven" : "what was there before");
+}
+
+/* Memory of the device that cudaMemcpy() just filled from pageable memory. */
+static uint64_t *fill_one(void)
+{
+    static const uint64_t seven = 7;
+    uint64_t *memory = NULL;
+    if (cudaMalloc((void **)&memory, sizeof seven) != cudaSuccess ||
+        cudaMemcpy(memory, &seven, sizeof seven, cudaMemcpyHostToDevice) != cudaSuccess) {
+        exit(2);
+    }
+    return memory;
+}
+
+static void look_in(cudaStream_t stream, uint64_t *memory)
+{
+    if (fake_launch_as("look", stream, look, &memory, sizeof memory) != cudaSuccess) {
+        exit(2);
+    }
+    settle(stream);
+}
+
+static void scene_filled(void)
+{
+    look_in(first, fill_one());
+}
+
+static void scene_filled_and_waited(void)
+{
+    uint64_t *memory = fill_one();
+    cudaDeviceSynchronize();
+    look_in(first, memory);
+}
+
+/* … and a stream that waits for the legacy one. */
+static void scene_filled_blocking(void)
+{
+    cudaStream_t blocking;
+    cudaStreamCreate(&blocking);
+    look_in(blocking, fill_one());
+}
+
 static const struct {
     const char *name;
     void (*play)(void);
@@ -264,6 +310,9 @@ static const struct {
     {"closed", scene_closed},
     {"reach-registered", scene_reach_registered},
     {"unmapped", scene_unmapped},
+    {"filled", scene_filled},
+    {"filled-waited", scene_filled_and_waited},
+    {"filled-blocking", scene_filled_blocking},
 };
 
 /* Leaves at once: kernels may spin. */
@@ -375,6 +424,15 @@ static void what_is_registered_is_there_and_stays(void **state)
     play(HANGS, "unmapped", "was unmapped while it was registered");
 }
 
+static void copies_from_pageable_memory_come_late_for_streams_that_wait_for_nothing(void **state)
+{
+    (void)state;
+    play(HANGS, "filled", "what was there before");
+    play(HANGS_IN("loose"), "filled", "sees seven");
+    play(HANGS, "filled-waited", "sees seven");
+    play(HANGS, "filled-blocking", "sees seven");
+}
+
 /* More than the runtime has addresses for, one after the other beside one that stays. */
 static void addresses_are_given_again_as_late_as_possible(void **state)
 {
@@ -408,6 +466,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(launches_block),
         cmocka_unit_test(a_device_behind_a_bus_reaches_what_is_registered),
         cmocka_unit_test(what_is_registered_is_there_and_stays),
+        cmocka_unit_test(copies_from_pageable_memory_come_late_for_streams_that_wait_for_nothing),
         cmocka_unit_test(addresses_are_given_again_as_late_as_possible),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

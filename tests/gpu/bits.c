@@ -62,6 +62,17 @@ static void fill(bits_t *bits, weft_dtype_t dtype, uint32_t operand)
     (void)device_copy(bits->device[operand], at, ROOM);
 }
 
+/* A copy from pageable memory may return before its bytes are on the device, and the plugin's stream does not wait
+ * for the legacy one, in which it is. */
+static bool fill_all(bits_t *bits, weft_dtype_t dtype)
+{
+    /* The first source, which each case reads, is the last to come. */
+    for (uint32_t i = OPERANDS; i-- > 0;) {
+        fill(bits, dtype, i);
+    }
+    return device_wait();
+}
+
 static bool same(bits_t *bits, weft_dtype_t dtype, uint32_t ndst)
 {
     bool good = true;
@@ -103,8 +114,8 @@ static bool try(check_t *check, bits_t *bits, weft_dtype_t dtype, weft_op_t op, 
         c.dst[i] = bits->host[WEFT_COMBINE_MAX + i] + dst;
         there.dst[i] = bits->device[WEFT_COMBINE_MAX + i] + dst;
     }
-    for (uint32_t i = 0; i < OPERANDS; i++) {
-        fill(bits, dtype, i);
+    if (!fill_all(bits, dtype)) {
+        return false;
     }
     for (uint32_t k = 0; k < 2; k++) {
         if (check->ops[k]->select(check->kernel[k], dtype, op, &fn[k]) != WEFT_OK) {

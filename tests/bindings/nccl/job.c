@@ -72,11 +72,13 @@ int job_run_bare(int nranks, void (*work)(job_rank_t *rank))
     return job_threads(nranks, work, true);
 }
 
+/* The streams of a job do not wait for the legacy one, in which the copy is. */
 void *job_device_copy(const void *bytes, size_t n)
 {
     void *device = NULL;
     if (cudaMalloc(&device, n) != cudaSuccess ||
-        cudaMemcpy(device, bytes, n, cudaMemcpyHostToDevice) != cudaSuccess) {
+        cudaMemcpy(device, bytes, n, cudaMemcpyHostToDevice) != cudaSuccess ||
+        cudaStreamSynchronize(cudaStreamLegacy) != cudaSuccess) {
         abort();
     }
     return device;

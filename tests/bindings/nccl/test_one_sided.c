@@ -29,6 +29,7 @@ static void space_set(job_rank_t *rank, int *at, int first, int count)
     }
     NEED(cudaMemcpy(at, numbers, (size_t)count * sizeof *numbers, cudaMemcpyDefault) ==
          cudaSuccess);
+    job_wait(cudaStreamLegacy);
     free(numbers);
 }
 

@@ -91,6 +91,13 @@ phase_pair() {
     put_first replayed "all-reduce, 2 ranks, replayed from a graph"
 }
 
+# Calls in which the host has a part, while kernels wait for it.
+phase_calls() {
+    limited 120 driven "$tree/bin/gpu-calls-$how" "exec.op_timeout=${deadline}s" "${kernel[@]}"
+    take_lines driven '^(calls|the same)'
+    put 1 "calls that the host drives, 2 ranks" "$verdict" - - - -
+}
+
 # put_first NAME WHAT: the smallest size that perf NAME measured.
 put_first() {
     awk -v what="$2" 'NR == 1 { print "1\t" what ", " $1 " bytes\tok\t" $2 "\tus\t-\t-" }' "$logs/$phase-$1.rows" \

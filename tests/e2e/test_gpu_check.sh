@@ -72,7 +72,7 @@ chmod -R go+w "$work/moved"
 export GPU_CHECK_ON_HOST=$work/moved/tree
 check=$work/moved/scripts/gpu-check
 
-expect 0 "$check" probe bits pair
+expect 0 "$check" probe bits pair calls
 expect 0 "$check" scan nccl ncu mps
 rm "$GPU_CHECK_RESULTS"
 expect 0 "$check" sanitize
@@ -95,6 +95,8 @@ WEFT_CONF=$work/gpu/logs/figures.ini "$weft" config >/dev/null ||
     die "$work/gpu/logs/figures.ini cannot be read"
 says out '^pair +sweep of 2 ranks as threads +ok'
 says out '^pair +all-reduce, 2 ranks, replayed from a graph, 8 bytes +ok'
+says out '^calls +the same from the graphs of two communicators at once +ok +3 rounds'
+says out '^calls +calls that the host drives, 2 ranks +ok'
 says out '^scan +best of the scan, 64 bytes, (default|windows|windows,kernel-cuda.whole=no|kernel-cuda.threads=128|kernel-cuda.protocol=ll) +ok +[0-9.]+ us +[0-9.]+ of default'
 says out '^ncu +cuda_grid: L2 Hit Rate +ok +61.5 %'
 says out '^mps +there and back between kernels of two processes +ok'
@@ -103,6 +105,7 @@ says out '^mps +sweep of 2 ranks as processes +ok'
 says out '^bits +arithmetic against kernel-cpu +ok +[0-9]+ cases right'
 says out '^sweep +sweep of 1 to 2 ranks as threads +ok +2 sweeps right'
 says out '^sweep +sweep of 1 to 2 ranks as processes +ok +2 sweeps right'
+says out '^sweep +sweep of 2 ranks as threads, memory of the host +ok'
 says out '^sweep +sweep of 2 ranks as threads, buffers in windows +ok'
 says out '^sweep +sweep of 2 ranks as processes, buffers in windows +ok'
 says out '^sanitize +racecheck, sweep of 2 ranks +ok'

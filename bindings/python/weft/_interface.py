@@ -81,6 +81,10 @@ def checked(array: Any, name: str) -> dict[str, Any]:
         it.said["strides"] = strides = it.numbers("strides", expected)
         if len(strides) != len(it.said["shape"]):
             it.refuse("strides", expected, ValueError)
+    stream = it.said.get("stream")
+    if stream is not None and not _is_index(stream):
+        it.refuse("stream", "None, or the handle of a stream")
+    it.said["stream"] = None if stream is None else operator.index(stream)
     if it.said.get("mask") is not None:
         it.refuse("mask", "none: every element counts")
     return it.said

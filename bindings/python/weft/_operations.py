@@ -81,6 +81,12 @@ class Slot:
                 raise TypeError(f"unknown option {name!r}: there are timeout, scalar and stream")
         return keep
 
+    @property
+    def stream(self) -> int | None:
+        """The handle of the call's stream; None: it has none."""
+        place = self.call.stream
+        return None if place is None else ctypes.c_void_p.from_address(place).value or 0
+
     def reset(self) -> None:
         call = self.call
         call.timeout, call.scalar, call.stream = 0, None, None

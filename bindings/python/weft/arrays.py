@@ -31,6 +31,8 @@ class Memory(NamedTuple):
     kind: str  # the type as its owner calls it
     device: str  # "cpu", or "cuda:0"
     keep: Any  # refers to the memory
+    # Of CUDA, in which its owner may have put work on it; None: there is none to wait for.
+    stream: Optional[int] = None
 
 
 class _Refused(Exception):
@@ -148,7 +150,8 @@ def _describe_cuda_interface(array: Any, writable: bool) -> Memory:
         _refuse_read_only()
     device = getattr(array, "device", None)
     number = getattr(device, "id", device if isinstance(device, int) else 0)
-    return _from_interface(array, interface, address, f"cuda:{number}")
+    memory = _from_interface(array, interface, address, f"cuda:{number}")
+    return memory._replace(stream=interface.get("stream"))
 
 
 _INTERFACES = (
@@ -224,10 +227,12 @@ def _describe_torch(tensor: Any, writable: bool) -> Memory:
         raise _Refused(f"the tensor is on device {device}")
     dtype = _torch_dtype(tensor.dtype)
     size = tensor.element_size()
-    name = "cpu" if device.type == "cpu" else f"cuda:{device.index or 0}"
-    return Memory(
-        tensor.data_ptr(), tensor.numel(), dtype, size, str(tensor.dtype), name, tensor
-    )
+    name, stream = "cpu", None
+    if device.type == "cuda":
+        name = f"cuda:{device.index or 0}"
+        stream = sys.modules["torch"].cuda.current_stream(device).cuda_stream
+    kind = str(tensor.dtype)
+    return Memory(tensor.data_ptr(), tensor.numel(), dtype, size, kind, name, tensor, stream)
 
 
 # The buffer protocol ------------------------------------------------------------------------------
@@ -302,6 +307,5 @@ def _describe_dlpack(array: Any, writable: bool) -> Memory:
         raise _Refused("the array is not contiguous in C order")
     count = math.prod(tensor.shape)
     dtype = BY_NAME.get(tensor.kind) or BY_CODE.get(tensor.kind)
-    return Memory(
-        tensor.address, count, dtype, tensor.itemsize, tensor.kind, tensor.device, tensor.keep
-    )
+    size, kind, device = tensor.itemsize, tensor.kind, tensor.device
+    return Memory(tensor.address, count, dtype, size, kind, device, tensor.keep, tensor.stream)

@@ -12,7 +12,7 @@ import weakref
 from types import TracebackType
 from typing import Any, Callable, Iterable, Mapping
 
-from . import _waiting, arrays
+from . import _streams, _waiting, arrays
 from ._library import ANY_RANK, COLOR_NONE, Coll, CommOptions, Dtype, Op, Status, Ticket, UniqueId
 from ._library import Launcher as _Launcher
 from ._library import lib
@@ -295,6 +295,8 @@ class Communicator(Bound, Collectives[None]):
         except IndexError:
             slot = Slot()
         scalar = slot.set_options(dtype, options) if options else None
+        if self._takes_devices:
+            _streams.order((keep, scalar), slot.stream)
         if local.group is not None or "stream" in options:
             return self._note(slot, function, args, (keep, scalar))
         try:
@@ -662,6 +664,8 @@ class Starter(Bound, Collectives[Request]):
         scalar = slot.set_options(dtype, options) if options else None
         slot.call.patience = 0
         slot.keep = (keep, scalar)
+        if comm._takes_devices:
+            _streams.order(slot.keep, None)
         comm._tidy()
         # Before the call: a signal's handler may raise right after it.
         comm._pending.add(slot)

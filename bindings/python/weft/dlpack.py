@@ -8,9 +8,11 @@ capsule is not consumed: it stays with us, and frees the exporter's tensor when 
 from __future__ import annotations
 
 import ctypes
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Optional
 
 _CPU, _CUDA, _CUDA_HOST, _CUDA_MANAGED = 1, 2, 3, 13
+# The legacy default stream of CUDA, for exporters of memory of a device.
+_LEGACY = 1
 # Bit of `flags`.
 _READ_ONLY = 1
 # DLDataTypeCode: how we write the type.
@@ -60,6 +62,7 @@ class OpenTensor(NamedTuple):
     device: str
     read_only: bool
     keep: Any
+    stream: Optional[int]  # behind the exporter's work; None: it has none
 
 
 def _pointer(capsule: Any, name: bytes) -> int:
@@ -75,17 +78,26 @@ def _is_named(capsule: Any, name: bytes) -> bool:
     return bool(valid(capsule, name))
 
 
-def _capsule(array: Any) -> Any:
+def _stream_for(array: Any) -> int | None:
+    """The stream that an exporter on a device shall put behind its work. The legacy one is known
+    before the call that the array is for, whatever stream that has."""
+    where = getattr(array, "__dlpack_device__", None)
+    return _LEGACY if where is not None and where()[0] in (_CUDA, _CUDA_MANAGED) else None
+
+
+def _capsule(array: Any, stream: int | None) -> Any:
     """Asks for version 1, which says whether the memory may be written, then for the old one."""
+    order: dict[str, Any] = {} if stream is None else {"stream": stream}
     try:
-        return array.__dlpack__(max_version=(1, 0))
+        return array.__dlpack__(max_version=(1, 0), **order)
     except TypeError:
-        return array.__dlpack__()
+        return array.__dlpack__(**order)
 
 
 def open_tensor(array: Any) -> OpenTensor:
     """Describes an array that has __dlpack__(). TypeError: it cannot be described."""
-    capsule = _capsule(array)
+    stream = _stream_for(array)
+    capsule = _capsule(array, stream)
     read_only = False
     if _is_named(capsule, b"dltensor_versioned"):
         managed = _Versioned.from_address(_pointer(capsule, b"dltensor_versioned"))
@@ -97,10 +109,12 @@ def open_tensor(array: Any) -> OpenTensor:
         tensor = _Tensor.from_address(_pointer(capsule, b"dltensor"))
     else:
         raise TypeError("__dlpack__() gave no tensor")
-    return _described(tensor, read_only, (array, capsule))
+    return _described(tensor, read_only, (array, capsule), stream)
 
 
-def _described(tensor: _Tensor, read_only: bool, keep: Any) -> OpenTensor:
+def _described(
+    tensor: _Tensor, read_only: bool, keep: Any, stream: int | None
+) -> OpenTensor:
     shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
     if tensor.strides:
         strides = tuple(tensor.strides[i] for i in range(tensor.ndim))
@@ -111,7 +125,8 @@ def _described(tensor: _Tensor, read_only: bool, keep: Any) -> OpenTensor:
     kind = _NAMES.get(tensor.code) or f"{_KINDS.get(tensor.code, '?')}{size}"
     if tensor.lanes != 1 or tensor.bits % 8 != 0:
         raise TypeError(f"elements of {tensor.bits} bits in {tensor.lanes} lanes are not supported")
-    return OpenTensor(address, shape, strides, kind, size, _device(tensor), read_only, keep)
+    where = _device(tensor)
+    return OpenTensor(address, shape, strides, kind, size, where, read_only, keep, stream)
 
 
 def _packed_strides(shape: tuple[int, ...]) -> tuple[int, ...]:

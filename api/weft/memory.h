@@ -41,7 +41,9 @@ WEFT_EXPORT weft_status_t weft_mem_alloc(weft_comm_t *comm, uint64_t bytes, void
 WEFT_EXPORT weft_status_t weft_mem_alloc_device(weft_comm_t *comm, uint64_t bytes, void **memory_p);
 
 /* Copies `bytes` bytes between two areas of host or device memory that calls of `comm` may use.
- * The areas must not overlap.
+ * The areas must not overlap. Whatever uses them in streams of the application must be complete
+ * before the call, as before any call without a stream (weft.h), also a cudaMemcpy() from pageable
+ * memory, which may return before the bytes are on the device.
  * Errors: ERR_ARG (NULL, overlap, memory of neither kind or that wraps around the address space),
  * ERR_STATE, ERR_SYSTEM.
  * Blocking: until the copy is complete. Thread: one. */

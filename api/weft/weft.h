@@ -371,9 +371,9 @@ typedef struct weft_call {
  * streams, or none.
  *
  * Order. Operations of one communicator run in the order of the calls, whichever streams they are
- * in. A call without a stream starts when all earlier calls in streams have completed. If that
- * takes longer than its deadline, the error says what it waits for. Messages keep the order of
- * their calls per peer and direction.
+ * in; messages do so per peer and direction. A call without a stream starts when all earlier calls
+ * in streams have completed; at its deadline the error says what it waits for. It waits for no
+ * other work in streams: what uses its buffers there, or in the default one, must be complete.
  *
  * Groups. Consecutive calls of a group for one communicator and one stream become one launch, or
  * one host wait (below) if sends and receives stand beside collectives there. Sends and receives

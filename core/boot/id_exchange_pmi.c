@@ -14,6 +14,7 @@
 
 #include "core/base/error.h"
 #include "core/boot/claim_round.h"
+#include "core/boot/launcher.h"
 #include "core/boot/mpi_library.h"
 #include "core/boot/pmi_wire.h"
 #include "core/config/env.h"
@@ -57,6 +58,14 @@ static bool id_exchange_pmi_applies(const weft_id_exchange_job_t *job, char *why
     if (!weft_env_number("PMI_FD", &fd) || fd > INT_MAX || !weft_env_number("PMI_RANK", &rank) ||
         !weft_env_number("PMI_SIZE", &size)) {
         snprintf(why, bytes, "PMI_FD, PMI_RANK and PMI_SIZE are not three numbers");
+        return false;
+    }
+    if (weft_launcher_is_elastic(job->launcher)) {
+        snprintf(why, bytes, "PMI_FD is that of another launcher: torchrun's agent stands between");
+        return false;
+    }
+    if (strcmp(job->launcher->name, "openmpi") == 0) {
+        snprintf(why, bytes, "PMI_FD is that of another launcher: Open MPI's mpirun has none");
         return false;
     }
     if (rank != job->launcher->rank || size != job->launcher->nranks) {

@@ -14,6 +14,7 @@
 
 #include "core/base/error.h"
 #include "core/boot/claim_round.h"
+#include "core/boot/launcher.h"
 #include "core/boot/mpi_library.h"
 #include "core/config/env.h"
 #include "core/os/os_fork.h"
@@ -101,6 +102,11 @@ static bool id_exchange_pmix_applies(const weft_id_exchange_job_t *job, char *wh
     if (space == NULL || !id_exchange_pmix_has_server()) {
         snprintf(why, bytes, "%s is not set",
                  space == NULL ? "PMIX_NAMESPACE" : "PMIX_SERVER_URI4");
+        return false;
+    }
+    if (weft_launcher_is_elastic(job->launcher)) {
+        snprintf(why, bytes,
+                 "PMIX_NAMESPACE is that of another launcher: torchrun's agent stands between");
         return false;
     }
     if (weft_env_number("PMIX_RANK", &rank) && rank != job->launcher->rank) {

@@ -429,3 +429,8 @@ bool weft_launcher_is_local(const weft_launcher_t *launcher)
 {
     return launcher->local_ranks == launcher->nranks;
 }
+
+bool weft_launcher_is_elastic(const weft_launcher_t *launcher)
+{
+    return strcmp(launcher->name, "torchrun") == 0 && weft_env("TORCHELASTIC_RUN_ID") != NULL;
+}

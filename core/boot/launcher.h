@@ -16,5 +16,8 @@ weft_status_t weft_launcher_name_job(const weft_launcher_t *launcher, char *text
 const char *weft_launcher_advice(const weft_launcher_t *launcher);
 /* True if all ranks are known to be on this host. */
 bool weft_launcher_is_local(const weft_launcher_t *launcher);
+/* True if the process is below an agent of torchrun. Variables of a PMI or PMIx server are then
+ * those of the launcher above, whose ranks are agents. */
+bool weft_launcher_is_elastic(const weft_launcher_t *launcher);
 
 #endif

@@ -17,6 +17,15 @@ expect 0 $mpirun --oversubscribe -n 2 env WEFT_BOOT_EXCHANGE=folder "$weft" "${p
 says out 'unique id by folder '
 unset WEFT_BOOT_RENDEZVOUS
 
+# One agent of torchrun, whose workers are two: mpirun's server counts one rank.
+cat >"$work/workers" <<'EOF'
+export WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 TORCHELASTIC_RUN_ID=none MASTER_ADDR=localhost MASTER_PORT=9
+RANK=1 LOCAL_RANK=1 "$@" &
+RANK=0 LOCAL_RANK=0 "$@" && wait $!
+EOF
+WEFT_BOOT_RENDEZVOUS=$work expect 0 $mpirun -n 1 bash "$work/workers" "$weft" "${perf[@]}"
+says out '^# Launcher: torchrun, unique id by folder '
+
 # Either begins first.
 for steps in iwmwmf wimwf wwimf iwfW; do
     in_one_process "$program" 3 $steps $mpirun --oversubscribe -n 3

@@ -87,6 +87,25 @@ static void a_way_that_is_named_and_closed_says_what_is_open(void **unused)
     assert_refused(PMI, WEFT_ERR_CONFIG, "PMI_FD belongs to rank 1 of 4; no other way is open");
 }
 
+/* mpirun or srun starts one agent of torchrun on each host: its server counts agents, and its rank 0 is
+ * an agent, of which the first worker has the rank. */
+static void servers_above_torchruns_agent_are_not_asked(void **unused)
+{
+    (void)unused;
+    launcher_environment(TORCHRUN, "PMI_RANK=1", "PMI_SIZE=4", "PMI_FD=7", "PMIX_RANK=1",
+                         "PMIX_NAMESPACE=x", "PMIX_SERVER_URI4=x", "LOCAL_WORLD_SIZE=1", NULL);
+    assert_way(AUTO, "", "tcp");
+    assert_refused(PMI, WEFT_ERR_CONFIG, "torchrun's agent stands between");
+    assert_refused(PMIX, WEFT_ERR_CONFIG, "torchrun's agent stands between");
+    /* These variables by hand are of the ranks that srun has started. */
+    launcher_environment("RANK=1", "WORLD_SIZE=4", "PMI_RANK=1", "PMI_SIZE=4", "PMI_FD=7", NULL);
+    assert_way(AUTO, "", "pmi");
+    /* mpirun of Open MPI on one node of srun --mpi=pmi2. */
+    launcher_environment("OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=4", "SLURM_STEP_ID=0",
+                         "PMI_RANK=1", "PMI_SIZE=4", "PMI_FD=7", "PMIX_NAMESPACE=x", NULL);
+    assert_refused(PMI, WEFT_ERR_CONFIG, "Open MPI's mpirun has none");
+}
+
 static void no_way_at_all_says_the_remedy(void **unused)
 {
     (void)unused;
@@ -141,6 +160,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_order_is_given_pmi_tcp_folder),
         cmocka_unit_test(a_way_that_is_named_and_closed_says_what_is_open),
+        cmocka_unit_test(servers_above_torchruns_agent_are_not_asked),
         cmocka_unit_test(no_way_at_all_says_the_remedy),
         cmocka_unit_test(an_id_in_the_environment_is_taken_by_all),
     };

@@ -18,10 +18,22 @@
 #include "tools/tool.h"
 
 /* Of launchers that may have started this program: their ranks are not ours. */
-static const char *const foreign[] = {
-    "OMPI_",     "PMIX_",       "PMI_",          "MPI_LOCAL",      "SLURM_",
-    "HYDRA_",    "PRTE_",       "TORCHELASTIC_", "GROUP_",         "JOB_COMPLETION_INDEX",
-    "WEFT_RANK", "WEFT_NRANKS", "WEFT_LOCAL_",   "WEFT_UNIQUE_ID", NULL};
+static const char *const foreign[] = {"OMPI_",
+                                      "PMIX_",
+                                      "PMI_",
+                                      "MPI_LOCAL",
+                                      "SLURM_",
+                                      "HYDRA_",
+                                      "PRTE_",
+                                      "TORCHELASTIC_",
+                                      "GROUP_RANK",
+                                      "GROUP_WORLD_SIZE",
+                                      "JOB_COMPLETION_INDEX",
+                                      "WEFT_RANK",
+                                      "WEFT_NRANKS",
+                                      "WEFT_LOCAL_",
+                                      "WEFT_UNIQUE_ID",
+                                      NULL};
 
 static void run_rank_forget_foreign(void)
 {

@@ -35,7 +35,11 @@ PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # Bars of progress end their lines with a return.
 LINE_END = re.compile(rb"(?<=[\r\n])")
 # Variables of launchers that may have started this program: their ranks are not ours.
-FOREIGN = ("OMPI_", "PMIX_", "PMI_", "MPI_LOCAL", "SLURM_", "HYDRA_", "TORCHELASTIC_", "GROUP_")
+FOREIGN = (
+    "OMPI_", "PMIX_", "PMI_", "MPI_LOCAL", "SLURM_", "HYDRA_", "PRTE_", "TORCHELASTIC_",
+    "GROUP_RANK", "GROUP_WORLD_SIZE", "JOB_COMPLETION_INDEX",
+    "WEFT_RANK", "WEFT_NRANKS", "WEFT_LOCAL_", "WEFT_UNIQUE_ID",
+)
 
 
 def free_port() -> int:

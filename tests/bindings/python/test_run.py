@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 from support import job, main
 from weft import run
@@ -288,11 +289,22 @@ time.sleep(60)
         self.assertIn("cannot start /no/such/program: No such file", result.stderr)
 
     def test_variables_of_other_launchers_are_not_passed_on(self):
-        given = {"OMPI_COMM_WORLD_RANK": "7", "SLURM_PROCID": "7", "HOME": "/root"}
-        found = run.rank_environment(1, 2, "job", 1234, given)
-        self.assertEqual(found["HOME"], "/root")
-        self.assertFalse([name for name in found if name.startswith(("OMPI", "SLURM"))])
-        self.assertFalse([name for name in found if name.startswith("WEFT_")])
+        ours = {"HOME": "/root", "WEFT_LOG_LEVEL": "warn", "GROUP_NAME": "mine"}
+        theirs = ("OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PRTE_LAUNCHED", "GROUP_RANK",
+                  "JOB_COMPLETION_INDEX", "WEFT_RANK", "WEFT_NRANKS", "WEFT_LOCAL_RANK",
+                  "WEFT_UNIQUE_ID")
+        found = run.rank_environment(1, 2, "job", 1234, {**ours, **dict.fromkeys(theirs, "7")})
+        self.assertEqual({name: found.get(name) for name in ours}, ours)
+        self.assertFalse([name for name in theirs if name in found])
+
+    def test_ranks_inside_a_rank_are_a_job_of_their_own(self):
+        """Those of `weft run` are stronger than torchrun's: each would be rank 0 of 1."""
+        script = "import weft; l = weft.Launcher(); print(l.name, l.rank, l.size)"
+        outer = {"WEFT_RANK": "0", "WEFT_NRANKS": "1", "JOB_COMPLETION_INDEX": "5"}
+        with unittest.mock.patch.dict(os.environ, outer):
+            found = job(2, script, runner=["-p"])
+        lines = sorted(found.stdout.splitlines())
+        self.assertEqual(lines, ["[0] torchrun 0 2", "[1] torchrun 1 2"], found.stderr)
 
     def test_the_package_tells_its_version_library_and_plugins(self):
         result = subprocess.run([sys.executable, "-m", "weft"], capture_output=True, text=True)

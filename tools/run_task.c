@@ -56,11 +56,12 @@ static bool run_task_take_host(run_job_t *job, char *text)
             return false;
         }
     }
-    if (end != NULL) {
+    if (end != NULL && end[1] == '\0') {
         *end = '\0';
         text++;
     }
-    if (text[0] == '\0' || text[0] == '-' || strlen(text) >= sizeof job->hosts->name) {
+    if (text[0] == '\0' || strchr("-[", text[0]) != NULL || strpbrk(text, " \t\n") != NULL ||
+        strlen(text) >= sizeof job->hosts->name) {
         tool_usage("-H: '%s' is no name of a host", text);
         return false;
     }
@@ -74,6 +75,10 @@ static bool run_task_share(run_job_t *job, uint32_t nranks)
     uint32_t slots = 0;
     for (uint32_t i = 0; i < job->host_count; i++) {
         slots += job->hosts[i].slots;
+    }
+    if (nranks == 0 && slots > RUN_TASK_RANKS_MOST) {
+        tool_usage("the hosts of -H have %u slots, allowed are %d", slots, RUN_TASK_RANKS_MOST);
+        return false;
     }
     job->nranks = nranks > 0 ? nranks : slots;
     if (job->nranks > slots) {

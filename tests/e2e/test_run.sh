@@ -30,10 +30,11 @@ started() {
 expect 0 "${run[@]}" -n 3 "${quick[@]}"
 all_right 1
 says out '^# Launcher: environment, unique id by id \(WEFT_UNIQUE_ID is set\)$'
-expect 0 env OMPI_COMM_WORLD_RANK=7 OMPI_COMM_WORLD_SIZE=9 WEFT_RANK=3 "${run[@]}" -np 2 -l \
-    sh -c 'echo $WEFT_RANK/$WEFT_NRANKS $WEFT_LOCAL_RANK/$WEFT_LOCAL_NRANKS $RANK/$WORLD_SIZE ${OMPI_COMM_WORLD_RANK-no}'
+expect 0 env OMPI_COMM_WORLD_RANK=7 OMPI_COMM_WORLD_SIZE=9 WEFT_RANK=3 GROUP_RANK=7 GROUP_NAME=my "${run[@]}" -np 2 -l \
+    sh -c 'echo $WEFT_RANK/$WEFT_NRANKS $WEFT_LOCAL_RANK/$WEFT_LOCAL_NRANKS $RANK/$WORLD_SIZE \
+        ${OMPI_COMM_WORLD_RANK-no} ${GROUP_RANK-no} $GROUP_NAME'
 sort "$work/out" >"$work/sorted"
-printf '[0] 0/2 0/2 0/2 no\n[1] 1/2 1/2 1/2 no\n' | cmp - "$work/sorted" || die "the places of ranks"
+printf '[0] 0/2 0/2 0/2 no no my\n[1] 1/2 1/2 1/2 no no my\n' | cmp - "$work/sorted" || die "the places of ranks"
 expect 0 "${run[@]}" -n 2 -l "$weft" info --launcher
 says out '^\[1\] of host   1 of 2$'
 # Ranks of this host need no shell, so the path of the program may be any.
@@ -215,6 +216,12 @@ says err 'which program'
 expect 6 "${run[@]}" -n 0 true
 expect 6 "${run[@]}" -H a:1 -n 2 true
 says err '-n 2, but the hosts of -H have 1 slot;'
+expect 6 "${run[@]}" -H "localhost:1, localhost:1" true
+says err "-H: ' localhost' is no name of a host$"
+expect 6 "${run[@]}" -H "[::1]9:2" true
+says err "-H: '\[::1\]9' is no name of a host$"
+expect 6 "${run[@]}" -H localhost:65536,localhost:1 true
+says err 'the hosts of -H have 65537 slots, allowed are 65536$'
 expect 6 "${run[@]}" -H a:x true
 expect 6 "${run[@]}" --bind-to cor true
 says err 'did you mean core'

@@ -200,7 +200,7 @@ typedef struct weft_launcher {
 
 /* Detects the launcher of this process from its environment variables. The launcher "none" gives
  * rank 0 of 1.
- * Errors: ERR_ARG, ERR_CONFIG (variables contradict each other; there is an id and no number of
+ * Errors: ERR_ARG, ERR_CONFIG (variables contradict each other; an id or a rank without a number of
  * ranks; or this program has raised privileges, as by set-user-id, with which weft reads none).
  * Blocking: no. Thread: any. */
 WEFT_EXPORT weft_status_t weft_launcher_detect(weft_launcher_t *launcher);

@@ -44,7 +44,8 @@ static const launcher_t launchers[] = {
      .job = {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "OMPI_MCA_orte_hnp_uri"},
      .advice = "Install libpmix.so.2 on all hosts, or show its folder in LD_LIBRARY_PATH"},
     {.name = "hydra",
-     .rank = {"PMI_RANK"},
+     /* mpiexec -pmi-port numbers processes by PMI_ID, and does not tell them how many they are. */
+     .rank = {"PMI_RANK", "PMI_ID"},
      .nranks = {"PMI_SIZE"},
      .local_rank = {"MPI_LOCALRANKID"},
      .local_ranks = {"MPI_LOCALNRANKS"},
@@ -157,8 +158,12 @@ static uint32_t launcher_slurm_entry(const char *list, uint64_t node)
  * asked for it. */
 static weft_status_t launcher_read_slurm(const char *variable, weft_launcher_t *out)
 {
-    uint64_t node = 0, nodes = 0;
-    (void)weft_env_number("SLURM_NODEID", &node);
+    uint32_t node = 0;
+    uint64_t nodes = 0;
+    if (weft_env("SLURM_NODEID") != NULL &&
+        launcher_number("SLURM_NODEID", WEFT_RANKS_MOST, &node) != WEFT_OK) {
+        return WEFT_ERR_CONFIG;
+    }
     if (variable != NULL && strcmp(variable, "SLURM_STEP_TASKS_PER_NODE") == 0) {
         out->local_ranks = launcher_slurm_entry(weft_env(variable), node);
     } else if (variable != NULL) {
@@ -182,6 +187,9 @@ static weft_status_t launcher_read_local(const launcher_t *launcher, weft_launch
         status = launcher_read_slurm(ranks, out);
     } else if (status == WEFT_OK && ranks != NULL) {
         status = launcher_number(ranks, WEFT_RANKS_MOST, &out->local_ranks);
+        if (status == WEFT_OK && out->local_ranks == 0) { /* this rank is on this host */
+            status = launcher_contradiction(ranks, 0, launcher_variable(launcher->rank), out->rank);
+        }
     }
     if (status != WEFT_OK) {
         return status;
@@ -270,6 +278,24 @@ static const launcher_t *launcher_choose(void)
     return NULL;
 }
 
+/* Whoever numbered this process has numbered others, too. The number of ranks alone is no sign: shells
+ * have it for the jobs that they start. */
+static weft_status_t launcher_check_lone_rank(void)
+{
+    for (size_t i = 1; i < LAUNCHERS; i++) {
+        const launcher_t *launcher = &launchers[i];
+        const char *rank = launcher_variable(launcher->rank);
+        uint64_t number;
+        if (rank != NULL && weft_env_number(rank, &number) &&
+            launcher_variable(launcher->nranks) == NULL &&
+            !launcher_is_batch_shell(launcher, weft_env)) {
+            return weft_fail(WEFT_ERR_CONFIG, 0, "environment: %s = %s, and %s is not set", rank,
+                             weft_env(rank), launcher->nranks[0]);
+        }
+    }
+    return WEFT_OK;
+}
+
 /* Signs of a job of which no variable says the number of ranks: every process would be rank 0 of 1,
  * and its results its own. prterun says a rank alone, unless it is told to speak as Open MPI. Pods
  * of an indexed Job may each be a job of their own, but whoever has an id shall meet others. */
@@ -295,7 +321,7 @@ static weft_status_t launcher_check_alone(void)
                  "rank; a job of all pods needs WEFT_NRANKS and WEFT_UNIQUE_ID",
                  pod);
     }
-    return WEFT_OK;
+    return launcher_check_lone_rank();
 }
 
 /* One of the two variables alone is a mistake that would make every process rank 0 of 1. */

@@ -163,6 +163,27 @@ static void prterun_alone_says_too_little(void **unused)
     assert_found("environment", 1, 3, 0, 0);
 }
 
+/* Every process that has one would be rank 0 of 1. A shell may well know how many ranks its jobs have. */
+static void a_rank_needs_a_number_of_ranks(void **unused)
+{
+    (void)unused;
+    launcher_environment("OMPI_COMM_WORLD_RANK=0", NULL);
+    assert_contradiction("OMPI_COMM_WORLD_RANK = 0, and OMPI_COMM_WORLD_SIZE is not set");
+    launcher_environment("RANK=1", NULL);
+    assert_contradiction("RANK = 1, and WORLD_SIZE is not set");
+    launcher_environment("SLURM_PROCID=1", "SLURM_STEP_ID=0", "SLURM_JOB_ID=9", NULL);
+    assert_contradiction("SLURM_PROCID = 1, and SLURM_STEP_NUM_TASKS is not set");
+    /* mpiexec -pmi-port of MPICH. */
+    launcher_environment("PMI_ID=1", "MPI_LOCALRANKID=1", "MPI_LOCALNRANKS=2", NULL);
+    assert_contradiction("PMI_ID = 1, and PMI_SIZE is not set");
+    launcher_environment("WORLD_SIZE=4", "OMPI_COMM_WORLD_SIZE=4", "SLURM_NTASKS=4", NULL);
+    assert_found("none", 0, 1, 0, 1);
+    launcher_environment("RANK=genus", "SLURM_PROCID=0", "SLURM_JOB_ID=9", NULL);
+    assert_found("none", 0, 1, 0, 1);
+    launcher_environment("RANK=1", "SLURM_PROCID=1", "SLURM_NTASKS=2", "SLURM_STEP_ID=0", NULL);
+    assert_found("slurm", 1, 2, 0, 0);
+}
+
 static void variables_that_contradict_each_other_are_named(void **unused)
 {
     (void)unused;
@@ -178,6 +199,11 @@ static void variables_that_contradict_each_other_are_named(void **unused)
     assert_contradiction("LOCAL_RANK = 2");
     launcher_environment("RANK=0", "WORLD_SIZE=2", "LOCAL_RANK=0", "LOCAL_WORLD_SIZE=3", NULL);
     assert_contradiction("LOCAL_WORLD_SIZE = 3");
+    launcher_environment("RANK=0", "WORLD_SIZE=2", "LOCAL_WORLD_SIZE=0", NULL);
+    assert_contradiction("LOCAL_WORLD_SIZE = 0 contradicts RANK = 0");
+    launcher_environment("SLURM_PROCID=0", "SLURM_NTASKS=2", "SLURM_STEP_ID=0", "SLURM_NODEID=x",
+                         "SLURM_STEP_TASKS_PER_NODE=1(x2)", NULL);
+    assert_contradiction("SLURM_NODEID = \"x\"");
     launcher_environment("RANK=0", "WORLD_SIZE=2", "OMPI_COMM_WORLD_RANK=1",
                          "OMPI_COMM_WORLD_SIZE=2", NULL);
     assert_contradiction("RANK = 0");
@@ -264,6 +290,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(pods_of_an_indexed_job_have_their_number),
         cmocka_unit_test(whoever_has_an_id_is_not_alone),
         cmocka_unit_test(prterun_alone_says_too_little),
+        cmocka_unit_test(a_rank_needs_a_number_of_ranks),
         cmocka_unit_test(a_job_by_hand_needs_a_name),
         cmocka_unit_test(variables_that_contradict_each_other_are_named),
         cmocka_unit_test(detect_refuses_a_structure_without_size),

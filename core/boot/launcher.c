@@ -68,7 +68,7 @@ static const launcher_t launchers[] = {
 #define LAUNCHERS (sizeof launchers / sizeof *launchers)
 
 /* Once in a process: it may ask often. */
-static atomic_bool launcher_warned;
+static atomic_bool launcher_warned, launcher_warned_of_hand;
 
 /* Reads a variable: weft_env() or weft_env_hidden(). */
 typedef const char *launcher_look_t(const char *name);
@@ -253,6 +253,24 @@ static weft_status_t launcher_compare(const launcher_t *chosen, const weft_launc
     return WEFT_OK;
 }
 
+/* One rank by hand, where another launcher has started several processes: the variables may well be
+ * those of a job that has started the launcher. */
+static void launcher_warn_of_hand(const weft_launcher_t *out)
+{
+    for (size_t i = 1; i < LAUNCHERS && out->nranks == 1; i++) {
+        const char *nranks = launcher_variable(launchers[i].nranks);
+        uint64_t others;
+        if (launcher_is_present(&launchers[i]) && weft_env_number(nranks, &others) && others > 1 &&
+            !atomic_exchange(&launcher_warned_of_hand, true)) {
+            weft_log(WEFT_LOG_WARN, "boot",
+                     "WEFT_NRANKS = 1 counts, and %s = %s does not: this process is a job of one "
+                     "rank; unset WEFT_RANK, WEFT_NRANKS and WEFT_UNIQUE_ID if they are left from "
+                     "an outer job",
+                     nranks, weft_env(nranks));
+        }
+    }
+}
+
 static const launcher_t *launcher_find(const char *name)
 {
     for (size_t i = 0; i < LAUNCHERS; i++) {
@@ -375,6 +393,9 @@ weft_status_t weft_launcher_detect(weft_launcher_t *launcher)
     }
     if (status == WEFT_OK && chosen != NULL) {
         status = launcher_compare(chosen, &found);
+    }
+    if (status == WEFT_OK && chosen == &launchers[0]) {
+        launcher_warn_of_hand(&found);
     }
     if (status == WEFT_OK) {
         found.size = launcher->size;

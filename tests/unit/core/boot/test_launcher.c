@@ -184,6 +184,22 @@ static void a_rank_needs_a_number_of_ranks(void **unused)
     assert_found("slurm", 1, 2, 0, 0);
 }
 
+/* mpirun below `weft run -n 1`: as many jobs of one rank, each of which believes its results. */
+static void one_rank_by_hand_below_another_launcher_is_told(void **unused)
+{
+    (void)unused;
+    launcher_environment("WEFT_RANK=0", "WEFT_NRANKS=1", "PMI_RANK=1", "PMI_SIZE=2", NULL);
+    heard_begin();
+    assert_found("environment", 0, 1, 0, 0);
+    assert_found("environment", 0, 1, 0, 0);
+    assert_int_equal(heard_count(heard_end(), "WEFT_NRANKS = 1 counts, and PMI_SIZE = 2 does not"),
+                     1);
+    launcher_environment("WEFT_RANK=0", "WEFT_NRANKS=2", "PMI_RANK=1", "PMI_SIZE=4", NULL);
+    heard_begin();
+    assert_found("environment", 0, 2, 0, 0);
+    assert_int_equal(heard_count(heard_end(), "does not"), 0);
+}
+
 static void variables_that_contradict_each_other_are_named(void **unused)
 {
     (void)unused;
@@ -291,6 +307,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(whoever_has_an_id_is_not_alone),
         cmocka_unit_test(prterun_alone_says_too_little),
         cmocka_unit_test(a_rank_needs_a_number_of_ranks),
+        cmocka_unit_test(one_rank_by_hand_below_another_launcher_is_told),
         cmocka_unit_test(a_job_by_hand_needs_a_name),
         cmocka_unit_test(variables_that_contradict_each_other_are_named),
         cmocka_unit_test(detect_refuses_a_structure_without_size),

@@ -128,6 +128,16 @@ static void no_way_at_all_says_the_remedy(void **unused)
     assert_way(AUTO, "", "folder");
 }
 
+static void expect_no_id(const weft_launcher_t *launcher, const char *value, const char *says)
+{
+    weft_unique_id_t id;
+    setenv("WEFT_UNIQUE_ID", value, 1);
+    assert_int_equal(weft_launcher_exchange_id(launcher, &id, NULL), WEFT_ERR_CONFIG);
+    if (strstr(weft_error_record()->text, says) == NULL) {
+        fail_msg("%s", weft_error_record()->text);
+    }
+}
+
 static void an_id_in_the_environment_is_taken_by_all(void **unused)
 {
     (void)unused;
@@ -146,12 +156,25 @@ static void an_id_in_the_environment_is_taken_by_all(void **unused)
     setenv("WEFT_UNIQUE_ID", hex, 1);
     assert_int_equal(weft_launcher_exchange_id(&l, &id, NULL), WEFT_OK);
     assert_memory_equal(&id, &right, sizeof id);
+    /* A file with an id ends with a line end, and so does a Secret that is made of it. */
+    char line[sizeof hex + 2];
+    snprintf(line, sizeof line, "%s\r\n", hex);
+    setenv("WEFT_UNIQUE_ID", line, 1);
+    memset(&id, 0, sizeof id);
+    assert_int_equal(weft_launcher_exchange_id(&l, &id, NULL), WEFT_OK);
+    assert_memory_equal(&id, &right, sizeof id);
     hex[9] ^= 1;
     setenv("WEFT_UNIQUE_ID", hex, 1);
     assert_int_not_equal(weft_launcher_exchange_id(&l, &id, NULL), WEFT_OK);
+    expect_no_id(&l, "", "it is empty");
+    snprintf(line, sizeof line, "%s0", hex);
+    expect_no_id(&l, line, "it has 257 characters");
+    hex[9] = 'x';
+    expect_no_id(&l, hex, "character 10 is none");
     hex[9] = '\0';
-    setenv("WEFT_UNIQUE_ID", hex, 1);
-    assert_int_equal(weft_launcher_exchange_id(&l, &id, NULL), WEFT_ERR_CONFIG);
+    expect_no_id(&l, hex, "it has 9 characters");
+    snprintf(line, sizeof line, "\n%s", hex);
+    expect_no_id(&l, line, "character 1 is none");
     launcher_environment(NULL);
 }
 

@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/boot/id_exchange.h"
+#include "core/boot/id_exchange_given.h"
 #include "tools/values.h"
 
 #define WHY_BYTES 256
@@ -47,6 +48,10 @@ static weft_status_t info_launcher_choice(json_t *json, const weft_id_exchange_j
     char why[WHY_BYTES];
     const weft_id_exchange_t *taken = NULL;
     weft_status_t status = weft_id_exchange_choose(job, why, sizeof why, &taken);
+    if (status == WEFT_OK && taken == &weft_id_exchange_given) { /* nobody else is asked for it */
+        weft_unique_id_t id;
+        status = taken->exchange(job, &id);
+    }
     const char *name = status == WEFT_OK ? taken->name : "none";
     const char *text = status == WEFT_OK ? why : weft_error_record()->text;
     if (json == NULL) {
@@ -59,15 +64,18 @@ static weft_status_t info_launcher_choice(json_t *json, const weft_id_exchange_j
     return status;
 }
 
-/* One rank alone exchanges nothing. */
+/* One rank alone exchanges nothing, but takes an id that it is given. */
 static weft_status_t info_launcher_exchange(json_t *json, const weft_id_exchange_job_t *job)
 {
+    char why[WHY_BYTES];
+    const bool alone =
+        job->launcher->nranks == 1 && !weft_id_exchange_given.applies(job, why, sizeof why);
     weft_status_t status = WEFT_OK;
-    if (job->launcher->nranks == 1 && json == NULL) {
+    if (alone && json == NULL) {
         printf("exchange  none: one rank needs none\n");
         return WEFT_OK;
     }
-    if (job->launcher->nranks == 1) {
+    if (alone) {
         json_string(json, "exchange", "none");
         return WEFT_OK;
     }

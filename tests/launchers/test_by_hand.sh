@@ -44,6 +44,9 @@ expect 3 env -u WEFT_UNIQUE_ID WEFT_RANK=1 "$weft" "${perf[@]}"
 says err 'weft id --at HOST:PORT'
 expect 3 env WEFT_UNIQUE_ID=12 WEFT_RANK=1 "$weft" "${perf[@]}"
 says err 'WEFT_UNIQUE_ID is not 256 hexadecimal digits'
+expect 3 env WEFT_UNIQUE_ID=12 WEFT_RANK=0 WEFT_NRANKS=3 "$weft" info --launcher
+says out '^exchange  none: environment: WEFT_UNIQUE_ID is not 256 hexadecimal digits: it has 2 characters$'
+expect 3 env WEFT_UNIQUE_ID=12 WEFT_RANK=0 WEFT_NRANKS=1 "$weft" info --launcher
 expect 4 env WEFT_RANK=1 WEFT_BOOT_INIT_TIMEOUT=300ms "$weft" "${perf[@]}"
 says err "rank 0 was not reached at localhost:$port"
 expect 6 "$weft" id

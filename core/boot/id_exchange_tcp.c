@@ -23,8 +23,8 @@ static bool id_exchange_tcp_applies(const weft_id_exchange_job_t *job, char *why
     } else if (job->settings->exchange == WEFT_EXCHANGE_AUTO &&
                weft_launcher_is_local(job->launcher)) {
         snprintf(why, bytes, "all ranks are on this host, where a folder is enough");
-    } else if (host == NULL || !weft_env_number("MASTER_PORT", &port) || port == 0 ||
-               port > UINT16_MAX) {
+    } else if (host == NULL || *host == '\0' || !weft_env_number("MASTER_PORT", &port) ||
+               port == 0 || port > UINT16_MAX) {
         snprintf(why, bytes, "MASTER_ADDR and MASTER_PORT are not a host and a port");
     } else if (agent == NULL || strcmp(agent, "True") != 0) {
         snprintf(why, bytes, "TORCHELASTIC_USE_AGENT_STORE is not True: nobody listens there");

@@ -69,6 +69,12 @@ static void the_order_is_given_pmi_tcp_folder(void **unused)
     launcher_environment(TORCHRUN, "LOCAL_RANK=1", "LOCAL_WORLD_SIZE=4", NULL);
     assert_way(AUTO, "", "folder");
     assert_way(TCP, "", "tcp");
+    for (size_t i = 0; i < 3; i++) {
+        setenv("MASTER_ADDR", i == 0 ? "" : "a", 1);
+        setenv("MASTER_PORT", i == 0 ? "1" : i == 1 ? "0" : "65536", 1);
+        assert_refused(TCP, WEFT_ERR_CONFIG,
+                       "MASTER_ADDR and MASTER_PORT are not a host and a port");
+    }
 }
 
 static void a_way_that_is_named_and_closed_says_what_is_open(void **unused)

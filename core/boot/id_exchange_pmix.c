@@ -195,11 +195,13 @@ static weft_status_t id_exchange_pmix_put(const session_t *s, const char *key,
     memcpy(bytes, id->bytes, sizeof bytes);
     value.data.bytes = (weft_pmix_bytes_t){.bytes = (char *)bytes, .size = sizeof bytes};
     int code = s->pmix->put(WEFT_PMIX_GLOBAL, key, &value);
-    if (code == WEFT_PMIX_SUCCESS) {
-        code = s->pmix->commit();
+    if (code != WEFT_PMIX_SUCCESS) {
+        return id_exchange_pmix_fail(s, WEFT_ERR_PROTO, "PMIx_Put", code);
     }
-    return code == WEFT_PMIX_SUCCESS ? WEFT_OK
-                                     : id_exchange_pmix_fail(s, WEFT_ERR_PROTO, "PMIx_Put", code);
+    code = s->pmix->commit();
+    return code == WEFT_PMIX_SUCCESS
+               ? WEFT_OK
+               : id_exchange_pmix_fail(s, WEFT_ERR_PROTO, "PMIx_Commit", code);
 }
 
 static void id_exchange_pmix_fence_ended(int status, void *arg)
@@ -271,15 +273,16 @@ static weft_status_t id_exchange_pmix_get(const session_t *s, const char *key, w
         return id_exchange_pmix_fail(s, WEFT_ERR_PROTO, "PMIx_Get of the id of rank 0", code);
     }
     weft_status_t status = WEFT_OK;
-    if (value->type == WEFT_PMIX_BYTES && value->data.bytes.size == sizeof id->bytes) {
+    const bool has_bytes = value->type == WEFT_PMIX_BYTES && value->data.bytes.bytes != NULL;
+    const size_t bytes = has_bytes ? value->data.bytes.size : 0;
+    if (bytes == sizeof id->bytes) {
         memcpy(id->bytes, value->data.bytes.bytes, sizeof id->bytes);
     } else {
         status = weft_fail(WEFT_ERR_PROTO, 0,
                            "the PMIx server of %s gave a value of type %u and %zu bytes; a unique "
                            "id is of type %d and has %zu",
-                           s->job->launcher->name, value->type,
-                           value->type == WEFT_PMIX_BYTES ? value->data.bytes.size : 0,
-                           WEFT_PMIX_BYTES, sizeof id->bytes);
+                           s->job->launcher->name, value->type, bytes, WEFT_PMIX_BYTES,
+                           sizeof id->bytes);
     }
     if (value->type == WEFT_PMIX_BYTES) {
         weft_os_free(value->data.bytes.bytes);

@@ -23,11 +23,12 @@
 /* How the library behaves; zeros are one that is right, for rank 1 of 2. */
 static struct {
     const char *version;
-    int init, put, fence, get;
-    bool silent; /* fences do not end */
+    int init, put, commit, fence, get, count;
+    bool no_value, no_bytes; /* of a call that says it has them */
+    bool silent;             /* fences do not end */
     bool at_once;
     uint32_t rank, size;
-    uint16_t type;
+    uint16_t type, count_type;
     size_t bytes;
     uint32_t open;
     int exit_code; /* not 0: that of the process that closes the library */
@@ -56,6 +57,13 @@ static int fake_init(weft_pmix_proc_t *self, weft_pmix_info_t *info, size_t ninf
     return lib.init;
 }
 
+static int take_back(weft_pmix_value_t **value_p, int code)
+{
+    free(*value_p);
+    *value_p = NULL;
+    return code;
+}
+
 static int fake_get(const weft_pmix_proc_t *of, const char *key, const weft_pmix_info_t *info,
                     size_t ninfo, weft_pmix_value_t **value_p)
 {
@@ -66,20 +74,18 @@ static int fake_get(const weft_pmix_proc_t *of, const char *key, const weft_pmix
     *value_p = value;
     if (strcmp(key, WEFT_PMIX_JOB_SIZE) == 0) {
         assert_int_equal(of->rank, WEFT_PMIX_ANY_RANK);
-        value->type = WEFT_PMIX_UINT32;
+        value->type = lib.count_type;
         value->data.uint32 = lib.size;
-        return WEFT_PMIX_SUCCESS;
+        return lib.count == 0 ? WEFT_PMIX_SUCCESS : take_back(value_p, lib.count);
     }
     assert_int_equal(of->rank, 0);
-    if (lib.get != 0) {
-        free(value);
-        *value_p = NULL;
-        return lib.get;
+    if (lib.get != 0 || lib.no_value) {
+        return take_back(value_p, lib.get);
     }
     value->type = lib.type;
-    if (lib.type == WEFT_PMIX_BYTES) {
+    value->data.bytes.size = lib.bytes;
+    if (lib.type == WEFT_PMIX_BYTES && !lib.no_bytes) {
         value->data.bytes.bytes = calloc(1, lib.bytes + 1);
-        value->data.bytes.size = lib.bytes;
         memset(value->data.bytes.bytes, 0x5a, lib.bytes);
     }
     return WEFT_PMIX_SUCCESS;
@@ -98,7 +104,7 @@ static int fake_put(uint8_t scope, const char *key, weft_pmix_value_t *value)
 
 static int fake_commit(void)
 {
-    return WEFT_PMIX_SUCCESS;
+    return lib.commit;
 }
 
 static int fake_fence(const weft_pmix_proc_t *procs, size_t nprocs, const weft_pmix_info_t *info,
@@ -147,6 +153,7 @@ static int start_right(void **unused)
     lib.rank = 1;
     lib.size = 2;
     lib.type = WEFT_PMIX_BYTES;
+    lib.count_type = WEFT_PMIX_UINT32;
     lib.bytes = WEFT_UNIQUE_ID_BYTES;
     return 0;
 }
@@ -216,6 +223,27 @@ static void what_fails_is_named_with_the_launcher(void **unused)
     start_right(NULL);
     lib.get = -1;
     expect(WEFT_ERR_PROTO, "PMIx_Get of the id of rank 0: ERROR (-1)");
+    start_right(NULL);
+    lib.no_value = true;
+    expect(WEFT_ERR_PROTO, "PMIx_Get of the id of rank 0: SUCCESS (0)");
+    start_right(NULL);
+    lib.count = -1;
+    expect(WEFT_ERR_PROTO, "PMIx_Get of the number of ranks: ERROR (-1)");
+}
+
+static void what_rank_0_cannot_give_is_named(void **unused)
+{
+    (void)unused;
+    weft_unique_id_t id = {{0}};
+    lib.rank = 0;
+    lib.put = -1;
+    assert_int_equal(carry(0, 5, &id), WEFT_ERR_PROTO);
+    assert_non_null(strstr(weft_error_record()->text, "PMIx_Put: ERROR (-1)"));
+    lib.put = 0;
+    lib.commit = -1;
+    assert_int_equal(carry(0, 5, &id), WEFT_ERR_PROTO);
+    assert_non_null(strstr(weft_error_record()->text, "PMIx_Commit: ERROR (-1)"));
+    assert_int_equal(lib.open, 0);
 }
 
 static void values_that_are_no_id_are_refused(void **unused)
@@ -227,8 +255,11 @@ static void values_that_are_no_id_are_refused(void **unused)
         lib.bytes = lengths[i];
         expect(WEFT_ERR_PROTO, "a unique id is of type 27 and has 128");
     }
+    lib.bytes = WEFT_UNIQUE_ID_BYTES;
+    lib.no_bytes = true;
+    expect(WEFT_ERR_PROTO, "gave a value of type 27 and 0 bytes");
     lib.type = WEFT_PMIX_UINT32;
-    expect(WEFT_ERR_PROTO, "gave a value of type 14");
+    expect(WEFT_ERR_PROTO, "gave a value of type 14 and 0 bytes");
 }
 
 static void other_ranks_than_the_launchers_are_refused(void **unused)
@@ -239,6 +270,8 @@ static void other_ranks_than_the_launchers_are_refused(void **unused)
     lib.size = 2;
     lib.rank = 0;
     expect(WEFT_ERR_CONFIG, "PMIx says rank 0 of 2");
+    lib.count_type = WEFT_PMIX_INT;
+    expect(WEFT_ERR_CONFIG, "PMIx says rank 0 of 0");
 }
 
 /* Version 5 is closed once, when the process ends: the parent of this one sees that it was. */
@@ -337,6 +370,7 @@ int main(void)
         cmocka_unit_test_setup(an_id_goes_through_a_library_that_is_right, start_right),
         cmocka_unit_test_setup(unknown_versions_are_refused_by_name, start_right),
         cmocka_unit_test_setup(what_fails_is_named_with_the_launcher, start_right),
+        cmocka_unit_test_setup(what_rank_0_cannot_give_is_named, start_right),
         cmocka_unit_test_setup(values_that_are_no_id_are_refused, start_right),
         cmocka_unit_test_setup(other_ranks_than_the_launchers_are_refused, start_right),
         cmocka_unit_test_setup(version_5_stays_open_until_the_process_ends, start_right),

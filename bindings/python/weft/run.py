@@ -42,6 +42,11 @@ FOREIGN = (
 )
 
 
+def python() -> str:
+    """This interpreter. It does not know its path where PATH is not set."""
+    return sys.executable or os.readlink("/proc/self/exe")
+
+
 def free_port() -> int:
     """A port of this host that nobody uses at the moment."""
     with socket.socket() as listener:
@@ -116,7 +121,7 @@ for group in groups:
         # In a session of its own, it lives on where a terminal ends a job.
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-c", self._PROGRAM],
+                [python(), "-I", "-S", "-c", self._PROGRAM],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -367,9 +372,9 @@ class Job:
 def command_of(words: Sequence[str], module: bool) -> list[str]:
     """The command of a rank: a module or script of Python, or a program."""
     if module:
-        return [sys.executable, "-m", *words]
+        return [python(), "-m", *words]
     if words[0].endswith(".py"):
-        return [sys.executable, *words]
+        return [python(), *words]
     return list(words)
 
 

@@ -306,6 +306,18 @@ time.sleep(60)
         lines = sorted(found.stdout.splitlines())
         self.assertEqual(lines, ["[0] torchrun 0 2", "[1] torchrun 1 2"], found.stderr)
 
+    def test_an_environment_without_path_will_do(self):
+        """An interpreter that was called by its name alone does not know where it is."""
+        environment = {name: value for name, value in os.environ.items() if name != "PATH"}
+        for command in (["-m", "platform"], ["/bin/echo", "here"]):
+            found = subprocess.run(
+                ["python3", "-m", "weft.run", "-n", "1", *command],
+                executable=sys.executable, env=environment, capture_output=True, text=True,
+                timeout=60,
+            )
+            self.assertEqual((found.returncode, found.stderr), (0, ""))
+            self.assertTrue(found.stdout)
+
     def test_the_package_tells_its_version_library_and_plugins(self):
         result = subprocess.run([sys.executable, "-m", "weft"], capture_output=True, text=True)
         self.assertRegex(result.stdout, r"^weft \d+\.\d+\.\d+\nlibrary: /.*/libweft\.so")

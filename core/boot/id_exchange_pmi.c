@@ -50,14 +50,13 @@ static void id_exchange_pmi_at_exit(void)
 
 static bool id_exchange_pmi_applies(const weft_id_exchange_job_t *job, char *why, size_t bytes)
 {
-    uint64_t fd, rank, size;
+    uint64_t fd, size;
     if (weft_env("PMI_FD") == NULL) {
         snprintf(why, bytes, "PMI_FD is not set");
         return false;
     }
-    if (!weft_env_number("PMI_FD", &fd) || fd > INT_MAX || !weft_env_number("PMI_RANK", &rank) ||
-        !weft_env_number("PMI_SIZE", &size)) {
-        snprintf(why, bytes, "PMI_FD, PMI_RANK and PMI_SIZE are not three numbers");
+    if (!weft_env_number("PMI_FD", &fd) || fd > INT_MAX || !weft_env_number("PMI_SIZE", &size)) {
+        snprintf(why, bytes, "PMI_FD and PMI_SIZE are not two numbers");
         return false;
     }
     if (weft_launcher_is_elastic(job->launcher)) {
@@ -68,11 +67,12 @@ static bool id_exchange_pmi_applies(const weft_id_exchange_job_t *job, char *why
         snprintf(why, bytes, "PMI_FD is that of another launcher: Open MPI's mpirun has none");
         return false;
     }
-    if (rank != job->launcher->rank || size != job->launcher->nranks) {
-        snprintf(why, bytes, "PMI_FD belongs to rank %llu of %llu", (unsigned long long)rank,
+    if (size != job->launcher->nranks) {
+        snprintf(why, bytes, "the server of PMI_FD counts PMI_SIZE = %llu ranks",
                  (unsigned long long)size);
         return false;
     }
+    /* Ranks may be others than PMI's: keys belong to all. */
     snprintf(why, bytes, "PMI_FD = %llu", (unsigned long long)fd);
     return true;
 }

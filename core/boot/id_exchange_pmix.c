@@ -94,6 +94,17 @@ static bool id_exchange_pmix_has_server(void)
     return false;
 }
 
+/* Slurm's PMIx counts its tasks. Ranks by other variables, such as those of a starter on each host, may be
+ * more of them; then none of them has a server, also the one whose number is a task's. */
+static const char *id_exchange_pmix_other_count(const weft_launcher_t *launcher)
+{
+    static const char variable[] = "SLURM_STEP_NUM_TASKS";
+    const bool may =
+        strcmp(launcher->name, "torchrun") == 0 || strcmp(launcher->name, "environment") == 0;
+    uint64_t tasks;
+    return may && weft_env_number(variable, &tasks) && tasks != launcher->nranks ? variable : NULL;
+}
+
 static bool id_exchange_pmix_applies(const weft_id_exchange_job_t *job, char *why, size_t bytes)
 {
     uint64_t rank;
@@ -107,6 +118,12 @@ static bool id_exchange_pmix_applies(const weft_id_exchange_job_t *job, char *wh
     if (weft_launcher_is_elastic(job->launcher)) {
         snprintf(why, bytes,
                  "PMIX_NAMESPACE is that of another launcher: torchrun's agent stands between");
+        return false;
+    }
+    const char *count = id_exchange_pmix_other_count(job->launcher);
+    if (count != NULL) {
+        snprintf(why, bytes, "the server of PMIX_NAMESPACE counts %s = %.20s ranks", count,
+                 weft_env(count));
         return false;
     }
     if (weft_env_number("PMIX_RANK", &rank) && rank != job->launcher->rank) {

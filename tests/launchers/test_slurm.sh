@@ -41,6 +41,19 @@ says err '2 of 4 ranks are on this host'
 echo "the remedy after $took ms"
 [ -n "${E2E_SANITIZE:-}" ] || [ $took -lt 1000 ] || die "the remedy took $took ms"
 
+# Ranks in another order than Slurm's, and those of one starter, which Slurm counts as one.
+expect 0 srun --mpi=pmi2 -N2 -n4 sh -c "RANK=\$(((SLURM_PROCID + 1) % 4)) WORLD_SIZE=4 '$weft' ${perf[*]}"
+says out '^#  Rank  0 .* n2 '
+says out '^# Launcher: torchrun, unique id by pmi '
+cat >/run/slurm/starter <<'EOF'
+export WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_PORT=9 WEFT_BOOT_RENDEZVOUS=/dev/shm
+RANK=1 LOCAL_RANK=1 "$@" &
+RANK=0 LOCAL_RANK=0 "$@" && wait $!
+EOF
+expect 0 srun --mpi=pmix -N1 -n1 bash /run/slurm/starter "$weft" "${perf[@]}"
+says out '^# Launcher: torchrun, unique id by folder '
+rmdir /dev/shm/weft-0 2>/dev/null
+
 # By hand: an id with the address of the first node.
 WEFT_UNIQUE_ID=$("$weft" id --at n1:4711)
 export WEFT_UNIQUE_ID

@@ -87,10 +87,11 @@ static void a_way_that_is_named_and_closed_says_what_is_open(void **unused)
     assert_refused(TCP, WEFT_ERR_CONFIG, "the launcher is not torchrun");
     setenv("PMI_RANK", "1", 1);
     setenv("PMI_FD", "x", 1);
-    assert_refused(PMI, WEFT_ERR_CONFIG, "are not three numbers; open here: folder");
+    assert_refused(PMI, WEFT_ERR_CONFIG, "are not two numbers; open here: folder");
     launcher_environment("WEFT_RANK=0", "WEFT_NRANKS=2", "PMI_FD=7", "PMI_RANK=1", "PMI_SIZE=4",
                          NULL);
-    assert_refused(PMI, WEFT_ERR_CONFIG, "PMI_FD belongs to rank 1 of 4; no other way is open");
+    assert_refused(PMI, WEFT_ERR_CONFIG,
+                   "the server of PMI_FD counts PMI_SIZE = 4 ranks; no other way is open");
 }
 
 /* mpirun or srun starts one agent of torchrun on each host: its server counts agents, and its rank 0 is
@@ -110,6 +111,28 @@ static void servers_above_torchruns_agent_are_not_asked(void **unused)
     launcher_environment("OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=4", "SLURM_STEP_ID=0",
                          "PMI_RANK=1", "PMI_SIZE=4", "PMI_FD=7", "PMIX_NAMESPACE=x", NULL);
     assert_refused(PMI, WEFT_ERR_CONFIG, "Open MPI's mpirun has none");
+}
+
+/* Workers of a starter on each host, and ranks in another order than Slurm's: whether a server is of use
+ * is seen alike on all ranks. */
+static void servers_are_of_use_to_all_ranks_or_to_none(void **unused)
+{
+    static const char *const ranks[] = {"RANK=0", "RANK=1"};
+    (void)unused;
+    for (size_t i = 0; i < 2; i++) {
+        launcher_environment(ranks[i], "WORLD_SIZE=4", "SLURM_JOB_ID=9", "SLURM_STEP_ID=0",
+                             "SLURM_PROCID=0", "SLURM_STEP_NUM_TASKS=2", "PMIX_RANK=0",
+                             "PMIX_NAMESPACE=x", "PMIX_SERVER_URI4=x", NULL);
+        assert_refused(PMIX, WEFT_ERR_CONFIG,
+                       "the server of PMIX_NAMESPACE counts SLURM_STEP_NUM_TASKS = 2 ranks");
+        launcher_environment(ranks[i], "WORLD_SIZE=4", "SLURM_JOB_ID=9", "SLURM_STEP_ID=0",
+                             "SLURM_PROCID=0", "SLURM_STEP_NUM_TASKS=4", "PMI_FD=7", "PMI_RANK=0",
+                             "PMI_SIZE=4", NULL);
+        assert_way(AUTO, "", "pmi");
+        launcher_environment("PMI_RANK=0", "PMI_SIZE=2", "PMI_FD=7", "WEFT_RANK=0", "WEFT_NRANKS=4",
+                             NULL);
+        assert_refused(PMI, WEFT_ERR_CONFIG, "the server of PMI_FD counts PMI_SIZE = 2 ranks");
+    }
 }
 
 static void no_way_at_all_says_the_remedy(void **unused)
@@ -190,6 +213,7 @@ int main(void)
         cmocka_unit_test(the_order_is_given_pmi_tcp_folder),
         cmocka_unit_test(a_way_that_is_named_and_closed_says_what_is_open),
         cmocka_unit_test(servers_above_torchruns_agent_are_not_asked),
+        cmocka_unit_test(servers_are_of_use_to_all_ranks_or_to_none),
         cmocka_unit_test(no_way_at_all_says_the_remedy),
         cmocka_unit_test(an_id_in_the_environment_is_taken_by_all),
     };

@@ -68,7 +68,7 @@ static const launcher_t launchers[] = {
 #define LAUNCHERS (sizeof launchers / sizeof *launchers)
 
 /* Once in a process: it may ask often. */
-static atomic_bool launcher_warned, launcher_warned_of_hand;
+static atomic_bool launcher_warned, launcher_warned_of_hand[LAUNCHERS];
 
 /* Reads a variable: weft_env() or weft_env_hidden(). */
 typedef const char *launcher_look_t(const char *name);
@@ -253,24 +253,6 @@ static weft_status_t launcher_compare(const launcher_t *chosen, const weft_launc
     return WEFT_OK;
 }
 
-/* One rank by hand, where another launcher has started several processes: the variables may well be
- * those of a job that has started the launcher. */
-static void launcher_warn_of_hand(const weft_launcher_t *out)
-{
-    for (size_t i = 1; i < LAUNCHERS && out->nranks == 1; i++) {
-        const char *nranks = launcher_variable(launchers[i].nranks);
-        uint64_t others;
-        if (launcher_is_present(&launchers[i]) && weft_env_number(nranks, &others) && others > 1 &&
-            !atomic_exchange(&launcher_warned_of_hand, true)) {
-            weft_log(WEFT_LOG_WARN, "boot",
-                     "WEFT_NRANKS = 1 counts, and %s = %s does not: this process is a job of one "
-                     "rank; unset WEFT_RANK, WEFT_NRANKS and WEFT_UNIQUE_ID if they are left from "
-                     "an outer job",
-                     nranks, weft_env(nranks));
-        }
-    }
-}
-
 static const launcher_t *launcher_find(const char *name)
 {
     for (size_t i = 0; i < LAUNCHERS; i++) {
@@ -279,6 +261,28 @@ static const launcher_t *launcher_find(const char *name)
         }
     }
     return NULL;
+}
+
+/* One rank by hand, or by RANK and WORLD_SIZE, where another launcher has started several processes: the
+ * variables may well be those of a job or shell that has started the launcher. */
+static void launcher_warn_of_hand(const launcher_t *chosen, const weft_launcher_t *out)
+{
+    const char *mine = launcher_variable(chosen->nranks);
+    if (weft_launcher_is_elastic(out) ||
+        (chosen != &launchers[0] && chosen != launcher_find("torchrun"))) {
+        return;
+    }
+    for (const launcher_t *other = chosen + 1; other < launchers + LAUNCHERS; other++) {
+        const char *theirs = launcher_variable(other->nranks);
+        uint64_t ranks;
+        if (out->nranks == 1 && launcher_is_present(other) && weft_env_number(theirs, &ranks) &&
+            ranks > 1 && !atomic_exchange(&launcher_warned_of_hand[chosen - launchers], true)) {
+            weft_log(WEFT_LOG_WARN, "boot",
+                     "%s = 1 counts, and %s = %s does not: this process is a job of one rank; "
+                     "unset %s and %s if they are left from outside",
+                     mine, theirs, weft_env(theirs), launcher_variable(chosen->rank), mine);
+        }
+    }
 }
 
 static const launcher_t *launcher_choose(void)
@@ -394,8 +398,8 @@ weft_status_t weft_launcher_detect(weft_launcher_t *launcher)
     if (status == WEFT_OK && chosen != NULL) {
         status = launcher_compare(chosen, &found);
     }
-    if (status == WEFT_OK && chosen == &launchers[0]) {
-        launcher_warn_of_hand(&found);
+    if (status == WEFT_OK && chosen != NULL) {
+        launcher_warn_of_hand(chosen, &found);
     }
     if (status == WEFT_OK) {
         found.size = launcher->size;

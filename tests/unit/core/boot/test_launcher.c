@@ -188,16 +188,37 @@ static void a_rank_needs_a_number_of_ranks(void **unused)
 static void one_rank_by_hand_below_another_launcher_is_told(void **unused)
 {
     (void)unused;
+    /* First those that are meant: agents that are jobs of their own, mpirun in each task, some of all. */
+    heard_begin();
+    launcher_environment("RANK=0", "WORLD_SIZE=1", "TORCHELASTIC_RUN_ID=x", "SLURM_PROCID=1",
+                         "SLURM_NTASKS=2", "SLURM_STEP_ID=0", NULL);
+    assert_found("torchrun", 0, 1, 0, 0);
+    launcher_environment("OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=1", "SLURM_PROCID=1",
+                         "SLURM_NTASKS=2", "SLURM_STEP_ID=0", NULL);
+    assert_found("openmpi", 0, 1, 0, 0);
+    launcher_environment("WEFT_RANK=0", "WEFT_NRANKS=2", "PMI_RANK=1", "PMI_SIZE=4", NULL);
+    assert_found("environment", 0, 2, 0, 0);
+    assert_int_equal(heard_count(heard_end(), "does not"), 0);
     launcher_environment("WEFT_RANK=0", "WEFT_NRANKS=1", "PMI_RANK=1", "PMI_SIZE=2", NULL);
     heard_begin();
     assert_found("environment", 0, 1, 0, 0);
     assert_found("environment", 0, 1, 0, 0);
     assert_int_equal(heard_count(heard_end(), "WEFT_NRANKS = 1 counts, and PMI_SIZE = 2 does not"),
                      1);
-    launcher_environment("WEFT_RANK=0", "WEFT_NRANKS=2", "PMI_RANK=1", "PMI_SIZE=4", NULL);
+}
+
+/* RANK and WORLD_SIZE of a shell that runs srun. */
+static void one_rank_of_torchs_variables_below_slurm_is_told(void **unused)
+{
+    (void)unused;
+    launcher_environment("RANK=0", "WORLD_SIZE=1", "SLURM_PROCID=1", "SLURM_NTASKS=2",
+                         "SLURM_STEP_ID=0", NULL);
     heard_begin();
-    assert_found("environment", 0, 2, 0, 0);
-    assert_int_equal(heard_count(heard_end(), "does not"), 0);
+    assert_found("torchrun", 0, 1, 0, 0);
+    assert_found("torchrun", 0, 1, 0, 0);
+    assert_int_equal(heard_count(heard_end(), "WORLD_SIZE = 1 counts, and SLURM_NTASKS = 2 does "
+                                              "not"),
+                     1);
 }
 
 static void variables_that_contradict_each_other_are_named(void **unused)
@@ -308,6 +329,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(prterun_alone_says_too_little),
         cmocka_unit_test(a_rank_needs_a_number_of_ranks),
         cmocka_unit_test(one_rank_by_hand_below_another_launcher_is_told),
+        cmocka_unit_test(one_rank_of_torchs_variables_below_slurm_is_told),
         cmocka_unit_test(a_job_by_hand_needs_a_name),
         cmocka_unit_test(variables_that_contradict_each_other_are_named),
         cmocka_unit_test(detect_refuses_a_structure_without_size),

@@ -8,12 +8,15 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/base/log.h"
 #include "core/os/os.h"
 #include "core/os/os_cancel.h"
 
 #define ADDRS 4
 #define QUERY_BYTES 512
 #define ATTEMPT_NS (5 * WEFT_NS_PER_S)
+/* When it says that nobody listens. */
+#define SAY_NS (5 * WEFT_NS_PER_S)
 #define PAUSE_NS (50 * WEFT_NS_PER_MS)
 
 enum { QUERY_VALIDATE = 0, QUERY_SET = 1, QUERY_GET = 3, QUERY_WAIT = 6, QUERY_DELETE = 8 };
@@ -128,6 +131,8 @@ static weft_status_t torch_store_connect(weft_torch_store_t *store, const weft_o
     int ready = weft_os_poll(&entry, 1, attempt < store->until ? attempt : store->until);
     int error = ready > 0 ? weft_os_connect_result(store->fd) : -1;
     if (error != 0) {
+        (void)weft_fail(WEFT_ERR_LINK, error > 0 ? error : 0,
+                        error > 0 ? "cannot connect" : "it does not answer");
         weft_torch_store_close(store);
         return WEFT_AGAIN;
     }
@@ -157,6 +162,8 @@ static weft_status_t torch_store_greet(const weft_torch_store_t *store)
 weft_status_t weft_torch_store_open(weft_torch_store_t *store, const char *host, uint16_t port,
                                     uint64_t until)
 {
+    const uint64_t say_at = weft_os_clock_ns() + SAY_NS;
+    bool said = false;
     *store = (weft_torch_store_t){.fd = -1, .until = until};
     snprintf(store->name, sizeof store->name, "%.80s:%u", host, port);
     for (;;) {
@@ -172,6 +179,13 @@ weft_status_t weft_torch_store_open(weft_torch_store_t *store, const char *host,
                              "nobody listened at %s before init_timeout, where torchrun serves its "
                              "store: %s",
                              store->name, weft_error_record()->text);
+        }
+        if (!said && weft_os_clock_ns() >= say_at) {
+            said = true;
+            weft_log(WEFT_LOG_WARN, "boot",
+                     "nobody listens at %s, where torchrun serves its store; tried until "
+                     "init_timeout: %s",
+                     store->name, weft_error_record()->text);
         }
         if (weft_os_cancelled() != WEFT_OK) {
             return weft_error_record()->status;

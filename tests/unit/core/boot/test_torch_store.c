@@ -16,6 +16,7 @@
 #include "core/base/error.h"
 #include "core/boot/torch_store.h"
 #include "core/os/os.h"
+#include "tests/support/heard.h"
 
 enum { VALUE_BYTES = 128, PING_AT = 6, PING_BYTES = 4 };
 
@@ -118,6 +119,23 @@ static void wrong_stores_are_named(void **unused)
            "of another length");
 }
 
+/* Why it is not reached is said after 5 s, and at the end; not what the thread has failed with before. */
+static void a_store_that_is_not_there_is_told(void **unused)
+{
+    weft_torch_store_t store;
+    (void)unused;
+    (void)weft_fail(WEFT_ERR_ARG, 0, "something else");
+    heard_begin();
+    const uint64_t until = weft_os_clock_ns() + 5200 * WEFT_NS_PER_MS;
+    assert_int_equal(weft_torch_store_open(&store, "127.0.0.1", 1, until), WEFT_ERR_TIMEOUT);
+    assert_int_equal(heard_count(heard_end(), "nobody listens at 127.0.0.1:1, where torchrun "
+                                              "serves its store; tried until init_timeout: cannot "
+                                              "connect: Connection refused"),
+                     1);
+    assert_non_null(strstr(weft_error_record()->text, "cannot connect: Connection refused"));
+    weft_torch_store_close(&store);
+}
+
 /* Each round depends on its number only. */
 static void no_answer_does_harm(void **unused)
 {
@@ -147,6 +165,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_value_comes_from_a_store_that_is_right),
         cmocka_unit_test(wrong_stores_are_named),
+        cmocka_unit_test(a_store_that_is_not_there_is_told),
         cmocka_unit_test(no_answer_does_harm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -433,7 +433,8 @@ weft_status_t weft_launcher_name_job(const weft_launcher_t *launcher, char *text
     if (from == NULL || from->job[0] == NULL) {
         return weft_fail(WEFT_ERR_UNSUPPORTED, 0, "no launcher gives this job a name");
     }
-    int used = snprintf(text, bytes, "%s %u", launcher->name, launcher->nranks);
+    /* Ranks that disagree about their number meet, so that they are told. */
+    int used = snprintf(text, bytes, "%s", launcher->name);
     size_t at = (size_t)used;
     bool named = false;
     for (uint32_t i = 0; i < NAMES && from->job[i] != NULL; i++) {
@@ -465,8 +466,11 @@ weft_status_t weft_launcher_name_job(const weft_launcher_t *launcher, char *text
             "set MASTER_PORT to a number of its own on all its ranks, or give the ranks "
             "WEFT_UNIQUE_ID (weft id)");
     }
-    text[at++] = '\n';
-    launcher_ancestor(from->proxy, text + at, bytes - at);
+    used = snprintf(text + at, bytes - at, " %u\n", launcher->nranks);
+    at += (size_t)used;
+    if (at < bytes) {
+        launcher_ancestor(from->proxy, text + at, bytes - at);
+    }
     return WEFT_OK;
 }
 

@@ -55,6 +55,15 @@ says err 'HOST:PORT'
 unset WEFT_UNIQUE_ID WEFT_NRANKS
 run_documented hand
 
+# Ranks that are counted differently meet, and are told.
+export MASTER_PORT=$port WEFT_BOOT_RENDEZVOUS=$work WEFT_BOOT_INIT_TIMEOUT=60
+RANK=1 WORLD_SIZE=3 "$weft" "${perf[@]}" >"$work/out.1" 2>&1 &
+expect 3 env RANK=0 WORLD_SIZE=2 timeout 30 "$weft" "${perf[@]}"
+says err 'the ranks disagree about their number: .* says [23], rank [01] of .* says [23]$'
+wait $! && die "rank 1 of 3 is right: $(cat "$work/out.1")"
+grep -q 'the ranks disagree' "$work/out.1" || die "rank 1 is not told: $(cat "$work/out.1")"
+unset MASTER_PORT WEFT_BOOT_RENDEZVOUS WEFT_BOOT_INIT_TIMEOUT
+
 # torchrun's agent serves a store; on several hosts it carries the id. A server of the same protocol
 # takes its place.
 command -v python3 >/dev/null || skip "no python3 for the store of torchrun; the rest is right"

@@ -276,6 +276,11 @@ static void a_job_by_hand_needs_a_name(void **unused)
     launcher_environment("RANK=0", "WORLD_SIZE=2", "MASTER_PORT=4711", NULL);
     assert_int_equal(weft_launcher_name_job(&found, name, sizeof name), WEFT_OK);
     assert_non_null(strstr(name, "MASTER_PORT=4711"));
+    /* One that has another number of ranks meets the others, which tell it. */
+    char other[512];
+    found.nranks = 3;
+    assert_int_equal(weft_launcher_name_job(&found, other, sizeof other), WEFT_OK);
+    assert_string_equal(other, name);
 }
 
 /* In a set-user-id program: 0, alone; 1, refused for a variable that it names; 2, anything else. */

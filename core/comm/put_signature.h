@@ -36,4 +36,13 @@ static inline weft_args_t weft_put_arrival(const weft_signature_t *put, uint32_t
                              (uint64_t)put->op << 40 | (uint64_t)put->dtype << 32 | put->plan};
 }
 
+/* Returns the number of the put that arrives behind `completed` others; 0: it was captured, and has
+ * none. Only the low bits of a number travel, which are 0 once in 2^32 puts. A captured put that
+ * comes just then is taken for the numbered one, and that for the captured one: the count is
+ * right. */
+static inline uint64_t weft_put_arrival_number(const weft_signature_t *put, uint64_t completed)
+{
+    return put->sequence != 0 || (uint32_t)(completed + 1) == 0 ? completed + 1 : 0;
+}
+
 #endif

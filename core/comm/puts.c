@@ -58,7 +58,7 @@ static weft_status_t puts_begin_arrival(const weft_comm_state_t *state, weft_put
         source->arrival =
             (weft_request_t){.args = args,
                              .state = WEFT_OP_QUEUED,
-                             .sequence = put.sequence != 0 ? queue->completed + 1 : 0};
+                             .sequence = weft_put_arrival_number(&put, queue->completed)};
         queue->first = queue->last = &source->arrival;
     }
     return status;

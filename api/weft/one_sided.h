@@ -40,7 +40,8 @@ typedef struct weft_call weft_call_t; /* options of a call: weft.h */
  *
  * The caller owns *window_p until weft_window_deregister(), which the other ranks need not call
  * then, or the end of the communicator. The memory must stay mapped until then. Ending it waits for
- * a put that has begun to arrive in it, as long as the deadline of that put is.
+ * a put that has begun to arrive in it, as long as the deadline of that put is, or until its rank
+ * is found not to answer (option boot.unresponsive), which fails the communicator.
  * Errors: ERR_ARG (NULL, 0 bytes, memory that wraps around the address space), ERR_STATE (also
  * inside a group), ERR_RESOURCE. A call that fails is not counted among the windows.
  * Blocking: no. Thread: one. */

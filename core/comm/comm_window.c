@@ -231,10 +231,10 @@ weft_status_t weft_comm_open_window(weft_comm_state_t *state, void *memory, uint
     return status;
 }
 
-/* Whoever puts is in a call with a deadline, and ends it or fails. */
+/* Whoever puts is in a call with a deadline, and ends it or fails, or does not answer any more. */
 static void window_wait_for_puts(weft_comm_state_t *state, const weft_window_t *window)
 {
-    while (weft_puts_fill(state, window) && !weft_comm_has_failed(state)) {
+    while (!weft_comm_has_failed(state) && weft_puts_fill(state, window)) {
         if (!weft_engine_step(state)) {
             weft_waiter_nap(&state->waiter);
         }

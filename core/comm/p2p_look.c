@@ -82,6 +82,11 @@ static void p2p_look_text(const weft_request_t *request, char *text, size_t byte
                  request->sequence);
         return;
     }
+    if (request->args.one_sided == WEFT_ONE_SIDED_PUT && !request->sends) {
+        snprintf(text, bytes, "put of %" PRIu64 " bytes from rank %u (put %" PRIu64 ")",
+                 request->args.count, request->args.root, request->sequence);
+        return;
+    }
     if (request->args.one_sided == WEFT_ONE_SIDED_PUT && request->args.window == NULL) {
         snprintf(text, bytes, "signal to rank %u (put %" PRIu64 ")", request->args.root,
                  request->sequence);
@@ -166,7 +171,7 @@ void weft_p2p_look(weft_comm_state_t *state, const weft_p2p_wait_t *wait, uint64
     p2p_look_tell_late(state, wait);
     weft_health_ask(state->self.family->boot, 0, state->self.family_rank[peer],
                     &(weft_signature_t){.coll = WEFT_SEND_RECV});
-    if (request->args.one_sided == WEFT_ONE_SIDED_PUT) {
+    if (request->args.one_sided == WEFT_ONE_SIDED_PUT && request->sends) {
         weft_p2p_ask_to_listen(state, peer); /* the question before it may have been lost */
     }
     if (wait->port == NULL && request->args.one_sided == WEFT_ONE_SIDED_NONE) {

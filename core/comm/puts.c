@@ -58,6 +58,7 @@ static weft_status_t puts_begin_arrival(const weft_comm_state_t *state, weft_put
         source->arrival =
             (weft_request_t){.args = args,
                              .state = WEFT_OP_QUEUED,
+                             .deadline = WEFT_NEVER,
                              .sequence = weft_put_arrival_number(&put, queue->completed)};
         queue->first = queue->last = &source->arrival;
     }
@@ -101,7 +102,12 @@ static void puts_listen_to_all(weft_comm_state_t *state, bool *moved_p)
         if (source->queue.peer == state->self.rank) {
             continue;
         }
-        weft_status_t status = puts_listen(state, source, moved_p);
+        bool moved = false;
+        weft_status_t status = puts_listen(state, source, &moved);
+        if (moved) {
+            source->queue.idle_since = 0;
+            *moved_p = true;
+        }
         /* Who has left puts no more; what a link says without a put is for those who wait. A link that
          * cannot be made is waited for, perhaps by the peer, which does not know. */
         bool waits = source->queue.first != NULL || source->queue.port == NULL;
@@ -111,15 +117,37 @@ static void puts_listen_to_all(weft_comm_state_t *state, bool *moved_p)
     }
 }
 
-bool weft_puts_fill(const weft_comm_state_t *state, const weft_window_t *window)
+/* Returns a rank whose put has begun to arrive in the window, or NULL. */
+static weft_put_source_t *puts_find_filling(const weft_puts_t *puts, const weft_window_t *window)
 {
-    const weft_puts_t *puts = state->windows.puts;
-    bool fills = false;
-    for (uint32_t i = 0; puts != NULL && !fills && i < puts->nlistening; i++) {
-        const weft_put_source_t *source = &puts->from[puts->listening[i]];
-        fills = source->queue.first != NULL && source->arrival.args.target == window->name;
+    weft_put_source_t *found = NULL;
+    for (uint32_t i = 0; puts != NULL && found == NULL && i < puts->nlistening; i++) {
+        weft_put_source_t *source = &puts->from[puts->listening[i]];
+        bool fills = source->queue.first != NULL && source->arrival.args.target == window->name;
+        found = fills ? source : NULL;
     }
-    return fills;
+    return found;
+}
+
+bool weft_puts_fill(weft_comm_state_t *state, const weft_window_t *window)
+{
+    weft_put_source_t *source = puts_find_filling(state->windows.puts, window);
+    if (source == NULL) {
+        return false;
+    }
+    weft_p2p_queue_t *queue = &source->queue;
+    const uint64_t now = weft_os_clock_ns();
+    if (queue->idle_since == 0) {
+        queue->idle_since = queue->watch.checked = now;
+        queue->watch.waited = 0;
+    }
+    weft_p2p_look(state,
+                  &(weft_p2p_wait_t){.request = &source->arrival,
+                                     .port = queue->port,
+                                     .idle_since = queue->idle_since,
+                                     .watch = &queue->watch},
+                  now);
+    return true;
 }
 
 /* Listens to the ranks that have asked since the last look. */

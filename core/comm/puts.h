@@ -32,8 +32,9 @@ static inline bool weft_puts_listen(const weft_comm_state_t *state)
             puts->heard != weft_window_askers(&state->windows));
 }
 
-/* Returns whether the bytes of a put are on their way into the window. */
-bool weft_puts_fill(const weft_comm_state_t *state, const weft_window_t *window);
+/* Returns whether the bytes of a put are on their way into the window. For a caller that waits for
+ * them: a rank whose put does not go on is judged, which may fail the communicator. */
+bool weft_puts_fill(weft_comm_state_t *state, const weft_window_t *window);
 
 /* Runs one round. True if something moved. A failure has failed the communicator. */
 bool weft_puts_step(weft_comm_state_t *state);

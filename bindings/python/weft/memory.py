@@ -15,7 +15,7 @@ from ._bound import Bound
 from ._dtypes import CTYPES, NAMES, SIZES, TYPESTR, named
 from ._numbers import fitting
 from .arrays import Memory
-from .errors import WeftError, check
+from .errors import StateError, WeftError, check
 
 if TYPE_CHECKING:
     from .communicator import Communicator
@@ -75,11 +75,20 @@ class _Held(Bound):
     def _end(self) -> None:
         raise NotImplementedError
 
-    def deregister(self) -> None:
-        """Ends it; a second time does nothing."""
-        if self._memory is not None and self._comm._handle is not None:
-            self._end()
+    def _forget(self) -> None:
         self._memory = None
+
+    def deregister(self) -> None:
+        """Ends it; a second time does nothing. After any error but StateError it has ended, too."""
+        if self._memory is not None and self._comm._handle is not None:
+            try:
+                self._end()
+            except StateError:
+                raise
+            except WeftError:
+                self._forget()
+                raise
+        self._forget()
 
     def __enter__(self) -> Any:
         return self
@@ -142,15 +151,18 @@ class Window(_Held):
         kept = self._comm._windows
         kept[:] = [each for each in kept if each is not memory]
 
+    def _forget(self) -> None:
+        if self._memory is not None:
+            self._let_go(self._memory)
+        super()._forget()
+
     def _end(self) -> None:
-        comm, memory = self._comm, self._memory
+        comm = self._comm
         _waiting.call(
             lambda: int(lib.weft_window_deregister(comm._handle, self._handle)),
             comm.abort,
             comm._left,
         )
-        if memory is not None:
-            self._let_go(memory)
 
 
 def _operand(address: int, count: int, dtype: Dtype) -> Any:

@@ -548,6 +548,23 @@ class Collectives(unittest.TestCase):
 
         self.check(run, [[True] * 2] * N)
 
+    def test_a_window_whose_end_fails_has_ended(self):
+        all_have_windows = threading.Barrier(N)
+
+        def run(comm):
+            memory = weft.alloc(1 << 10)
+            gone = weakref.ref(memory)
+            window = comm.window(memory)
+            del memory
+            all_have_windows.wait()
+            with self.assertRaises(weft.Mismatch):
+                window.deregister() if comm.rank == 0 else comm.barrier()
+            window.deregister()  # on the others their part only, and on rank 0 nothing
+            gc.collect()
+            return [gone() is None]
+
+        self.check(run, [[True]] * N)
+
     def test_calls_are_explained_and_predicted(self):
         def run(comm):
             text = comm.explain(weft.Coll.ALL_REDUCE, 1000)

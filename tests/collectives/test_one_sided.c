@@ -272,11 +272,74 @@ static int make_mistakes(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg
     return wrong;
 }
 
+/* Windows that this communicator has no longer, or never had. */
+static int put_into_other_windows(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    uint64_t memory[4] = {0};
+    weft_window_t *mine = NULL, *other = NULL;
+    weft_comm_t *child = NULL;
+    int wrong = 0;
+    (void)n;
+    (void)arg;
+    NEED(weft_comm_dup(comm, &child) == WEFT_OK);
+    NEED(weft_window_register_local(comm, memory, sizeof memory, &mine) == WEFT_OK);
+    NEED(weft_window_register(child, memory, sizeof memory, &other) == WEFT_OK);
+    NEED(weft_put_signal(memory, 1, WEFT_UINT64, 0, other, 0, comm, NULL) == WEFT_ERR_ARG);
+    NEED(ranks_error_says(WEFT_ERR_ARG, "no window of this communicator"));
+    NEED(weft_put_signal(memory, 0, WEFT_UINT64, 0, mine, 0, child, NULL) == WEFT_ERR_ARG);
+    NEED(weft_window_deregister(child, mine) == WEFT_ERR_ARG);
+    NEED(weft_window_deregister(comm, mine) == WEFT_OK);
+    NEED(weft_put_signal(memory, 1, WEFT_UINT64, 0, mine, 0, comm, NULL) == WEFT_ERR_ARG);
+    NEED(weft_put_signal(memory, 0, WEFT_UINT64, 0, mine, 0, comm, NULL) == WEFT_ERR_ARG);
+    NEED(weft_comm_destroy(child) == WEFT_OK);
+    NEED(weft_put_signal(memory, 1, WEFT_UINT64, 0, other, 0, child, NULL) == WEFT_ERR_STATE);
+    NEED(weft_wait_signal(rank, 1, child, NULL) == WEFT_ERR_STATE);
+    NEED(weft_barrier(comm, NULL) == WEFT_OK);
+    return wrong;
+}
+
 static void bad_arguments_are_refused(void **state)
 {
     (void)state;
     run_threads(1, make_mistakes, NULL);
     run_threads(3, make_mistakes, NULL);
+    run_threads(2, put_into_other_windows, NULL);
+}
+
+/* Rank 0 alone makes windows that are refused, and later ones have the same numbers all the same. */
+static int register_wrongly(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    uint64_t out = rank + 1, in = 0;
+    weft_window_t *none = NULL, *window = NULL;
+    int wrong = 0;
+    (void)arg;
+    if (rank == 0) {
+        NEED(weft_window_register_local(comm, &in, 0, &none) == WEFT_ERR_ARG);
+        NEED(ranks_error_says(WEFT_ERR_ARG, "a window has at least 1 byte"));
+        NEED(weft_window_register_local(comm, &in, UINT64_MAX, &none) == WEFT_ERR_ARG);
+        NEED(ranks_error_says(WEFT_ERR_ARG, "wraps around the address space"));
+        NEED(weft_window_register_local(comm, &in, sizeof in, NULL) == WEFT_ERR_ARG);
+        NEED(weft_group_start() == WEFT_OK);
+        NEED(weft_window_register_local(comm, &in, sizeof in, &none) == WEFT_ERR_STATE);
+        NEED(ranks_error_says(WEFT_ERR_STATE, "not inside a group"));
+        NEED(weft_window_deregister(comm, NULL) == WEFT_ERR_STATE);
+        NEED(weft_group_end() == WEFT_ERR_STATE);
+        NEED(none == NULL);
+    }
+    NEED(weft_window_register_local(comm, &in, sizeof in, &window) == WEFT_OK);
+    NEED(weft_put_signal(&out, 1, WEFT_UINT64, (rank + 1) % n, window, 0, comm, NULL) == WEFT_OK);
+    NEED(weft_wait_signal((rank + n - 1) % n, 1, comm, NULL) == WEFT_OK);
+    NEED(in == (rank + n - 1) % n + 1);
+    NEED(weft_barrier(comm, NULL) == WEFT_OK);
+    NEED(weft_window_deregister(comm, window) == WEFT_OK);
+    return wrong;
+}
+
+static void windows_that_are_refused_are_not_counted(void **state)
+{
+    (void)state;
+    run_threads(1, register_wrongly, NULL);
+    run_threads(3, register_wrongly, NULL);
 }
 
 /* What the target finds wrong with a put of rank 1. */
@@ -414,6 +477,7 @@ int main(void)
         cmocka_unit_test(small_puts_stay_in_order),
         cmocka_unit_test(a_put_waits_for_its_window),
         cmocka_unit_test(bad_arguments_are_refused),
+        cmocka_unit_test(windows_that_are_refused_are_not_counted),
         cmocka_unit_test(a_put_beside_the_window_fails),
         cmocka_unit_test(who_waits_in_vain_is_told),
     };

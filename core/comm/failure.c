@@ -93,13 +93,19 @@ bool weft_failure_speaks(const weft_comm_identity_t *self, weft_status_t status)
     return status != WEFT_ERR_PLAN || self->rank == 0;
 }
 
+/* What this rank's own system refused. */
+static bool failure_is_of_system(weft_status_t status)
+{
+    return status == WEFT_ERR_RESOURCE || status == WEFT_ERR_SYSTEM;
+}
+
 /* What the others hear of a failure that is this rank's own. */
 static void failure_name_self(const weft_comm_identity_t *self, weft_error_t *error)
 {
     char text[sizeof error->text];
     error->peer = (int32_t)self->rank;
     failure_fill_culprit(self, error);
-    if (error->status == WEFT_ERR_RESOURCE || error->status == WEFT_ERR_SYSTEM) {
+    if (failure_is_of_system(error->status)) {
         snprintf(text, sizeof text, "%s", error->text);
         snprintf(error->text, sizeof error->text, "rank %u of host %s, pid %d: %.360s", self->rank,
                  error->peer_host, (int)error->peer_pid, text);
@@ -127,7 +133,7 @@ void weft_failure_set(weft_failure_t *failure, const weft_comm_identity_t *self,
     weft_os_lock(&failure->lock);
     bool first = !weft_failure_is_set(failure);
     weft_error_t mine = *error;
-    if (tell && error->status == WEFT_ERR_RESOURCE) {
+    if (tell && failure_is_of_system(error->status)) {
         mine.peer = -1; /* whoever it was about, what is lacking is lacking here */
     }
     if (first) {

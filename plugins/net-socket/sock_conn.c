@@ -106,8 +106,12 @@ void sock_conn_fail(weft_net_conn_t *conn, weft_status_t status)
     sock_queue_fail(conn, &conn->ops.send, status);
 }
 
+/* What was wrong with a message before is the reason for this one, too. */
 static weft_status_t sock_conn_unusable(const weft_net_conn_t *conn)
 {
+    if (conn->failed == WEFT_ERR_SYSTEM) {
+        return sock_conn_lost(conn, EFAULT);
+    }
     return conn->host->set_error(conn->host, conn->failed, 0, "connection to peer %s ended before",
                                  conn->info.peer);
 }

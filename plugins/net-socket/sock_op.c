@@ -17,5 +17,11 @@ weft_status_t sock_conn_lost(const weft_net_conn_t *conn, int cause)
         return host->set_error(host, WEFT_ERR_RESOURCE, cause, "no memory for the connection to %s",
                                conn->info.peer);
     }
+    if (cause == EFAULT) {
+        return host->set_error(host, WEFT_ERR_SYSTEM, cause,
+                               "the memory of a message with %s is not mapped, or must not be "
+                               "written",
+                               conn->info.peer);
+    }
     return host->set_error(host, WEFT_ERR_LINK, cause, "connection to peer %s", conn->info.peer);
 }

@@ -4,6 +4,7 @@
 #include "sock_rails.h"
 
 #include <endian.h>
+#include <errno.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
@@ -309,9 +310,15 @@ bool sock_rails_control(sock_stream_t *stream, const sock_header_t *header)
 
 /* Losses --------------------------------------------------------------------------------------- */
 
+/* Memory that is none is none for all rails. */
+static bool rails_may_go_on(const sock_stream_t *stream, int cause)
+{
+    return stream->conn->rails != NULL && cause != EFAULT && rails_other(stream) != NULL;
+}
+
 weft_status_t sock_rails_send_failed(sock_stream_t *stream, int cause)
 {
-    if (stream->conn->rails == NULL || rails_other(stream) == NULL) {
+    if (!rails_may_go_on(stream, cause)) {
         return sock_conn_lost(stream->conn, cause);
     }
     stream->mute = true;
@@ -320,7 +327,7 @@ weft_status_t sock_rails_send_failed(sock_stream_t *stream, int cause)
 
 weft_status_t sock_rails_receive_failed(sock_stream_t *stream, int cause)
 {
-    if (stream->conn->rails == NULL || rails_other(stream) == NULL) {
+    if (!rails_may_go_on(stream, cause)) {
         return sock_conn_lost(stream->conn, cause);
     }
     rails_log(stream->conn, rails_of(stream), cause != 0 ? strerror(cause) : "it ended");

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -149,11 +150,46 @@ static void a_window_does_not_wait_for_a_stopped_rank(void **state)
     run(2, end_a_window_of_a_stopped_rank, NULL);
 }
 
+/* Rank 0 puts what it has unmapped: over TCP the system says so. Checks of the core would read it. */
+static int put_what_is_no_memory(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    void *none = mmap(NULL, BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint8_t *memory = calloc(1, BYTES);
+    weft_error_t error = {.size = sizeof error};
+    weft_window_t *window = NULL;
+    int wrong = 0;
+    (void)n;
+    (void)arg;
+    NEED(weft_window_register_local(comm, memory, BYTES, &window) == WEFT_OK);
+    if (rank == 0) {
+        NEED(weft_put_signal(none, BYTES, WEFT_UINT8, 1, window, 0, comm, NULL) == WEFT_ERR_SYSTEM);
+        NEED(ranks_error_says(WEFT_ERR_SYSTEM, "the memory of a message"));
+    } else {
+        NEED(weft_wait_signal(0, 1, comm, NULL) == WEFT_ERR_SYSTEM);
+        NEED(ranks_error_says(WEFT_ERR_SYSTEM, "rank 0 of host"));
+    }
+    NEED(weft_comm_error(comm, &error) == WEFT_OK && error.peer == (rank == 0 ? -1 : 0));
+    NEED(weft_window_deregister(comm, window) == WEFT_OK);
+    free(memory);
+    munmap(none, BYTES);
+    return wrong;
+}
+
+static void who_puts_what_is_no_memory_is_named(void **state)
+{
+    const char *const settings[] = {"core.net=net-socket", "core.check=no"};
+    ranks_job_t job = {
+        .nranks = 2, .settings = settings, .settings_count = 2, .work = put_what_is_no_memory};
+    (void)state;
+    assert_int_equal(ranks_run_processes(&job, SECONDS, -1), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_dies_is_named_to_those_who_put_and_wait),
         cmocka_unit_test(a_window_does_not_wait_for_a_stopped_rank),
+        cmocka_unit_test(who_puts_what_is_no_memory_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -266,6 +267,29 @@ static void expect_refused(uint32_t stream, sock_header_t header)
     tear_down(&inner);
 }
 
+/* The program has unmapped what it sends. */
+static void memory_that_is_none_costs_no_rail(void **state)
+{
+    fixture_t *f = *state;
+    side_t *side = &f->sides[0];
+    char text[512];
+    void *none = mmap(NULL, LARGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(none, MAP_FAILED);
+    end_post(side->conn, WEFT_NET_SEND, none, LARGE);
+    for (uint32_t i = 0; i < POLLS && side->done == 0; i++) {
+        poll_side(f, 0);
+    }
+    assert_int_equal(side->done, 1);
+    assert_int_equal(side->status, WEFT_ERR_SYSTEM);
+    assert_int_equal(side->conn->rails->cut, 0);
+    weft_net_op_t next = {.kind = WEFT_NET_SEND, .buffer = f->from[0], .bytes = SMALL};
+    uint32_t posted = 0;
+    assert_int_equal(sock_post(side->conn, &next, 1, &posted), WEFT_ERR_SYSTEM);
+    fake_host_take_error(&f->instance.fake, text, sizeof text);
+    assert_non_null(strstr(text, "the memory of a message"));
+    munmap(none, LARGE);
+}
+
 static void wrong_records_end_the_connection(void **state)
 {
     const uint64_t ack = (uint64_t)SOCK_KIND_ACK << SOCK_KIND_SHIFT;
@@ -315,6 +339,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_lost_rail_costs_nothing, set_up, tear_down),
         cmocka_unit_test(an_acknowledgement_that_is_lost_costs_nothing),
         cmocka_unit_test_setup_teardown(the_last_rail_is_the_connection, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(memory_that_is_none_costs_no_rail, set_up, tear_down),
         cmocka_unit_test(wrong_records_end_the_connection),
         cmocka_unit_test_setup_teardown(what_was_not_sent_cannot_be_acknowledged, set_up,
                                         tear_down),

@@ -96,8 +96,9 @@ WEFT_EXPORT weft_status_t weft_mem_deregister(weft_comm_t *comm, weft_mem_region
  * memory must stay mapped until then, even after a failure; device memory must also stay until the
  * calls of all ranks of the host have failed. On failure *window_p is unchanged.
  * Errors: ERR_ARG (NULL, 0 bytes, memory that wraps around the address space), ERR_STATE (also
- * inside a group), ERR_RESOURCE (more than 16 windows at once), ERR_PEER_DEAD, ERR_PEER_LEFT,
- * ERR_TIMEOUT, ERR_MISMATCH (a rank calls another function).
+ * inside a group), ERR_RESOURCE (more than 16 windows at once), ERR_MISMATCH (a rank calls another
+ * function), and as weft_all_reduce(): ERR_PEER_DEAD, ERR_PEER_UNRESPONSIVE, ERR_PEER_LEFT,
+ * ERR_LINK, ERR_TIMEOUT, ERR_ABORTED, ERR_REVOKED, or what a failed communicator failed with.
  * Blocking: until earlier calls have completed, then up to init_timeout. Thread: one. */
 WEFT_EXPORT weft_status_t weft_window_register(weft_comm_t *comm, void *memory, uint64_t bytes,
                                                weft_window_t **window_p) WEFT_MUST_CHECK;
@@ -107,8 +108,8 @@ WEFT_EXPORT weft_status_t weft_window_register(weft_comm_t *comm, void *memory, 
  * captured calls on this memory must not be launched during the call; they may be launched
  * afterwards and then use slots. On a failed communicator the call ends this rank's window without
  * the others. NULL is allowed.
- * Errors: ERR_ARG (not a window of `comm`), ERR_STATE (inside a group), ERR_PEER_DEAD,
- * ERR_PEER_LEFT, ERR_TIMEOUT, ERR_MISMATCH. The window is gone after the last four, too.
+ * Errors: ERR_ARG (not a window of `comm`), ERR_STATE (also inside a group), and those of
+ * weft_window_register() that other ranks or the system cause. After these the window is gone, too.
  * Blocking: as weft_window_register(). Thread: one. */
 WEFT_EXPORT weft_status_t weft_window_deregister(weft_comm_t *comm, weft_window_t *window);
 

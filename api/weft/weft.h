@@ -419,8 +419,8 @@ typedef enum weft_scalar_read {
  * patience of weft_call_t), ERR_STATE (destroyed, two threads, forked child), the first error of a
  * communicator that has failed, ERR_MISMATCH, ERR_PEER_DEAD, ERR_PEER_UNRESPONSIVE, ERR_PEER_LEFT,
  * ERR_LINK, ERR_TIMEOUT (names the ranks it waited for), ERR_ABORTED, ERR_REVOKED, ERR_UNSUPPORTED
- * (no loaded algorithm or kernel can run it), ERR_PLAN, ERR_RESOURCE. After ERR_ARG nothing was
- * sent and the communicator is unchanged.
+ * (no loaded algorithm or kernel can run it), ERR_PLAN, ERR_RESOURCE, ERR_SYSTEM (such as memory
+ * that is not mapped, over TCP). After ERR_ARG nothing was sent and the communicator is unchanged.
  * Blocking: until complete on this rank (recv is filled, send may be reused), unless
  * call->request_p, call->queue or call->stream is set. Thread: one. */
 

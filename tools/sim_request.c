@@ -213,6 +213,9 @@ static int sim_request_check_together(sim_request_t *request)
     if (request->svg != NULL && request->simgrid) {
         return tool_usage("--svg does not go with --simgrid");
     }
+    if (request->svg != NULL && strcmp(request->svg, "-") == 0) {
+        return tool_usage("--svg wants a file: the table goes to standard output");
+    }
     if (request->platform != NULL && !request->simgrid) {
         return tool_usage("--platform goes with --simgrid");
     }

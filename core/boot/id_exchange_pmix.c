@@ -95,12 +95,15 @@ static bool id_exchange_pmix_has_server(void)
 }
 
 /* Slurm's PMIx counts its tasks. Ranks by other variables, such as those of a starter on each host, may be
- * more of them; then none of them has a server, also the one whose number is a task's. */
+ * more of them; then none of them has a server, also the one whose number is a task's. Below an mpirun that
+ * started its daemons with srun, the variable counts the daemons, and the server is not Slurm's. */
 static const char *id_exchange_pmix_other_count(const weft_launcher_t *launcher)
 {
     static const char variable[] = "SLURM_STEP_NUM_TASKS";
+    const char *space = weft_env("PMIX_NAMESPACE");
     const bool may =
-        strcmp(launcher->name, "torchrun") == 0 || strcmp(launcher->name, "environment") == 0;
+        space != NULL && strncmp(space, "slurm.pmix.", strlen("slurm.pmix.")) == 0 &&
+        (strcmp(launcher->name, "torchrun") == 0 || strcmp(launcher->name, "environment") == 0);
     uint64_t tasks;
     return may && weft_env_number(variable, &tasks) && tasks != launcher->nranks ? variable : NULL;
 }

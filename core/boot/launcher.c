@@ -308,11 +308,16 @@ static weft_status_t launcher_check_lone_rank(void)
         const launcher_t *launcher = &launchers[i];
         const char *rank = launcher_variable(launcher->rank);
         uint64_t number;
+        /* RANK is a name of many things; with where rank 0 is, it is torch's. */
+        if (strcmp(launcher->name, "torchrun") == 0 && weft_env("MASTER_ADDR") == NULL) {
+            continue;
+        }
         if (rank != NULL && weft_env_number(rank, &number) &&
             launcher_variable(launcher->nranks) == NULL &&
             !launcher_is_batch_shell(launcher, weft_env)) {
-            return weft_fail(WEFT_ERR_CONFIG, 0, "environment: %s = %s, and %s is not set", rank,
-                             weft_env(rank), launcher->nranks[0]);
+            return weft_fail(WEFT_ERR_CONFIG, 0,
+                             "environment: %s = %s, and %s is not set: set it, or unset %s", rank,
+                             weft_env(rank), launcher->nranks[0], rank);
         }
     }
     return WEFT_OK;

@@ -174,18 +174,18 @@ weft_status_t weft_torch_store_open(weft_torch_store_t *store, const char *host,
                 return torch_store_greet(store);
             }
         }
-        if (weft_os_clock_ns() + PAUSE_NS >= until) {
-            return weft_fail(WEFT_ERR_TIMEOUT, 0,
-                             "nobody listened at %s before init_timeout, where torchrun serves its "
-                             "store: %s",
-                             store->name, weft_error_record()->text);
-        }
         if (!said && weft_os_clock_ns() >= say_at) {
             said = true;
             weft_log(WEFT_LOG_WARN, "boot",
                      "nobody listens at %s, where torchrun serves its store; tried until "
                      "init_timeout: %s",
                      store->name, weft_error_record()->text);
+        }
+        if (weft_os_clock_ns() + PAUSE_NS >= until) {
+            return weft_fail(WEFT_ERR_TIMEOUT, 0,
+                             "nobody listened at %s before init_timeout, where torchrun serves its "
+                             "store: %s",
+                             store->name, weft_error_record()->text);
         }
         if (weft_os_cancelled() != WEFT_OK) {
             return weft_error_record()->status;

@@ -56,9 +56,6 @@ static const char *config_print_hinders(const char *name, const char *text, size
             return "where '#' and ';' behind a blank begin a comment";
         }
     }
-    if (bytes > 0 && (config_print_is_blank(text[0]) || config_print_is_blank(text[bytes - 1]))) {
-        return "where blanks at the ends of a value are not a part of it";
-    }
     return strlen(name) + strlen(" = ") + bytes > WEFT_CONFIG_LINE_MAX
                ? "whose lines have at most 1000 bytes"
                : NULL;

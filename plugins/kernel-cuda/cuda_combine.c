@@ -70,28 +70,55 @@ static cudaError_t combine_launch(weft_dtype_t dtype, weft_op_t op, const weft_c
     return cuda_launch_combine(dtype, op, c, (uint32_t)blocks, stream);
 }
 
+/* Bits of the operands that the processor does not reach: of destinations behind those of sources. */
+static uint32_t combine_find_apart(const weft_combine_t *c)
+{
+    uint32_t apart = 0;
+    for (uint32_t i = 0; i < c->nsrc + c->ndst; i++) {
+        struct cudaPointerAttributes at;
+        const void *pointer = i < c->nsrc ? c->src[i] : c->dst[i - c->nsrc];
+        const bool host = cudaPointerGetAttributes(&at, pointer) == cudaSuccess &&
+                          (at.type == cudaMemoryTypeUnregistered || at.type == cudaMemoryTypeHost);
+        apart |= (host ? 0u : 1u) << i;
+    }
+    return apart;
+}
+
+/* Fetches sources of devices into the room; one result for all devices takes the place of the first. */
 static cudaError_t combine_piece(weft_dtype_t dtype, weft_op_t op, const weft_combine_t *c,
-                                 uint64_t from, uint64_t count, cuda_side_t *side)
+                                 uint32_t apart, uint64_t from, uint64_t count, cuda_side_t *side)
 {
     const size_t elem = cuda_element(dtype), bytes = count * elem;
+    const uint32_t apart_dst = apart >> c->nsrc;
     weft_combine_t piece = *c;
     cudaError_t error = cudaSuccess;
     piece.count = count;
+    piece.ndst = piece.nt_mask = 0;
     for (uint32_t s = 0; s < c->nsrc && error == cudaSuccess; s++) {
-        uint8_t *staged = side->room + s * PIECE;
-        piece.src[s] = staged;
-        error = cudaMemcpyAsync(staged, (const char *)c->src[s] + from * elem, bytes,
-                                cudaMemcpyDefault, side->stream);
+        piece.src[s] = (const char *)c->src[s] + from * elem;
+        if ((apart >> s & 1) != 0) {
+            uint8_t *staged = side->room + s * PIECE;
+            error = cudaMemcpyAsync(staged, piece.src[s], bytes, cudaMemcpyDefault, side->stream);
+            piece.src[s] = staged;
+        }
+    }
+    for (uint32_t d = 0; d < c->ndst; d++) {
+        if ((apart_dst >> d & 1) == 0) {
+            piece.dst[piece.ndst++] = (char *)c->dst[d] + from * elem;
+        }
+    }
+    if (apart_dst != 0) {
+        piece.dst[piece.ndst++] = side->room;
     }
     error = error == cudaSuccess ? cuda_stream_settle(side->stream, NULL) : error;
-    piece.ndst = 1;
-    piece.dst[0] = side->room;
     if (error == cudaSuccess) {
         cuda_combine(dtype, op, &piece, 0, 1);
     }
     for (uint32_t d = 0; d < c->ndst && error == cudaSuccess; d++) {
-        error = cudaMemcpyAsync((char *)c->dst[d] + from * elem, side->room, bytes,
-                                cudaMemcpyDefault, side->stream);
+        if ((apart_dst >> d & 1) != 0) {
+            error = cudaMemcpyAsync((char *)c->dst[d] + from * elem, side->room, bytes,
+                                    cudaMemcpyDefault, side->stream);
+        }
     }
     return error == cudaSuccess ? cuda_stream_settle(side->stream, NULL) : error;
 }
@@ -100,10 +127,11 @@ static cudaError_t combine_staged(weft_dtype_t dtype, weft_op_t op, const weft_c
                                   cuda_side_t *side)
 {
     const uint64_t step = PIECE / cuda_element(dtype);
+    const uint32_t apart = combine_find_apart(c);
     cudaError_t error = cudaSuccess;
     for (uint64_t from = 0; from < c->count && error == cudaSuccess; from += step) {
-        error = combine_piece(dtype, op, c, from, c->count - from < step ? c->count - from : step,
-                              side);
+        const uint64_t left = c->count - from;
+        error = combine_piece(dtype, op, c, apart, from, left < step ? left : step, side);
     }
     return error;
 }

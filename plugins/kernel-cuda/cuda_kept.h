@@ -9,13 +9,13 @@
 #include "cuda_instance.h"
 
 typedef enum cuda_kept_kind {
-    CUDA_KEPT_DEVICE,        /* memory of cudaMalloc() */
-    CUDA_KEPT_EXPORT,        /* the same, which other processes may still have imported */
-    CUDA_KEPT_HOST,          /* of cudaHostAlloc(), portable and mapped */
-    CUDA_KEPT_ALIAS,         /* a registered mapping (cuda_alias.h) */
-    CUDA_KEPT_IMPORT,        /* of cudaIpcOpenMemHandle() */
-    CUDA_KEPT_MAPPING,       /* of cuda_segments_map() */
-    CUDA_KEPT_POOL,          /* of cudaMemPoolCreate(), all of whose memory is free; 0 bytes */
+    CUDA_KEPT_DEVICE,  /* memory of cudaMalloc() */
+    CUDA_KEPT_EXPORT,  /* the same, which other processes may still have imported */
+    CUDA_KEPT_HOST,    /* of cudaHostAlloc(), portable and mapped */
+    CUDA_KEPT_ALIAS,   /* a registered mapping (cuda_alias.h) */
+    CUDA_KEPT_IMPORT,  /* of cudaIpcOpenMemHandle() */
+    CUDA_KEPT_MAPPING, /* of cuda_segments_map() */
+    CUDA_KEPT_POOL,    /* of cudaMemPoolCreate(), all of whose memory is given back; 0 bytes */
     CUDA_KEPT_IMPORTED_POOL, /* of another process, the same */
 } cuda_kept_kind_t;
 

@@ -132,13 +132,13 @@ weft_status_t cuda_device_zero(weft_kernel_t *kernel, void *at, uint64_t bytes)
                                 "clearing device memory");
 }
 
+/* What was given back is back when the instance is gone, unless a kernel that waits is in front of it: a pool is good for
+ * the next instance, and may be destroyed, before that. */
 void cuda_pool_close(weft_kernel_t *kernel)
 {
     if (kernel->pool_stream != NULL) {
-        /* What was given back is back when the instance is gone. */
-        cudaError_t error = cudaStreamSynchronize(kernel->pool_stream);
-        error = cudaStreamDestroy(kernel->pool_stream);
-        (void)error;
+        (void)cuda_stream_settle(kernel->pool_stream, kernel->host);
+        (void)cudaStreamDestroy(kernel->pool_stream);
         kernel->pool_stream = NULL;
     }
     if (kernel->pool != NULL) {

@@ -140,35 +140,31 @@ static cuda_side_t *side_take_idle(int device)
     return side;
 }
 
-/* The next one behind `side`, or the first behind NULL, that is late; it is the caller's then. NULL: there is none. */
-static cuda_side_t *side_take_late(int device, cuda_side_t *side)
+/* Gives `side` back as late, and makes the late one behind it the caller's; NULL as `side`: the first one. Returns
+ * NULL if there is none. In one step: without it `side` might be freed in between. */
+static cuda_side_t *side_next_late(int device, cuda_side_t *side)
 {
     pthread_mutex_lock(&sides.lock);
-    side = side != NULL ? side->next : sides.all;
-    while (side != NULL && (side->device != device || !side->late)) {
-        side = side->next;
-    }
+    cuda_side_t *next = side != NULL ? side->next : sides.all;
     if (side != NULL) {
-        side->late = false;
+        side->late = true;
+    }
+    while (next != NULL && (next->device != device || !next->late)) {
+        next = next->next;
+    }
+    if (next != NULL) {
+        next->late = false;
     }
     pthread_mutex_unlock(&sides.lock);
-    return side;
-}
-
-static void side_set_late(cuda_side_t *side)
-{
-    pthread_mutex_lock(&sides.lock);
-    side->late = true;
-    pthread_mutex_unlock(&sides.lock);
+    return next;
 }
 
 /* One whose work was late and has ended since, or NULL. */
 static cuda_side_t *side_take_ended(int device)
 {
-    cuda_side_t *side = side_take_late(device, NULL);
+    cuda_side_t *side = side_next_late(device, NULL);
     while (side != NULL && cudaStreamQuery(side->stream) == cudaErrorNotReady) {
-        side_set_late(side);
-        side = side_take_late(device, side);
+        side = side_next_late(device, side);
     }
     return side;
 }
@@ -292,7 +288,9 @@ cudaError_t cuda_stream_settle(cudaStream_t stream, const weft_host_t *host)
 void cuda_side_end(cuda_side_t *side, cudaError_t error)
 {
     if (side != NULL && error == cudaErrorNotReady) {
-        side_set_late(side);
+        pthread_mutex_lock(&sides.lock);
+        side->late = true;
+        pthread_mutex_unlock(&sides.lock);
     } else {
         cuda_side_put(side);
     }
@@ -306,7 +304,8 @@ weft_status_t cuda_side_failed(const weft_kernel_t *kernel, cudaError_t error, c
     return kernel->host->set_error(
         kernel->host, WEFT_ERR_TIMEOUT, 0,
         "%s on CUDA device %d is not done after %u s: a kernel that waits may be in front of "
-        "it in its hardware queue; set CUDA_DEVICE_MAX_CONNECTIONS=32 before CUDA starts",
+        "it in its hardware queue (set CUDA_DEVICE_MAX_CONNECTIONS=32 before CUDA starts), or "
+        "long copies of other threads",
         what, kernel->device, (unsigned)(CUDA_SIDE_LATE_NS / 1000000000));
 }
 

@@ -73,8 +73,11 @@ weft_status_t ib_rail_open(weft_net_conn_t *conn, uint32_t index, const ib_gid_t
     if (flags < 0 || fcntl(rail->channel->fd, F_SETFL, flags | O_NONBLOCK) != 0) {
         return ib_rail_short_of(conn, rail, "a completion channel", errno);
     }
-    rail->cq =
-        ibv_create_cq(hca->context, (int)hca->cq_depth, rail, rail->channel, ib_rail_vector(hca));
+    const int vector = ib_rail_vector(hca);
+    rail->cq = ibv_create_cq(hca->context, (int)hca->cq_depth, rail, rail->channel, vector);
+    if (rail->cq == NULL && vector != 0) { /* the system may have no interrupt left for that one */
+        rail->cq = ibv_create_cq(hca->context, (int)hca->cq_depth, rail, rail->channel, 0);
+    }
     if (rail->cq == NULL) {
         return ib_rail_short_of(conn, rail, "a completion queue", errno);
     }

@@ -291,9 +291,11 @@ static weft_net_conn_t *sock_listener_complete(weft_net_listener_t *listener)
         if (complete && weft_record_send(conn->streams[0].fd, &ack, sizeof ack, &done) == WEFT_OK) {
             return conn;
         }
-        listener->host->log(listener->host, WEFT_LOG_INFO,
-                            "connection from peer %s did not come about: %u of its %u streams came",
-                            conn->info.peer, conn->joined, conn->nstreams);
+        listener->host->log(
+            listener->host, WEFT_LOG_INFO,
+            "connection from peer %s did not come about: %u of its %u streams came%s",
+            conn->info.peer, conn->joined, conn->nstreams,
+            complete ? ", and it was not there any more to hear so" : "");
         sock_conn_close(conn);
     }
     return NULL;

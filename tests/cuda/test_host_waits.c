@@ -215,6 +215,8 @@ static void what_is_behind_a_stream_that_waits_has_a_deadline(void **state)
     weft_combine_fn_t sum = NULL;
     const weft_kernel_memory_t *memory = bench.ops->get_extension(bench.kernel, WEFT_KERNEL_MEMORY);
     cudaStream_t all[ALL];
+    weft_kernel_t *first = bench.kernel;
+    weft_lanes_queue_t *queue = NULL;
     weft_lanes_handle_t *handle = NULL;
     void *at = NULL, *other = NULL, *both = NULL;
     int least, greatest;
@@ -224,13 +226,17 @@ static void what_is_behind_a_stream_that_waits_has_a_deadline(void **state)
     assert_int_equal(memory->alloc(bench.kernel, 64, &other), WEFT_OK);
     assert_int_equal(memory->alloc(bench.kernel, 64, &both), WEFT_OK);
     assert_int_equal(cudaDeviceGetStreamPriorityRange(&least, &greatest), cudaSuccess);
+    assert_int_equal(bench_create("device=0"), WEFT_OK);
+    weft_kernel_t *second = bench.kernel;
+    assert_int_equal(bench.lanes->queue_open(second, &queue), WEFT_OK);
+    bench.kernel = first;
     make_all_wait(all, greatest);
     const int streams = fake_cuda.strict.streams = atomic_load(&fake_cuda.streams);
     uint64_t (*clock)(const weft_host_t *) = bench.fake.host.clock_ns;
     bench.fake.host.clock_ns = slow_clock;
     assert_int_equal(memory->copy(bench.kernel, other, at, 64), WEFT_ERR_TIMEOUT);
     bench_said("copying memory on CUDA device 0 is not done after 10 s: a kernel that waits may be "
-               "in front of it in its hardware queue; set CUDA_DEVICE_MAX_CONNECTIONS=32");
+               "in front of it in its hardware queue (set CUDA_DEVICE_MAX_CONNECTIONS=32");
     bench.fake.host.clock_ns = clock;
     weft_combine_t twice = {.src = {at, at}, .dst = {both}, .count = 4, .nsrc = 2, .ndst = 1};
     sum(&twice); /* by the clock of the machine: it takes ten seconds */
@@ -242,8 +248,10 @@ static void what_is_behind_a_stream_that_waits_has_a_deadline(void **state)
     bench_said("copying memory on CUDA device 0 is not done after 10 s");
     assert_int_equal(bench.lanes->prepare(bench.kernel, &plan_sends, &handle), WEFT_ERR_TIMEOUT);
     bench_said("clearing device memory on CUDA device 0 is not done after 10 s");
-    bench.fake.host.clock_ns = clock;
     assert_int_equal(atomic_load(&fake_cuda.streams), streams);
+    bench.lanes->queue_close(queue);
+    bench.ops->destroy(second);
+    bench.fake.host.clock_ns = clock;
     release_all(all);
     assert_int_equal(cudaDeviceSynchronize(), cudaSuccess); /* what was late is done now */
     assert_int_equal(memory->copy(bench.kernel, other, at, 64), WEFT_OK);

@@ -82,3 +82,6 @@ expect 6 "$weft" sim all_reduce -n 4 --csv --json
 says err 'exclude each other'
 expect 6 "$weft" sim all_reduce -n 4 --simgrid --svg "$work/not.svg"
 says err 'svg does not go with --simgrid'
+
+expect 6 "$weft" sim all_reduce -n 4 --svg -
+says err '^weft: --svg wants a file: the table goes to standard output$'

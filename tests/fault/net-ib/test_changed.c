@@ -136,7 +136,7 @@ static void meet(const relay_change_t *change)
          bed.mine == WEFT_IN_PROGRESS || (bed.theirs == WEFT_AGAIN && !acceptor_gave_up()); i++) {
         ends_poll();
         poll(NULL, 0, i > 5 ? 1 : 0);
-        later_by_ns += waits && i % 50 == 49 ? UINT64_C(31000000000) : 0;
+        later_by_ns += waits && bed.relay.done && i % 50 == 49 ? UINT64_C(31000000000) : 0;
         if (traffic_now() > end) {
             fail_msg("act %d at %llu of end %d: %d \"%s\", %d, \"%s\"", change->act,
                      (unsigned long long)change->at, change->from, bed.mine, bed.error, bed.theirs,

@@ -122,7 +122,7 @@ static void servers_are_of_use_to_all_ranks_or_to_none(void **unused)
     for (size_t i = 0; i < 2; i++) {
         launcher_environment(ranks[i], "WORLD_SIZE=4", "SLURM_JOB_ID=9", "SLURM_STEP_ID=0",
                              "SLURM_PROCID=0", "SLURM_STEP_NUM_TASKS=2", "PMIX_RANK=0",
-                             "PMIX_NAMESPACE=x", "PMIX_SERVER_URI4=x", NULL);
+                             "PMIX_NAMESPACE=slurm.pmix.9.0", "PMIX_SERVER_URI4=x", NULL);
         assert_refused(PMIX, WEFT_ERR_CONFIG,
                        "the server of PMIX_NAMESPACE counts SLURM_STEP_NUM_TASKS = 2 ranks");
         launcher_environment(ranks[i], "WORLD_SIZE=4", "SLURM_JOB_ID=9", "SLURM_STEP_ID=0",
@@ -133,6 +133,11 @@ static void servers_are_of_use_to_all_ranks_or_to_none(void **unused)
                              NULL);
         assert_refused(PMI, WEFT_ERR_CONFIG, "the server of PMI_FD counts PMI_SIZE = 2 ranks");
     }
+    /* Ranks of an mpirun whose daemons srun has started, on one host of two: the server is not Slurm's. */
+    launcher_environment("WEFT_RANK=1", "WEFT_NRANKS=4", "SLURM_JOB_ID=9", "SLURM_STEP_ID=0",
+                         "SLURM_STEP_NUM_TASKS=1", "PMIX_RANK=1", "PMIX_NAMESPACE=prterun-h-1@1",
+                         "PMIX_SERVER_URI4=x", NULL);
+    assert_way(AUTO, "", "pmix");
 }
 
 static void no_way_at_all_says_the_remedy(void **unused)

@@ -169,8 +169,10 @@ static void a_rank_needs_a_number_of_ranks(void **unused)
     (void)unused;
     launcher_environment("OMPI_COMM_WORLD_RANK=0", NULL);
     assert_contradiction("OMPI_COMM_WORLD_RANK = 0, and OMPI_COMM_WORLD_SIZE is not set");
-    launcher_environment("RANK=1", NULL);
-    assert_contradiction("RANK = 1, and WORLD_SIZE is not set");
+    launcher_environment("RANK=1", "MASTER_ADDR=h", NULL);
+    assert_contradiction("RANK = 1, and WORLD_SIZE is not set: set it, or unset RANK");
+    launcher_environment("RANK=16", NULL); /* that of a matrix, for instance */
+    assert_found("none", 0, 1, 0, 1);
     launcher_environment("SLURM_PROCID=1", "SLURM_STEP_ID=0", "SLURM_JOB_ID=9", NULL);
     assert_contradiction("SLURM_PROCID = 1, and SLURM_STEP_NUM_TASKS is not set");
     /* mpiexec -pmi-port of MPICH. */

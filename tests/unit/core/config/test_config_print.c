@@ -38,8 +38,6 @@ static void a_value_that_a_file_would_cut_is_not_printed(void **state)
     (void)state;
     is_not_printed("boot.label=a ; b", "options.settings: [boot] label = a ; b: cannot stand in a "
                                        "file, where '#' and ';' behind a blank begin a comment");
-    is_not_printed("boot.label= a", "[boot] label =  a: cannot stand in a file, where blanks at");
-    is_not_printed("boot.label=a\t", "cannot stand in a file, where blanks at the ends");
 }
 
 static void a_value_that_makes_its_line_too_long_is_not_printed(void **state)

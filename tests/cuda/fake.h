@@ -120,7 +120,7 @@ void fake_changed(void);
 /* Until something changes. Ends the process when nothing has for long: `what` then never comes, and what
  * stands in the streams says why. */
 void fake_wait(const char *what);
-/* Until *wanted is as much as `number`, or a moment has passed. */
+/* Until *wanted is as much as `number`: at most so long that a loaded machine starts what does not wait first. */
 void fake_linger(const uint64_t *wanted, uint64_t number);
 
 /* A point in a stream: what is before it has been done, or not yet. */
@@ -144,7 +144,7 @@ typedef struct fake_step {
     uint64_t number;    /* among all of the process, in the order of the calls */
     uint64_t ticket;    /* its place in the hardware queue */
     bool issued;        /* it has left that */
-    bool lingers;       /* it waits for somebody who waits for it, or some time */
+    bool lingers;       /* it waits for somebody who waits or asks for it, or for long */
     fake_point_t *mark; /* or NULL: then pass it */
     bool joined;        /* in a capture: the origin comes behind it */
     _Alignas(16) uint8_t arg[];
@@ -240,7 +240,7 @@ cudaError_t fake_put_lingering(const char *name, cudaStream_t stream, void (*wor
 #define fake_launch(stream, grid, arg, bytes) fake_launch_as(#grid, stream, grid, arg, bytes)
 cudaError_t fake_launch_as(const char *name, cudaStream_t stream, void (*grid)(const void *arg),
                            const void *arg, size_t bytes);
-/* Under the lock: whether a step with a number up to this one is in a stream. */
+/* Under the lock: whether a step with a number up to this one is in a stream. Somebody waits for it. */
 bool fake_streams_busy(uint64_t number);
 /* Under the lock: what stands in the streams. */
 void fake_streams_tell(FILE *file);

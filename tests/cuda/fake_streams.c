@@ -27,8 +27,10 @@ static void stream_free(cudaStream_t stream)
 /* All that is in the stream, which then does not linger. */
 static void stream_want(cudaStream_t stream)
 {
-    stream->wanted = stream->put;
-    fake_changed();
+    if (stream->wanted != stream->put) {
+        stream->wanted = stream->put;
+        fake_changed();
+    }
 }
 
 static void stream_work(void *arg)
@@ -141,6 +143,7 @@ bool fake_streams_busy(uint64_t number)
 {
     for (cudaStream_t stream = all; stream != NULL; stream = stream->next) {
         if (stream->queue.first != NULL && stream->queue.first->number <= number) {
+            stream_want(stream);
             return true;
         }
     }
@@ -280,6 +283,7 @@ cudaError_t cudaStreamQuery(cudaStream_t handle)
     error = error == cudaSuccess ? stream_ask(handle, &stream) : error;
     if (error == cudaSuccess && stream->done < stream->put) {
         error = cudaErrorNotReady;
+        stream_want(stream); /* who asks will ask again */
     }
     pthread_mutex_unlock(&fake_lock);
     return error;

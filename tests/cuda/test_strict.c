@@ -270,15 +270,37 @@ static void look_in(cudaStream_t stream, uint64_t *memory)
     settle(stream);
 }
 
+/* Also on a machine that begins late with what waits for nothing. */
 static void scene_filled(void)
 {
-    look_in(first, fill_one());
+    uint64_t *memory = fill_one();
+    usleep(200000);
+    look_in(first, memory);
 }
 
 static void scene_filled_and_waited(void)
 {
     uint64_t *memory = fill_one();
     cudaDeviceSynchronize();
+    look_in(first, memory);
+}
+
+static void scene_filled_and_asked(void)
+{
+    uint64_t *memory = fill_one();
+    while (cudaStreamQuery(cudaStreamLegacy) == cudaErrorNotReady) {
+        sched_yield();
+    }
+    look_in(first, memory);
+}
+
+/* A call that frees waits for all that was put before it. */
+static void scene_filled_and_freed(void)
+{
+    void *other;
+    cudaHostAlloc(&other, 64, cudaHostAllocDefault);
+    uint64_t *memory = fill_one();
+    cudaFreeHost(other);
     look_in(first, memory);
 }
 
@@ -312,6 +334,8 @@ static const struct {
     {"unmapped", scene_unmapped},
     {"filled", scene_filled},
     {"filled-waited", scene_filled_and_waited},
+    {"filled-asked", scene_filled_and_asked},
+    {"filled-freed", scene_filled_and_freed},
     {"filled-blocking", scene_filled_blocking},
 };
 
@@ -430,6 +454,8 @@ static void copies_from_pageable_memory_come_late_for_streams_that_wait_for_noth
     play(HANGS, "filled", "what was there before");
     play(HANGS_IN("loose"), "filled", "sees seven");
     play(HANGS, "filled-waited", "sees seven");
+    play(HANGS, "filled-asked", "sees seven");
+    play(HANGS, "filled-freed", "sees seven");
     play(HANGS, "filled-blocking", "sees seven");
 }
 

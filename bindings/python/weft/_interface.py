@@ -84,7 +84,8 @@ def checked(array: Any, name: str) -> dict[str, Any]:
     stream = it.said.get("stream")
     if stream is not None and not _is_index(stream):
         it.refuse("stream", "None, or the handle of a stream")
-    it.said["stream"] = None if stream is None else operator.index(stream)
+    if stream is not None:
+        it.said["stream"] = operator.index(stream)
     if it.said.get("mask") is not None:
         it.refuse("mask", "none: every element counts")
     return it.said

@@ -17,6 +17,9 @@ from ._dtypes import BY_CODE, BY_NAME, SIZES, of_module
 from ._interface import checked
 from ._library import Dtype
 
+# CU_STREAM_LEGACY, the legacy default stream of CUDA, which is also meant by a handle of 0.
+LEGACY = dlpack.LEGACY
+
 # Types that can be reduced, by what most arrays call them.
 _NATIVE = {sign + code: dtype for code, dtype in BY_CODE.items() for sign in "<|"}
 
@@ -151,7 +154,17 @@ def _describe_cuda_interface(array: Any, writable: bool) -> Memory:
     device = getattr(array, "device", None)
     number = getattr(device, "id", device if isinstance(device, int) else 0)
     memory = _from_interface(array, interface, address, f"cuda:{number}")
-    return memory._replace(stream=interface.get("stream"))
+    return memory._replace(stream=_stream_of(interface))
+
+
+def _stream_of(interface: Any) -> Optional[int]:
+    """Who says None needs no order. Who says nothing, as all did before version 3, may have worked
+    in the default stream."""
+    version = interface.get("version")
+    if isinstance(version, int) and version >= 3 and "stream" in interface:
+        stream: Optional[int] = interface["stream"]
+        return stream
+    return LEGACY
 
 
 _INTERFACES = (

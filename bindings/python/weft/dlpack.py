@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Optional
 
 _CPU, _CUDA, _CUDA_HOST, _CUDA_MANAGED = 1, 2, 3, 13
 # The legacy default stream of CUDA, for exporters of memory of a device.
-_LEGACY = 1
+LEGACY = 1
 # Bit of `flags`.
 _READ_ONLY = 1
 # DLDataTypeCode: how we write the type.
@@ -82,16 +82,29 @@ def _stream_for(array: Any) -> int | None:
     """The stream that an exporter on a device shall put behind its work. The legacy one is known
     before the call that the array is for, whatever stream that has."""
     where = getattr(array, "__dlpack_device__", None)
-    return _LEGACY if where is not None and where()[0] in (_CUDA, _CUDA_MANAGED) else None
+    if where is None:
+        return None
+    try:
+        kind, _ = where()
+    except Exception as reason:
+        raise TypeError(f"its __dlpack_device__() gives no device: {reason!r}") from reason
+    return LEGACY if kind in (_CUDA, _CUDA_MANAGED) else None
 
 
 def _capsule(array: Any, stream: int | None) -> Any:
-    """Asks for version 1, which says whether the memory may be written, then for the old one."""
+    """Asks for version 1, which says whether the memory may be written, then for the old one. Who
+    takes no stream either has the default of the standard, which is the legacy one."""
     order: dict[str, Any] = {} if stream is None else {"stream": stream}
     try:
         return array.__dlpack__(max_version=(1, 0), **order)
     except TypeError:
+        pass
+    try:
         return array.__dlpack__(**order)
+    except TypeError:
+        if stream is None:
+            raise
+    return array.__dlpack__()
 
 
 def open_tensor(array: Any) -> OpenTensor:

@@ -76,12 +76,12 @@ class Driver:
 class Array:
     """An array of a device, as CuPy's and Numba's."""
 
-    def __init__(self, address, stream, count=COUNT):
+    def __init__(self, address, stream, count=COUNT, version=3):
         self.__cuda_array_interface__ = {
             "shape": (count,),
             "typestr": "<i4",
             "data": (address, False),
-            "version": 3,
+            "version": version,
         }
         if stream != "none":
             self.__cuda_array_interface__["stream"] = stream
@@ -97,7 +97,7 @@ def ordered(stream, *owners, driver):
 
 class Orders(unittest.TestCase):
     def test_nobody_is_asked_where_there_is_nothing_to_wait_for(self):
-        self.assertEqual(ordered(None, None, "none", driver=Driver()).calls, [])
+        self.assertEqual(ordered(None, None, driver=Driver()).calls, [])
         self.assertEqual(ordered(7, None, 7, driver=Driver()).calls, [])
         self.assertEqual(ordered(0, 1, driver=Driver()).calls, [])  # both are the legacy one
         empty = arrays.describe(Array(0, 7, count=0), "send", False)
@@ -128,10 +128,15 @@ class Orders(unittest.TestCase):
 
 class Descriptions(unittest.TestCase):
     def test_the_stream_of_an_interface_is_kept(self):
-        for said, kept in ((None, None), ("none", None), (1, 1), (0x7000, 0x7000)):
+        for said, kept in ((None, None), (1, 1), (0x7000, 0x7000)):
             self.assertEqual(arrays.describe(Array(8, said), "send", False).stream, kept)
         with self.assertRaisesRegex(TypeError, "^send: .* says stream = 'x', expected None, or"):
             arrays.describe(Array(8, "x"), "send", False)
+
+    def test_an_interface_that_says_nothing_of_streams_may_mean_the_legacy_one(self):
+        """… as those of before version 3, which had no such key."""
+        for array in (Array(8, "none"), Array(8, "none", version=2), Array(8, None, version=2)):
+            self.assertEqual(arrays.describe(array, "send", False).stream, LEGACY)
 
     def test_torch_tells_its_current_stream(self):
         class Tensor:
@@ -157,6 +162,18 @@ class Descriptions(unittest.TestCase):
             self.assertEqual(arrays.describe(exporter, "send", False).stream, stream)
             self.assertEqual(exporter.given.get("stream"), stream)
 
+    def test_an_exporter_of_dlpack_that_takes_no_stream_has_the_default_one(self):
+        """… which is the legacy one on a device."""
+        for kind, stream in ((2, LEGACY), (1, None)):
+            self.assertEqual(arrays.describe(Plain(kind), "send", False).stream, stream)
+
+    def test_what_an_exporter_raises_of_its_device_names_the_argument(self):
+        for found in (RuntimeError("lost"), None, ()):
+            exporter = Exporter(2)
+            exporter.__dlpack_device__ = mock.Mock(side_effect=[found])
+            with self.assertRaisesRegex(TypeError, r"^send: its __dlpack_device__\(\) gives no"):
+                arrays.describe(exporter, "send", False)
+
 
 class Exporter:
     """An array with DLPack 0 on a device of a kind."""
@@ -177,6 +194,13 @@ class Exporter:
         make.restype = ctypes.py_object
         make.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
         return make(ctypes.addressof(self.tensor), b"dltensor", None)
+
+
+class Plain(Exporter):
+    """One whose __dlpack__() has no options."""
+
+    def __dlpack__(self):
+        return super().__dlpack__()
 
 
 @unittest.skipUnless(PLUGIN.exists(), "no CUDA headers, see tests/cuda")

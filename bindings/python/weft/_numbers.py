@@ -3,12 +3,23 @@
 
 from __future__ import annotations
 
+import re
 from operator import index
 from typing import Any
 
 # Of C's types: the least and the largest value.
 INT32, UINT32 = (-(2**31), 2**31 - 1), (0, 2**32 - 1)
 UINT64, BITS64 = (0, 2**64 - 1), (-(2**63), 2**64 - 1)
+
+# Of durations in options; per second, so that 100us is the double nearest to 0.0001.
+_UNITS = {"": 1, "s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9, "min": 1 / 60}
+
+
+def duration(text: str) -> float:
+    """Seconds of a duration that is a legal value of an option."""
+    found = re.fullmatch("(.*?)([a-z]*)", text)
+    assert found is not None
+    return float(found.group(1)) / _UNITS[found.group(2)]
 
 
 def number(value: Any, name: str, what: str = "a whole number") -> int:

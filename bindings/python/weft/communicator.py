@@ -18,7 +18,7 @@ from ._library import Launcher as _Launcher
 from ._library import lib
 from ._bound import Bound
 from ._dtypes import named
-from ._numbers import BITS64, INT32, UINT32, UINT64, fitting
+from ._numbers import BITS64, INT32, UINT32, UINT64, duration, fitting
 from ._operations import Request, Slot, local
 from .collectives import Collectives, operator_number
 from .errors import WeftError, check, destroyed, failure, inherited
@@ -75,6 +75,13 @@ class Options:
     @property
     def address(self) -> int:
         return ctypes.addressof(self.struct)
+
+    def seconds(self, section: bytes, key: bytes, default: float) -> float:
+        """What a duration is set to, of which joining has said that it is legal. The default
+        also if the file of options is gone by now."""
+        text = ctypes.create_string_buffer(1001)
+        status = lib.weft_option_given(self.address, section, key, text, len(text))
+        return duration(text.value.decode()) if status == Status.OK and text.value else default
 
     def join(self, function: Callable[[], int]) -> None:
         """Calls a function that joins with these options. An exception of a handler cancels it."""
@@ -142,6 +149,8 @@ class Communicator(Bound, Collectives[None]):
 
     _INSTEAD = ": each makes one of its own, and dup() makes another of the same ranks"
     _is_parents = False  # of a forked child
+    _options: Options | None = None  # with which it, or its first ancestor, has joined
+    _timeout: float | None = None  # option exec.op_timeout, once it was needed
 
     def __init__(
         self,
@@ -157,7 +166,7 @@ class Communicator(Bound, Collectives[None]):
         given = [value is not None for value in (nranks, rank, id)]
         if any(given) and not all(given):
             raise TypeError("give nranks, rank and id, or none of them")
-        options = Options(config, settings, name)
+        options = self._options = Options(config, settings, name)
         if id is None or nranks is None or rank is None:
 
             def join(made: Any) -> int:
@@ -188,8 +197,10 @@ class Communicator(Bound, Collectives[None]):
         grow(). The options must be theirs, but for the name."""
         options = Options(config, settings, name)
         given = _copied(ticket, "ticket", Ticket, "ticket")
-        return cls.__new__(cls)._become(
-            lambda made: int(lib.weft_comm_join(made, ctypes.byref(given), options.address)),
+        made = cls.__new__(cls)
+        made._options = options
+        return made._become(
+            lambda place: int(lib.weft_comm_join(place, ctypes.byref(given), options.address)),
             options.join,
         )
 
@@ -295,8 +306,7 @@ class Communicator(Bound, Collectives[None]):
         except IndexError:
             slot = Slot()
         scalar = slot.set_options(dtype, options) if options else None
-        if self._takes_devices:
-            _streams.order((keep, scalar), slot.stream)
+        self._order(slot, (keep, scalar))
         if local.group is not None or "stream" in options:
             return self._note(slot, function, args, (keep, scalar))
         try:
@@ -320,6 +330,29 @@ class Communicator(Bound, Collectives[None]):
         if self._operators:
             self._raise_operators()
         return slot.source.value
+
+    def _order(self, slot: Slot, keep: Any) -> None:
+        """Lets a call come behind what the owners of arrays of devices have put into streams."""
+        if self._takes_devices:
+            _streams.order(
+                keep,
+                slot.stream,
+                lambda: slot.call.timeout or self._op_timeout(),
+                self._raise_failed,
+            )
+
+    def _op_timeout(self) -> float:
+        """Option exec.op_timeout in seconds; 0: none."""
+        if self._timeout is None:
+            options = self._options or Options(None, None)
+            self._timeout = options.seconds(b"exec", b"op_timeout", 600.0)
+        return self._timeout
+
+    def _raise_failed(self) -> None:
+        """Raises what has ended the communicator while a call waits that has not begun."""
+        error = self.error()
+        if error is not None:
+            raise error
 
     def _is_to_itself(self, function: Any, args: tuple[Any, ...]) -> bool:
         """Whether a call is a message that no other rank has a part in."""
@@ -481,9 +514,9 @@ class Communicator(Bound, Collectives[None]):
 
     def _make(self, function: Callable[[Any], int]) -> Communicator | None:
         self._live()
-        child = Communicator.__new__(Communicator)._become(
-            function, lambda take: _waiting.call(take, self.abort, self._left)
-        )
+        child = Communicator.__new__(Communicator)
+        child._options = self._options
+        child._become(function, lambda take: _waiting.call(take, self.abort, self._left))
         return None if child._handle is None else child
 
     # The end --------------------------------------------------------------------------------------
@@ -625,7 +658,8 @@ class Communicator(Bound, Collectives[None]):
 
 
 class Starter(Bound, Collectives[Request]):
-    """Communicator.start: the same calls, each of which returns a request at once."""
+    """Communicator.start: the same calls, each of which returns a request at once. With an array on
+    a device it first waits for the stream in which the array's owner may have put work."""
 
     def __init__(self, comm: Communicator) -> None:
         # The communicator owns its starter.
@@ -664,8 +698,7 @@ class Starter(Bound, Collectives[Request]):
         scalar = slot.set_options(dtype, options) if options else None
         slot.call.patience = 0
         slot.keep = (keep, scalar)
-        if comm._takes_devices:
-            _streams.order(slot.keep, None)
+        comm._order(slot, slot.keep)
         comm._tidy()
         # Before the call: a signal's handler may raise right after it.
         comm._pending.add(slot)

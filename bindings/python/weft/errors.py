@@ -167,9 +167,12 @@ def failure(status: int, comm: int | None = None) -> WeftError:
     return KINDS.get(status, WeftError)(status, error)
 
 
+def _record(status: int, text: bytes) -> Error:
+    return Error(status=status, rank=-1, peer=-1, peer_pid=-1, os_errno=-1, text=text)
+
+
 def _state(text: bytes) -> StateError:
-    record = Error(status=Status.ERR_STATE, rank=-1, peer=-1, peer_pid=-1, os_errno=-1, text=text)
-    return StateError(Status.ERR_STATE, record)
+    return StateError(Status.ERR_STATE, _record(Status.ERR_STATE, text))
 
 
 def destroyed() -> StateError:
@@ -187,6 +190,23 @@ def inherited() -> StateError:
 def cancelled() -> StateError:
     """The exception at the end of a group in which a group was left by an exception."""
     return _state(b"the group was cancelled by an exception inside it: nothing of it was started")
+
+
+def captured(stream: int) -> StateError:
+    """The exception for an array whose stream is in a capture that the call's is not in."""
+    return _state(
+        b"stream %#x of an array is being captured, or waits for one that is: a call on the array "
+        b"needs a stream of the same capture; nothing was started" % stream
+    )
+
+
+def late(stream: int, seconds: float) -> Timeout:
+    """The exception for an array whose stream has not come to its end."""
+    text = (
+        f"after {seconds:g} s stream {stream:#x} of an array, in which its owner may have put "
+        "work, has not come to its end; nothing was started"
+    )
+    return Timeout(Status.ERR_TIMEOUT, _record(Status.ERR_TIMEOUT, text.encode()))
 
 
 def check(status: int, comm: int | None = None) -> None:

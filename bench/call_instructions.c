@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Two ranks in one thread for callgrind: calls whose instructions do not depend on time, because nothing ever
- * waits. A broadcast leaves the root before the other rank asks for it, a reduction reaches the root before it is
- * called there; an all-reduce, and a send with its receive, are driven as a group of both ranks.
+ * Two ranks in one thread for callgrind: calls whose instructions do not depend on time, because
+ * nothing ever waits. A broadcast leaves the root before the other rank asks for it, a reduction
+ * reaches the root before it is called there; an all-reduce, and a send with its receive, are
+ * driven as a group of both ranks.
  *
  *   bench_call_instructions WHAT[:BYTES] CALLS [section.key=value …]
  *
- * WHAT is broadcast, reduce, all_reduce, send, message, burst or join; without BYTES it is 8. A call of burst is a group of
- * BURST sends and their receives; a call of join makes a communicator of both ranks, each in a thread of its own, and
- * destroys it. */
+ * WHAT is broadcast, reduce, all_reduce, send, message, burst or join; without BYTES it is 8. A
+ * call of burst is a group of BURST sends and their receives; a call of join makes a communicator
+ * of both ranks, each in a thread of its own, and destroys it. */
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Messages of 8 bytes between two instances of net-ib in this process, on fake adapters that move them at
- * once. bench/ib_instructions counts the instructions of the four functions below.
- * Usage: bench_ib_messages PLUGIN.so MESSAGES WINDOW [key=value…] */
+ * Messages of 8 bytes between two instances of net-ib in this process, on fake adapters that move
+ * them at once. bench/ib_instructions counts the instructions of the four functions below. Usage:
+ * bench_ib_messages PLUGIN.so MESSAGES WINDOW [key=value…] */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Time to know a job: the search for the rings and trees of each kind of host, once a host, and what
- * every rank computes then: devices, levels, orders, and the view of the whole job. A table for
- * docs/topology.md. Usage: bench_job_topology MACHINES HOSTS RANKS-A-HOST FILE…, with hosts of the kinds
- * in turn; MACHINES is the folder of the files. */
+ * Time to know a job: the search for the rings and trees of each kind of host, once a host, and
+ * what every rank computes then: devices, levels, orders, and the view of the whole job. A table
+ * for docs/topology.md. Usage: bench_job_topology MACHINES HOSTS RANKS-A-HOST FILE…, with hosts of
+ * the kinds in turn; MACHINES is the folder of the files. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Speed of the combinations of a kernel plugin: a table of GB/s stored to the first destination, per
- * instruction set, shape and size; medians. Usage: bench_kernel_combine PLUGIN.so [TYPE] */
+ * Speed of the combinations of a kernel plugin: a table of GB/s stored to the first destination,
+ * per instruction set, shape and size; medians. Usage: bench_kernel_combine PLUGIN.so [TYPE] */
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Processor time and memory of both proofs, for every built-in algorithm and collective: a table for
- * docs/plans.md. Usage: bench_plan_proofs [RANKS [SLOTS [SLICES [ALGORITHM…]]]]. Each line comes from a
- * process of its own, so that its memory is its own, too. */
+ * Processor time and memory of both proofs, for every built-in algorithm and collective: a table
+ * for docs/plans.md. Usage: bench_plan_proofs [RANKS [SLOTS [SLICES [ALGORITHM…]]]]. Each line
+ * comes from a process of its own, so that its memory is its own, too. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Time and memory per rank of everything that a job does before its data: N ranks as threads of this
- * process, over a transport of the tests. Usage: bench_scale_ranks N PLUGIN.so [section.key=value…].
- * Writes one line of JSON: seconds of processor time and bytes of heap per rank for each step; of the
- * first use of a collective what the first rank of a process pays, and what each further one does. */
+ * Time and memory per rank of everything that a job does before its data: N ranks as threads of
+ * this process, over a transport of the tests. Usage: bench_scale_ranks N PLUGIN.so
+ * [section.key=value…]. Writes one line of JSON: seconds of processor time and bytes of heap per
+ * rank for each step; of the first use of a collective what the first rank of a process pays, and
+ * what each further one does. */
 #include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * `weft config`: every option with its value and where it came from, as a list, an INI file or JSON. */
+ * `weft config`: every option with its value and where it came from, as a list, an INI file or
+ * JSON. */
 #include "tools/config.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The geometry of a circle of discs. A link between neighbours bends to the left of its way, so that
- * the two directions lie apart. All others bend inwards, as far as it takes to pass by the discs
- * between their ends. */
+ * The geometry of a circle of discs. A link between neighbours bends to the left of its way, so
+ * that the two directions lie apart. All others bend inwards, as far as it takes to pass by the
+ * discs between their ends. */
 #include "tools/draw_circle.h"
 
 #include <math.h>

@@ -17,10 +17,12 @@ typedef struct draw_circle {
 /* Clockwise from the top. */
 #define DRAW_CIRCLE_TOP (-1.57079632679489661923)
 
-/* Returns the angle of a position, and the point of the circle, or of one of another radius, there. */
+/* Returns the angle of a position, and the point of the circle, or of one of another radius,
+ * there. */
 double draw_circle_angle(const draw_circle_t *circle, double position);
 svg_point_t draw_circle_at(const draw_circle_t *circle, double position, double radius);
-/* Fills a curve for svg_arrow(), from centre to centre; `beside` tells links of the same pair apart. */
+/* Fills a curve for svg_arrow(), from centre to centre; `beside` tells links of the same pair
+ * apart. */
 void draw_circle_link(const draw_circle_t *circle, uint32_t from, uint32_t to, uint32_t beside,
                       svg_point_t curve[3]);
 /* Returns the point `length` away from `from` on the way to `to`. */

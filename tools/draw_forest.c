@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Finds the trees in the links of a plan. The links of one channel, without their direction, are a tree
- * if they join their ranks without a cycle; channels that join the same ranks alike are one tree (up
- * and down). Where a link is used both ways, the way used first leads to the root. */
+ * Finds the trees in the links of a plan. The links of one channel, without their direction, are a
+ * tree if they join their ranks without a cycle; channels that join the same ranks alike are one
+ * tree (up and down). Where a link is used both ways, the way used first leads to the root. */
 #include "tools/draw_forest.h"
 
 #include <stdlib.h>
@@ -96,7 +96,8 @@ static bool draw_forest_is_tree(const edges_t *edges, uint32_t n, uint32_t *set)
     return edges->count > 0;
 }
 
-/* True: the root lies at `high`. Where all links go one way, the collective tells whether that is up. */
+/* True: the root lies at `high`. Where all links go one way, the collective tells whether that is
+ * up. */
 static bool draw_forest_root_is_high(const edge_t *e, bool down)
 {
     if (e->rises && e->falls) {

@@ -101,8 +101,8 @@ static uint32_t draw_grid_every(const grid_t *grid, double least)
     return every;
 }
 
-/* Numbers every so many ranks that they do not touch; those that are marked always, in place of their
- * neighbours. */
+/* Numbers every so many ranks that they do not touch; those that are marked always, in place of
+ * their neighbours. */
 static void draw_grid_put_numbers(const grid_t *grid)
 {
     uint32_t n = grid->draw->input->nranks;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Hosts as boxes on a circle, clockwise. Links inside a host are drawn in its box. All links from one
- * host to another are one arrow with their number, as wide as they are many. */
+ * Hosts as boxes on a circle, clockwise. Links inside a host are drawn in its box. All links from
+ * one host to another are one arrow with their number, as wide as they are many. */
 #include "tools/draw_hosts.h"
 
 #include <math.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A box for every host, with its ranks on a circle inside; links between two hosts are one arrow. */
+ * A box for every host, with its ranks on a circle inside; links between two hosts are one
+ * arrow. */
 #ifndef WEFT_TOOLS_DRAW_HOSTS_H
 #define WEFT_TOOLS_DRAW_HOSTS_H
 

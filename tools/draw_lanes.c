@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Lanes over time: a row per rank and lane, a bar per chunk that a MOVE moved, an arrow per message.
- * Members of a PAR share their row, one below the other, on a common ground. */
+ * Lanes over time: a row per rank and lane, a bar per chunk that a MOVE moved, an arrow per
+ * message. Members of a PAR share their row, one below the other, on a common ground. */
 #include "tools/draw_lanes.h"
 
 #include <math.h>

@@ -22,7 +22,8 @@ typedef struct draw_input {
     uint32_t nhosts;
     const char *algo; /* with its parameters */
     uint32_t slots, slices;
-    /* Out of place and in place, as weft_plan_prove() gives them; NULL: nothing is said of a proof. */
+    /* Out of place and in place, as weft_plan_prove() gives them; NULL: nothing is said of a
+     * proof. */
     const weft_verify_report_t *reports;
 } draw_input_t;
 

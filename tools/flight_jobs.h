@@ -38,8 +38,8 @@ void flight_jobs_free(flight_jobs_t *jobs);
  * another rank calls it. */
 const char *flight_name(const flight_job_t *job, const flight_rank_t *rank);
 
-/* Finds the collective of that number: its entry, or what the history of calls knows of it. False: it
- * has not been called, or is forgotten. */
+/* Finds the collective of that number: its entry, or what the history of calls knows of it. False:
+ * it has not been called, or is forgotten. */
 bool flight_find(const weft_flight_comm_t *comm, uint64_t sequence, weft_flight_entry_t *entry);
 static inline bool flight_is_open(const weft_flight_entry_t *entry)
 {

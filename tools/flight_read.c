@@ -108,8 +108,8 @@ typedef struct read_holder {
     uint32_t uid, records;
 } read_holder_t;
 
-/* Reads the numbers behind a word of /proc/PID/status. Returns how many there were, at most two: the first and
- * the last. */
+/* Reads the numbers behind a word of /proc/PID/status. Returns how many there were, at most two:
+ * the first and the last. */
 static uint32_t read_numbers(const char *line, const char *word, unsigned long number[2])
 {
     const size_t length = strlen(word);
@@ -226,7 +226,8 @@ static void read_add(flight_sources_t *sources, flight_copy_t *record, const cha
     }
 }
 
-/* Reads a file that its process may write meanwhile. ERR_SYSTEM, ERR_RESOURCE: *cause_p says why. */
+/* Reads a file that its process may write meanwhile. ERR_SYSTEM, ERR_RESOURCE: *cause_p says
+ * why. */
 static weft_status_t read_settled(const char *path, char **bytes_p, size_t *size_p, int *cause_p)
 {
     enum { COPIES = 3, TRIES = 8 }; /* names are seldom set */
@@ -297,8 +298,8 @@ static bool read_file(const char *path, const char *name, read_holder_t *holder,
     return true;
 }
 
-/* Reads what a process has under a path, which that process chose: nothing but a plain file is opened, as opening
- * a device may do something. */
+/* Reads what a process has under a path, which that process chose: nothing but a plain file is
+ * opened, as opening a device may do something. */
 static bool read_pinned(const char *path, int flags, const char *name, read_holder_t *holder,
                         flight_sources_t *sources)
 {
@@ -403,8 +404,8 @@ static uint32_t read_process(const char *pid, flight_sources_t *sources)
     return found;
 }
 
-/* Why the records of a process cannot be read. Where /proc hides the processes of others, it is the kernel that
- * knows of them. */
+/* Why the records of a process cannot be read. Where /proc hides the processes of others, it is the
+ * kernel that knows of them. */
 static const char *read_why_not(const char *pid)
 {
     char folder[64];

@@ -37,8 +37,8 @@ typedef struct flight_sources {
     bool full; /* there are more, of one process or in all */
 } flight_sources_t;
 
-/* Adds the records of `what`: the number of a process, a file, or a folder with files. Returns false
- * and prints why if there is none. */
+/* Adds the records of `what`: the number of a process, a file, or a folder with files. Returns
+ * false and prints why if there is none. */
 bool flight_read(const char *what, flight_sources_t *sources);
 /* Adds the records of all processes of this host that may be read. */
 void flight_read_all(flight_sources_t *sources);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Each thing has a mark that its writer changes first, and another one or the same that it sets last:
+ * Each thing has a mark that its writer changes first, and another one or the same that it sets
+ * last:
  *
- *   an operation     state FREE, then its number       state CALLED; DONE once the end is noted
- *   a run of calls   -                                 the number of runs, behind the run itself
- *   a communicator   life UNUSED, then its opening     life OPEN; FAILED once the failure is noted */
+ *   an operation     state FREE, then its number    state CALLED; DONE once the end is noted
+ *   a run of calls   -                              the number of runs, behind the run itself
+ *   a communicator   life UNUSED, then its opening  life OPEN; FAILED once the failure is noted */
 #include "tools/flight_settle.h"
 
 #include <string.h>

@@ -11,8 +11,8 @@
 #include "core/comm/flight_record.h"
 
 /* Leaves in `record` what did not change between the two other copies, and takes out the rest:
- * places that were given to another operation, run of calls, or communicator meanwhile. Counters and
- * states are those of `before`. Returns false if a name changed, so that it may be mixed: read
+ * places that were given to another operation, run of calls, or communicator meanwhile. Counters
+ * and states are those of `before`. Returns false if a name changed, so that it may be mixed: read
  * again. */
 bool flight_settle(const weft_flight_record_t *before, weft_flight_record_t *record,
                    const weft_flight_record_t *after);

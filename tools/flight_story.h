@@ -12,8 +12,8 @@
 /* `now`: on the clock of the job; 0: the records are of the past. */
 void flight_story(const flight_job_t *job, uint64_t now, FILE *out);
 
-/* Returns the moment on the clock of the job: as a rank sees it that has the clock of the caller; as
- * the time of day, where the caller is in another time namespace than all of them. */
+/* Returns the moment on the clock of the job: as a rank sees it that has the clock of the caller;
+ * as the time of day, where the caller is in another time namespace than all of them. */
 uint64_t flight_now(const flight_job_t *job);
 
 #endif

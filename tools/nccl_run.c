@@ -33,7 +33,8 @@ static const char usage_text[] =
     "calls that weft refused. NCCL_DEBUG=INFO says which library answers, NCCL_DEBUG=WARN prints\n"
     "errors.\n";
 
-/* Writes the path of the library: in a build tree, or where programs and libraries are installed. */
+/* Writes the path of the library: in a build tree, or where programs and libraries are
+ * installed. */
 static bool nccl_run_find(char *library, size_t bytes)
 {
     static const char *const places[] = {"../lib/weft/nccl/libnccl.so.2",
@@ -174,9 +175,10 @@ static void nccl_run_hold(run_signals_t *signals)
     (void)sigaction(SIGCHLD, &tell, &signals->child);
 }
 
-/* A terminal, launchers and batch systems signal the whole process group, and the program hears that by itself.
- * A signal does not tell to whom it was sent: a process of the group that lets its signals pend is the witness. It
- * cannot be replaced by a group of the program's own, which a SIGKILL of this group would leave alive. */
+/* A terminal, launchers and batch systems signal the whole process group, and the program hears
+ * that by itself. A signal does not tell to whom it was sent: a process of the group that lets its
+ * signals pend is the witness. It cannot be replaced by a group of the program's own, which a
+ * SIGKILL of this group would leave alive. */
 static pid_t nccl_run_witness(void)
 {
     const pid_t parent = getpid(), witness = fork();
@@ -207,7 +209,8 @@ static bool nccl_run_is_pending(pid_t witness, int number)
     return (pending >> (number - 1) & 1) != 0;
 }
 
-/* Linux signals the youngest of a group first; who signals its processes one by one takes a while. */
+/* Linux signals the youngest of a group first; who signals its processes one by one takes a
+ * while. */
 static bool nccl_run_group_heard(pid_t witness, int number)
 {
     const struct timespec nap = {.tv_nsec = 10000000};
@@ -249,7 +252,8 @@ static int nccl_run_wait(pid_t program, const run_signals_t *signals)
     return state;
 }
 
-/* The program is asked to end if this process is killed: it may be a launcher, which then ends its ranks. */
+/* The program is asked to end if this process is killed: it may be a launcher, which then ends its
+ * ranks. */
 static void nccl_run_child(char **command, pid_t parent, const run_signals_t *signals)
 {
     (void)signal(SIGXFSZ, SIG_DFL);

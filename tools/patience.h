@@ -17,9 +17,9 @@
     }
 bool tool_patience_read(const char *text, int64_t *seconds_p);
 
-/* Watches the calls of plugins that are noted (core/os/call_note.h), of all threads, from now on until
- * the process ends; the time in which the process is stopped does not count. One call that lasts
- * longer ends the process with TOOL_TIMEOUT. 0: nothing is watched. */
+/* Watches the calls of plugins that are noted (core/os/call_note.h), of all threads, from now on
+ * until the process ends; the time in which the process is stopped does not count. One call that
+ * lasts longer ends the process with TOOL_TIMEOUT. 0: nothing is watched. */
 void tool_patience_start(int64_t seconds);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * One measured call: which buffers, and which function of weft. Buffers move on with the iterations,
- * so that small messages do not stay in the cache. */
+ * One measured call: which buffers, and which function of weft. Buffers move on with the
+ * iterations, so that small messages do not stay in the cache. */
 #include "tools/perf_call.h"
 
 #include "core/base/coll.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The check of one operation: fresh data goes in and what comes out is looked at, in pieces that the host
- * can touch. */
+ * The check of one operation: fresh data goes in and what comes out is looked at, in pieces that
+ * the host can touch. */
 #include "tools/perf_check.h"
 
 #include "tools/perf_call.h"

@@ -3,12 +3,12 @@
  * Input and expected data of `weft perf`. Every element is a pure function of (seed, rank, index),
  * made so that any order of combining gives the same bits:
  *
- *   sum, avg, mulsum of floats   small integers from at most K ranks of a window that moves with the
- *                                index, so that every partial sum is representable
+ *   sum, avg, mulsum of floats   small integers from at most K ranks of a window that moves with
+ *                                the index, so that every partial sum is representable
  *   prod of floats               powers of two and signs, and one factor with two mantissa bits
  *   min, max, user               any finite value
- *   integers                     any value (they wrap); prod odd values; avg as floats, no overflow;
- *                                band mostly ones and bor mostly zeros, so that results differ
+ *   integers                     any value (they wrap); prod odd values; avg as floats, no
+ *                                overflow; band mostly ones, bor mostly zeros, so that they differ
  *   no reduction                 any bits
  *
  * Only avg of floats over a number of ranks that is no power of two may be off, by 2 ulp. */
@@ -231,8 +231,8 @@ static uint64_t perf_data_reduce_by_user(const perf_data_t *data, uint64_t index
     return all;
 }
 
-/* Bits of the right result of one element: number `index` of the send buffer of rank `from`, or of the
- * reduction. */
+/* Bits of the right result of one element: number `index` of the send buffer of rank `from`, or of
+ * the reduction. */
 static uint64_t perf_data_expected(const perf_data_t *data, uint32_t from, uint64_t index)
 {
     const perf_case_t *test = &data->test;

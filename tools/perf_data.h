@@ -3,12 +3,12 @@
  * Input and expected data of `weft perf`. Every element is a pure function of (seed, rank, index),
  * made so that any order of combining gives the same bits:
  *
- *   sum, avg, mulsum of floats   small integers from at most K ranks of a window that moves with the
- *                                index, so that every partial sum is representable
+ *   sum, avg, mulsum of floats   small integers from at most K ranks of a window that moves with
+ *                                the index, so that every partial sum is representable
  *   prod of floats               powers of two and signs, and one factor with two mantissa bits
  *   min, max, user               any finite value
- *   integers                     any value (they wrap); prod odd values; avg as floats, no overflow;
- *                                band mostly ones and bor mostly zeros, so that results differ
+ *   integers                     any value (they wrap); prod odd values; avg as floats, no
+ *                                overflow; band mostly ones, bor mostly zeros, so that they differ
  *   no reduction                 any bits
  *
  * Only avg of floats over a number of ranks that is no power of two may be off, by 2 ulp. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * -P: forks the processes of a job on this machine before any thread exists. The parent runs no rank:
- * it carries the unique id from the first child to the others and watches. A child holds the write
- * end of its `up` pipe for its whole life, so end of file there means that it ended. A byte before
- * that says that it did its part: a plugin may call exit(). Another one says that nobody reads what it
- * prints: then all end, without a word, as one process does that is ended by SIGPIPE. */
+ * -P: forks the processes of a job on this machine before any thread exists. The parent runs no
+ * rank: it carries the unique id from the first child to the others and watches. A child holds the
+ * write end of its `up` pipe for its whole life, so end of file there means that it ended. A byte
+ * before that says that it did its part: a plugin may call exit(). Another one says that nobody
+ * reads what it prints: then all end, without a word, as one process does that is ended by
+ * SIGPIPE. */
 #include "tools/perf_fork.h"
 
 #include <errno.h>
@@ -105,7 +106,8 @@ static void perf_fork_keep_own_ends(family_t *family, uint32_t index)
 /* Where a child says that it is unread; a handler has no argument. */
 static volatile sig_atomic_t unread_at = -1;
 
-/* Its rank stays here until the parent ends it: the others are not to see it end, and report that. */
+/* Its rank stays here until the parent ends it: the others are not to see it end, and report
+ * that. */
 static void perf_fork_on_broken_pipe(int number)
 {
     const char word = WORD_UNREAD;

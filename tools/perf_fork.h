@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * -P: forks the processes of a job on this machine before any thread exists. The parent runs no rank:
- * it carries the unique id from the first child to the others and watches. A child holds the write
- * end of its `up` pipe for its whole life, so end of file there means that it ended. A byte before
- * that says that it did its part: a plugin may call exit(). */
+ * -P: forks the processes of a job on this machine before any thread exists. The parent runs no
+ * rank: it carries the unique id from the first child to the others and watches. A child holds the
+ * write end of its `up` pipe for its whole life, so end of file there means that it ended. A byte
+ * before that says that it did its part: a plugin may call exit(). */
 #ifndef WEFT_TOOLS_PERF_FORK_H
 #define WEFT_TOOLS_PERF_FORK_H
 

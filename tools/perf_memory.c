@@ -78,7 +78,7 @@ void perf_memory_free(perf_rank_t *rank)
     rank->piece = NULL;
 }
 
-/* Pieces ------------------------------------------------------------------------------------------- */
+/* Pieces --------------------------------------------------------------------------------------- */
 
 uint64_t perf_memory_room(const perf_rank_t *rank, uint64_t bytes)
 {
@@ -113,7 +113,7 @@ weft_status_t perf_memory_set(perf_rank_t *rank, uint8_t *at, uint8_t value, uin
     return status;
 }
 
-/* The machine -------------------------------------------------------------------------------------- */
+/* The machine ---------------------------------------------------------------------------------- */
 
 uint64_t perf_memory_resident(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Lengths of the blocks of the vector collectives, as weights: pure functions of (pattern, seed, ranks), so that
- * every rank knows those of all others. */
+ * Lengths of the blocks of the vector collectives, as weights: pure functions of (pattern, seed,
+ * ranks), so that every rank knows those of all others. */
 #include "tools/perf_pattern.h"
 
 #define PARTS UINT64_C(1000)

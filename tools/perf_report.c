@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Output of `weft perf`: sends every result to the table and the JSON documents, keeps the totals. */
+ * Output of `weft perf`: sends every result to the table and the JSON documents, keeps the
+ * totals. */
 #include "tools/perf_report.h"
 
 #include <errno.h>

@@ -297,7 +297,7 @@ static void perf_run_print_failure(const perf_rank_t *rank, weft_status_t status
     const weft_error_t *error = weft_error_record();
     char host[64];
     if (status == WEFT_ERR_PLAN && rank->comm != NULL) {
-        return; /* the verdict is the same on all ranks, and the library has logged it on the first */
+        return; /* the same on all ranks, and the library has logged it on the first */
     }
     weft_os_host_name(host, sizeof host);
     fprintf(stderr, "weft: rank %u (%s, pid %d): %s: %s\n", rank->rank, host, weft_os_pid(),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Iterations in a stream of the device: they are put there one after another, or recorded and replayed,
- * and the host waits once. */
+ * Iterations in a stream of the device: they are put there one after another, or recorded and
+ * replayed, and the host waits once. */
 #include "tools/perf_stream.h"
 
 #include <stdlib.h>
@@ -28,7 +28,8 @@ weft_status_t perf_stream_open(perf_rank_t *rank)
     return device->streams->open(device->kernel, &device->stream);
 }
 
-/* What an aborted communicator had put there ends soon; until then memory of the device cannot be freed. */
+/* What an aborted communicator had put there ends soon; until then memory of the device cannot be
+ * freed. */
 void perf_stream_close(perf_rank_t *rank)
 {
     const uint64_t patience_ns = 2000 * WEFT_NS_PER_MS;
@@ -125,8 +126,8 @@ static weft_status_t perf_stream_put_all(perf_rank_t *rank, const perf_case_t *t
     return status;
 }
 
-/* All iterations, or one operation, in a capture. One that fails is ended too, or the stream would stay
- * spoilt. */
+/* All iterations, or one operation, in a capture. One that fails is ended too, or the stream would
+ * stay spoilt. */
 static weft_status_t perf_stream_record(perf_rank_t *rank, const perf_case_t *test, bool all,
                                         weft_kernel_graph_t **recording_p)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Which collectives the loaded algorithms serve. Most is known before a rank is started, so that what
- * cannot run is said once and names who would serve it; some algorithms look at the hosts too. */
+ * Which collectives the loaded algorithms serve. Most is known before a rank is started, so that
+ * what cannot run is said once and names who would serve it; some algorithms look at the hosts
+ * too. */
 #include "tools/perf_support.h"
 
 #include <string.h>
@@ -123,7 +124,8 @@ static void perf_support_check_coll(const tool_session_t *session, weft_coll_t c
     }
 }
 
-/* The key that chooses the kernel's device; none where the user chose one or the kernel has none. */
+/* The key that chooses the kernel's device; none where the user chose one or the kernel has
+ * none. */
 static void perf_support_find_device_key(const tool_session_t *session, char *key, size_t bytes)
 {
     const weft_loaded_t *kernel = weft_registry_get(session->registry, WEFT_KIND_KERNEL, 0);

@@ -8,8 +8,8 @@
 
 #include "tools/perf_job.h"
 
-/* Asks the communicator the same, which also knows the hosts and proves the plans. ERR_PLAN: the plan
- * of something that is to be run is refused. */
+/* Asks the communicator the same, which also knows the hosts and proves the plans. ERR_PLAN: the
+ * plan of something that is to be run is refused. */
 weft_status_t perf_support_refine(perf_rank_t *rank);
 /* Asks the algorithms which of the wanted collectives they serve on `nranks` ranks
  * (perf_support.c), and the kernel whether it chooses a device. Fills options->support and

@@ -117,7 +117,8 @@ static int plan_show(const plan_request_t *request, const plan_source_t *source)
     return code;
 }
 
-/* The algorithm may have been named, here or by [plan] algo; if not, it is the first that serves. */
+/* The algorithm may have been named, here or by [plan] algo; if not, it is the first that
+ * serves. */
 static int plan_choose(const plan_request_t *request, const tool_session_t *session,
                        const char **name_p, char *first, size_t bytes)
 {

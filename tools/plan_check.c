@@ -310,7 +310,8 @@ static void plan_check_put_json(json_t *json, const plan_request_t *request,
     json_close(json, '}');
 }
 
-/* A plan that was proved may serve no blocks of different lengths, and a job refuses it for them. */
+/* A plan that was proved may serve no blocks of different lengths, and a job refuses it for
+ * them. */
 static bool plan_check_serves(const plan_request_t *request, const plan_study_t *study)
 {
     weft_vector_t need = weft_vectors_need(request->asked), has = study->reports[0].vector;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * `weft plan --compare A B`: do two algorithms give the same bits, and which is faster from which size
- * on? */
+ * `weft plan --compare A B`: do two algorithms give the same bits, and which is faster from which
+ * size on? */
 #include "tools/plan_compare.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * `weft plan --list`: the loaded algorithms, the collectives and numbers of ranks that they serve, and
- * their options. What an algorithm serves is asked, not declared. */
+ * `weft plan --list`: the loaded algorithms, the collectives and numbers of ranks that they serve,
+ * and their options. What an algorithm serves is asked, not declared. */
 #include "tools/plan_list.h"
 
 #include <string.h>

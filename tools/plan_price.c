@@ -379,7 +379,7 @@ price_time_t price_time(const price_plan_t *plan, const price_model_t *model, ui
     const double room = (double)model->slot_bytes / packed, most = room > 1 ? room : 1;
     const double least = most < SLOT_BYTES_LEAST ? most : SLOT_BYTES_LEAST;
     for (uint32_t slices = 1; slices < plan->slots || slices == 1; slices *= 2) {
-        /* Multiples of a cache line, about 19 % apart, or what fits where that is less than a line. */
+        /* Multiples of a cache line, about 19 % apart, or what fits below a line. */
         for (double at = least; at <= most; at *= 1.189207115) {
             uint64_t bytes = (uint64_t)(at + 0.5);
             bytes = bytes < SLOT_BYTES_LEAST ? bytes : bytes / SLOT_BYTES_LEAST * SLOT_BYTES_LEAST;

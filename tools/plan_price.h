@@ -92,9 +92,9 @@ bool price_parse_seconds(const char *what, const char *text, double *value_p);
 /* "12GB/s" or seconds per byte. */
 bool price_parse_rate(const char *what, const char *text, double *value_p);
 
-/* What was not asked for comes from [figures] or the loaded transports and kernels, as a communicator on
- * `nhosts` hosts would take it, else from constants. ERR_CONFIG: nobody tells what --path costs, or
- * [figures] are wrong. */
+/* What was not asked for comes from [figures] or the loaded transports and kernels, as a
+ * communicator on `nhosts` hosts would take it, else from constants. ERR_CONFIG: nobody tells what
+ * --path costs, or [figures] are wrong. */
 weft_status_t price_model_make(const price_request_t *request, const tool_session_t *session,
                                uint32_t nhosts, price_model_t *model);
 

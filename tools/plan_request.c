@@ -14,7 +14,8 @@
 
 static const tool_option_t options_table[] = {
     {'n', "nranks", "N", "number of ranks [4, or the sum of --hosts]", 'n'},
-    {'A', "algo", "NAME[:X=Y,…]", "algorithm with options [that of [plan] algo, else the first that serves]", 'A'},
+    {'A', "algo", "NAME[:X=Y,…]", "algorithm with options [[plan] algo, or the first that serves]",
+     'A'},
     {0, "rank", "R", "whose plan --text prints; -1 = everybody's [0]", 'R'},
     {'r', "root", "R", "root of rooted collectives [0]", 'r'},
     {0, "hosts", "H", "number of hosts, or ranks on each host: 4,4,3 [1]", 'H'},

@@ -70,8 +70,8 @@ weft_status_t plan_set_emit(plan_set_t *set, const plan_source_t *source, weft_c
                             uint32_t nranks, uint32_t root, const plan_hosts_t *hosts);
 void plan_set_free(plan_set_t *set);
 
-/* Names of the loaded algorithms that serve the call on these hosts, separated by commas; "" if none does.
- * Some see only there that they do not, so each is asked for the plan of a rank. */
+/* Names of the loaded algorithms that serve the call on these hosts, separated by commas; "" if
+ * none does. Some see only there that they do not, so each is asked for the plan of a rank. */
 void plan_algos_serving(const tool_session_t *session, weft_coll_t coll, uint32_t nranks,
                         uint32_t root, const plan_hosts_t *hosts, char *text, size_t bytes);
 

@@ -16,7 +16,8 @@ typedef struct plan_study {
     double verify_seconds;
 } plan_study_t;
 
-/* Proves the plans of a set out of place and in place; the failures are those of weft_plan_prove(). */
+/* Proves the plans of a set out of place and in place; the failures are those of
+ * weft_plan_prove(). */
 weft_status_t plan_study_prove(const plan_set_t *set, const plan_request_t *request,
                                weft_verify_report_t reports[2]);
 /* Emits, proves and prices; plan_study_free() whatever it returns. */

@@ -10,7 +10,8 @@
 /* Prints what each protocol between devices costs, a line each behind `head`; `weft why` too. */
 void price_head_protocols(const weft_cost_model_t *model, const char *head);
 
-/* Prints the model for plans on `nhosts` hosts, the first line behind `first`, others behind `head`. */
+/* Prints the model for plans on `nhosts` hosts, the first line behind `first`, others behind
+ * `head`. */
 void price_head_print(const price_model_t *model, uint32_t nhosts, const char *first,
                       const char *head);
 

@@ -218,7 +218,8 @@ static void run_free(run_job_t *job)
     free(job->hosts);
 }
 
-/* The ranks start in this folder unless --wdir says another. False: it has no path, which is reported. */
+/* The ranks start in this folder unless --wdir says another. False: it has no path, which is
+ * reported. */
 static bool run_take_folder(run_job_t *job, char *folder)
 {
     char name[RUN_FOLDER] = "";

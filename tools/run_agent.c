@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The agent of `weft run` on one host. It has one thread. When its input ends, whoever started it is
- * gone: then the ranks are asked to end, and killed after a moment. */
+ * The agent of `weft run` on one host. It has one thread. When its input ends, whoever started it
+ * is gone: then the ranks are asked to end, and killed after a moment. */
 #include "tools/run_agent.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The agents of a job. An agent is this program again, with --agent. What it is told goes through its
- * input, so that nothing of it stands on a command line. */
+ * The agents of a job. An agent is this program again, with --agent. What it is told goes through
+ * its input, so that nothing of it stands on a command line. */
 #include "tools/run_far.h"
 
 #include <errno.h>
@@ -103,8 +103,8 @@ bool run_far_start(run_far_t *far, const run_job_t *job, const run_host_t *host)
 
 static const char greeting[] = RUN_GREETING;
 
-/* Whole lines that are no greeting, and a long one that goes on, are passed on as they come: a remote
- * shell may say much. */
+/* Whole lines that are no greeting, and a long one that goes on, are passed on as they come: a
+ * remote shell may say much. */
 static void run_far_pass_on(run_reader_t *in)
 {
     const char *text = in->data + in->at;

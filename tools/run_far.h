@@ -25,7 +25,8 @@ bool run_far_start(run_far_t *far, const run_job_t *job, const run_host_t *host)
 /* Takes the agent's greeting out of what has come. Text before it, which a remote shell wrote, goes
  * to stderr. False and one line on stderr if the agent is of another version. */
 bool run_far_greet(run_far_t *far);
-/* Hangs up, waits `seconds` for the process to end, and kills it then. Returns what waitpid() said. */
+/* Hangs up, waits `seconds` for the process to end, and kills it then. Returns what waitpid()
+ * said. */
 int run_far_end(run_far_t *far, double seconds);
 
 #endif

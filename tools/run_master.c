@@ -28,8 +28,8 @@
 enum { RUN_NOT_STARTED = 127, RUN_SIGNALLED = 128 };
 /* Descriptors to wait for, in front of those of the agents: signals, input, output. */
 enum { RUN_POLLS = 2 + RUN_OUT_LISTS };
-/* Seconds for the agents to be ready; for ranks that weft tells of a failure, to say so; for an agent
- * to end after its ranks were killed. */
+/* Seconds for the agents to be ready; for ranks that weft tells of a failure, to say so; for an
+ * agent to end after its ranks were killed. */
 static const double ready_patience = 60, last_words = 0.5, give_up = 3;
 
 /* How far the job has come towards its end. */
@@ -152,7 +152,8 @@ static void run_master_note(run_master_t *master, run_far_t *far, uint32_t rank,
                     WIFSIGNALED(status) ? RUN_SIGNALLED + WTERMSIG(status) : WEXITSTATUS(status));
 }
 
-/* All agents are ready: makes the id, with the port that the first one holds, and lets them start. */
+/* All agents are ready: makes the id, with the port that the first one holds, and lets them
+ * start. */
 static void run_master_start(run_master_t *master, uint32_t ports)
 {
     const run_far_t *first = &master->agents[0];
@@ -291,8 +292,8 @@ static void run_master_feed(run_master_t *master)
     }
 }
 
-/* As Ctrl-Z asks: the ranks, which are in groups of their own, stop and go on with this program. Where no
- * shell could let it go on, the kernel does not stop it. */
+/* As Ctrl-Z asks: the ranks, which are in groups of their own, stop and go on with this program.
+ * Where no shell could let it go on, the kernel does not stop it. */
 static void run_master_pause(run_master_t *master)
 {
     sigset_t stop;
@@ -423,7 +424,8 @@ static void run_master_step(run_master_t *master)
     run_master_write(master);
 }
 
-/* Until all ranks have ended and what they wrote is out, or the patience of who wants the end is. */
+/* Until all ranks have ended and what they wrote is out, or the patience of who wants the end
+ * is. */
 static bool run_master_goes_on(const run_master_t *master)
 {
     const bool given_up = master->told && master->stage == RUN_KILLED;

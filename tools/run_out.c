@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Lists of blocks. Streams that are one file share a list, so that lines of both stay whole; else an error
- * is told while nobody takes the output. */
+ * Lists of blocks. Streams that are one file share a list, so that lines of both stay whole; else
+ * an error is told while nobody takes the output. */
 #include "tools/run_out.h"
 
 #include <errno.h>
@@ -44,8 +44,8 @@ void run_out_put(run_out_t *out, int fd, const void *data, size_t bytes)
     out->last[list] = block;
 }
 
-/* A pipe that is ready takes PIPE_BUF bytes at once. O_NONBLOCK would hold for all that share the stream.
- * Returns 0, EAGAIN if the rest has to wait, or why it cannot be written. */
+/* A pipe that is ready takes PIPE_BUF bytes at once. O_NONBLOCK would hold for all that share the
+ * stream. Returns 0, EAGAIN if the rest has to wait, or why it cannot be written. */
 static int run_out_write(run_out_block_t *block)
 {
     while (block->at < block->bytes) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What `weft run` writes on its standard streams, in the order in which it came. No call here waits: what a
- * stream does not take stays until it does. */
+ * What `weft run` writes on its standard streams, in the order in which it came. No call here
+ * waits: what a stream does not take stays until it does. */
 #ifndef WEFT_TOOLS_RUN_OUT_H
 #define WEFT_TOOLS_RUN_OUT_H
 
@@ -15,7 +15,8 @@ enum { RUN_OUT_LISTS = 2 };
 typedef struct run_out {
     struct run_out_block *first[RUN_OUT_LISTS], *last[RUN_OUT_LISTS];
     bool together; /* all in the first list */
-    /* Of each stream: why something could not be written there (errno). What comes after it is dropped. */
+    /* Of each stream: why something could not be written there (errno). What comes after it is
+     * dropped. */
     int errors[STDERR_FILENO + 1];
 } run_out_t;
 

@@ -43,9 +43,9 @@ weft_port_range_t run_ports_configured(const run_job_t *job)
     return range;
 }
 
-/* Who holds a port lets rank 0 listen there, and others hold it only where they say so before they bind:
- * no two jobs do, `shares` apart. That is for ports on which the connections of an earlier job still
- * end. */
+/* Who holds a port lets rank 0 listen there, and others hold it only where they say so before they
+ * bind: no two jobs do, `shares` apart. That is for ports on which the connections of an earlier
+ * job still end. */
 static bool run_ports_bind(int fd, uint16_t port, bool shares)
 {
     const struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(port)};

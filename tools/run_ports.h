@@ -9,9 +9,9 @@
 
 #include "tools/run_task.h"
 
-/* What the configuration of the ranks gives as boot.port_range: the last of the job's variables that
- * does, else the file that they name or that weft finds here. None where nobody gives one, or what is
- * no range: the ranks report that. */
+/* What the configuration of the ranks gives as boot.port_range: the last of the job's variables
+ * that does, else the file that they name or that weft finds here. None where nobody gives one, or
+ * what is no range: the ranks report that. */
 weft_port_range_t run_ports_configured(const run_job_t *job);
 
 /* Binds two ports of this host which nobody else gets while the sockets are open: rank 0 may listen

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * One rank of `weft run`. It leads a session, so that a signal reaches also what it starts, and dies
- * with the agent. */
+ * One rank of `weft run`. It leads a session, so that a signal reaches also what it starts, and
+ * dies with the agent. */
 #include "tools/run_rank.h"
 
 #include <errno.h>
@@ -96,7 +96,8 @@ static size_t run_rank_core_of(size_t cpu)
     return first;
 }
 
-/* Puts the processors of the `index`-th core of `all` into *mine. Returns how many cores there are. */
+/* Puts the processors of the `index`-th core of `all` into *mine. Returns how many cores there
+ * are. */
 static uint32_t run_rank_choose_core(const cpu_set_t *all, uint32_t index, cpu_set_t *mine)
 {
     size_t core = CPU_SETSIZE;
@@ -150,8 +151,8 @@ static void run_rank_become(const run_place_t *place, uint32_t index, char *text
         (void)signal(number, SIG_DFL);
     }
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
-    /* A group, to end what it starts, and no session: Linux shares cores between sessions first, and a
-     * rank that yields its core passes it to its own session only. */
+    /* A group, to end what it starts, and no session: Linux shares cores between sessions first,
+     * and a rank that yields its core passes it to its own session only. */
     (void)setpgid(0, 0);
     if (chdir(task->folder) != 0) {
         snprintf(text, bytes, "cannot go to the folder %s: %s", task->folder, strerror(errno));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Signals as a file. One that is blocked is kept even if it is ignored, so only those are blocked that are
- * not. */
+ * Signals as a file. One that is blocked is kept even if it is ignored, so only those are blocked
+ * that are not. */
 #include "tools/run_signals.h"
 
 #include <errno.h>

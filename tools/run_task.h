@@ -36,8 +36,8 @@ typedef struct run_job {
 } run_job_t;
 
 /* Shares `nranks` among the hosts of `list`, "host1:4,host2:4", in its order; 0 takes all slots. A
- * host without a number has one slot. list NULL: this host alone. False and one line on stderr if it
- * cannot. `job->hosts` is the caller's to free. */
+ * host without a number has one slot. list NULL: this host alone. False and one line on stderr if
+ * it cannot. `job->hosts` is the caller's to free. */
 bool run_task_hosts(run_job_t *job, const char *list, uint32_t nranks);
 
 /* The strings that tell the agent of `host` what to do, one after the other. The caller frees them;

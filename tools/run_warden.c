@@ -42,8 +42,8 @@ static void run_groups_remove(run_groups_t *groups, pid_t group)
     }
 }
 
-/* The new process. It holds none of the streams, whose end tells others that of the agent. Signals that end
- * the agent in order are blocked here as there. */
+/* The new process. It holds none of the streams, whose end tells others that of the agent. Signals
+ * that end the agent in order are blocked here as there. */
 static void run_warden_watch(int fd)
 {
     run_groups_t groups = {.count = 0};

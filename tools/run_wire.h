@@ -36,8 +36,9 @@ typedef struct run_frame {
 
 /* More than input and output in one frame. The pipe takes it whole while nothing else is in it. */
 #define RUN_CHUNK 8192
-/* Bytes of output that an agent sends before it hears that some are written. So both ends always read, and hear
- * of signals and deaths, while nobody takes the output. The last words of a rank come beyond that. */
+/* Bytes of output that an agent sends before it hears that some are written. So both ends always
+ * read, and hear of signals and deaths, while nobody takes the output. The last words of a rank
+ * come beyond that. */
 #define RUN_WINDOW (8 * RUN_CHUNK)
 /* A frame that claims more is no frame. */
 #define RUN_FRAME_MOST (16u << 20)
@@ -55,8 +56,8 @@ typedef struct run_reader {
 
 /* Reads once. False: the end, or nothing more can be read. */
 bool run_reader_fill(run_reader_t *reader, int fd);
-/* The next whole frame; *data_p stays valid until the next fill. False: there is none yet. *broken_p
- * is set if what comes is no frame. */
+/* The next whole frame; *data_p stays valid until the next fill. False: there is none yet.
+ * *broken_p is set if what comes is no frame. */
 bool run_reader_next(run_reader_t *reader, run_frame_t *frame, const char **data_p, bool *broken_p);
 void run_reader_free(run_reader_t *reader);
 

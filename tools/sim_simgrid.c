@@ -95,7 +95,8 @@ static bool sim_simgrid_run_program(const simgrid_job_t *job, char *const *argv,
     return error == 0 && WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0 && end != text;
 }
 
-/* Tells why the program failed: the first line that it said, without what is of no use to a user. */
+/* Tells why the program failed: the first line that it said, without what is of no use to a
+ * user. */
 static int sim_simgrid_tell_failure(const simgrid_job_t *job)
 {
     static const char exception[] = "Uncaught exception ", own[] = "weft-simgrid: ";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The timed run. Times are a max-plus recursion over a confluent network, so they do not depend on the
- * order in which lanes are looked at. */
+ * The timed run. Times are a max-plus recursion over a confluent network, so they do not depend on
+ * the order in which lanes are looked at. */
 #include "tools/timeline.h"
 
 #include <stdlib.h>
@@ -79,8 +79,8 @@ uint32_t timeline_chunks(const weft_plan_t *plan)
     return (in > out ? in : out) * plan->k;
 }
 
-/* In the numbering of the buffer that has a block for each rank: block of the sender for a gather, of
- * the receiver for a scatter or an all-to-all. */
+/* In the numbering of the buffer that has a block for each rank: block of the sender for a gather,
+ * of the receiver for a scatter or an all-to-all. */
 static uint32_t timeline_chunk_of(const lane_t *lane, const weft_plan_view_t *move, uint32_t step)
 {
     const weft_plan_t *plan = lane->plan;

@@ -73,19 +73,21 @@ int tool_no_memory(const char *what);
 
 /* What a message calls a file that is written: "-" is standard output. */
 const char *tool_out_name(const char *path);
-/* Closes the file, or flushes standard output. False: something of it is lost, and one line says so. */
+/* Closes the file, or flushes standard output. False: something of it is lost, and one line says
+ * so. */
 bool tool_close(FILE *out, const char *path);
 
-/* For main(): what is closed of the three standard streams leads nowhere from now on. Else the next file
- * that is opened gets its number, and the output. A file that grows beyond the limit is an error of the
- * write, and no signal that ends the process. Whoever started this may ignore SIGCHLD, which would hide how
- * the processes end that are started here: it has its default again. */
+/* For main(): what is closed of the three standard streams leads nowhere from now on. Else the next
+ * file that is opened gets its number, and the output. A file that grows beyond the limit is an
+ * error of the write, and no signal that ends the process. Whoever started this may ignore SIGCHLD,
+ * which would hide how the processes end that are started here: it has its default again. */
 void tool_begin(void);
-/* For main(): writes what waits in standard output. Returns `code`, or TOOL_INTERNAL after one line if
- * something of the output is lost. */
+/* For main(): writes what waits in standard output. Returns `code`, or TOOL_INTERNAL after one line
+ * if something of the output is lost. */
 int tool_end(int code);
 
-/* Which limits to look at after fork() failed with `error`: text to put behind that of the error. */
+/* Which limits to look at after fork() failed with `error`: text to put behind that of the
+ * error. */
 const char *tool_fork_limits(int error);
 
 /* Path of a program that is installed beside this one; false if it is not there. */

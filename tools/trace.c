@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * `weft trace`: joins flight records and says what happened. `weft status`: the same for all jobs of
- * this host, in a line a rank. */
+ * `weft trace`: joins flight records and says what happened. `weft status`: the same for all jobs
+ * of this host, in a line a rank. */
 #include "tools/trace.h"
 
 #include <errno.h>

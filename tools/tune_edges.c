@@ -94,8 +94,8 @@ static double tune_edges_cpu_seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* All ranks compute at once: what they get of the cores, those of the fullest host together. That is
- * less than the system says where hosts share a machine, or others use it. */
+/* All ranks compute at once: what they get of the cores, those of the fullest host together. That
+ * is less than the system says where hosts share a machine, or others use it. */
 static weft_status_t tune_edges_cores(const tune_rank_t *rank, double *cores_p)
 {
     weft_status_t status = weft_barrier(rank->comm, NULL);

@@ -25,9 +25,9 @@ typedef struct tune_request {
     tool_settings_t settings;
 } tune_request_t;
 
-/* One algorithm, forced in communicators of its own, which take turns: what memory and which sockets one
- * gets is luck that lasts as long as it does. A variant also says how it runs, in the words of a rule with
- * commas: "algo-ring,slices=2,slice_bytes=64K". */
+/* One algorithm, forced in communicators of its own, which take turns: what memory and which
+ * sockets one gets is luck that lasts as long as it does. A variant also says how it runs, in the
+ * words of a rule with commas: "algo-ring,slices=2,slice_bytes=64K". */
 typedef struct tune_candidate {
     char algo[TUNE_NAME_MAX];
     weft_comm_t *comms[TUNE_COMMS];

@@ -184,8 +184,8 @@ static weft_status_t tune_points_find(tune_rank_t *rank, const char *name,
     return status;
 }
 
-/* The best algorithm in other slices and on fewer channels; it begins the list, so that all of them are
- * measured at the same time. */
+/* The best algorithm in other slices and on fewer channels; it begins the list, so that all of them
+ * are measured at the same time. */
 static weft_status_t tune_points_list_variants(tune_rank_t *rank, const weft_args_t *args,
                                                tune_candidate_t *best, tune_field_t *field)
 {
@@ -236,8 +236,8 @@ static weft_status_t tune_points_run(const tune_rank_t *rank, const weft_args_t 
     return status;
 }
 
-/* Measures all of the field in turns. Each round begins with another one, so none always comes behind
- * the same. Times, and with them who is out, are equal on all ranks. */
+/* Measures all of the field in turns. Each round begins with another one, so none always comes
+ * behind the same. Times, and with them who is out, are equal on all ranks. */
 static weft_status_t tune_points_measure(const tune_rank_t *rank, const weft_args_t *args,
                                          tune_field_t *field)
 {
@@ -261,7 +261,8 @@ static weft_status_t tune_points_measure(const tune_rank_t *rank, const weft_arg
     return status;
 }
 
-/* Measures the best again, beside its variants. Times are equal on all ranks, and so is the best. */
+/* Measures the best again, beside its variants. Times are equal on all ranks, and so is the
+ * best. */
 static weft_status_t tune_points_vary(tune_rank_t *rank, const weft_args_t *args,
                                       tune_field_t *field)
 {

@@ -77,8 +77,8 @@ double tune_race_middle_of(double *values, uint32_t count)
     return sum / (double)middle;
 }
 
-/* The middle, and the order statistics that hold the median with 95 %, by the binomial distribution with its
- * normal approximation. */
+/* The middle, and the order statistics that hold the median with 95 %, by the binomial distribution
+ * with its normal approximation. */
 static void tune_race_middle(double *values, uint32_t count, tune_result_t *result)
 {
     const double half = 0.98 * sqrt((double)count);

@@ -52,8 +52,8 @@ static bool tune_state_is_result(const tune_result_t *result)
     return good;
 }
 
-/* Of a line that was cut when the run ended only the end may be missing, which is added before the next
- * line. */
+/* Of a line that was cut when the run ended only the end may be missing, which is added before the
+ * next line. */
 static bool tune_state_read_line(const char *line, tune_result_t *result)
 {
     char coll[TUNE_NAME_MAX], end = 0;

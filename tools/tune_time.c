@@ -57,8 +57,9 @@ static bool time_goes_down(weft_coll_t coll)
     return coll == WEFT_BROADCAST || coll == WEFT_SCATTER;
 }
 
-/* The root of a call that goes down begins when all others have come to it. Else the others begin when the
- * root tells them. Not by collectives, in whose algorithms ranks would leave in other orders. */
+/* The root of a call that goes down begins when all others have come to it. Else the others begin
+ * when the root tells them. Not by collectives, in whose algorithms ranks would leave in other
+ * orders. */
 static weft_status_t time_meet(const tune_rank_t *rank, bool down)
 {
     uint8_t word = 0;
@@ -74,8 +75,8 @@ static weft_status_t time_meet(const tune_rank_t *rank, bool down)
     return status;
 }
 
-/* Seconds of a call, of `calls` that are begun apart: from when the root begins until the last rank has
- * ended, or from when the others begin, in the mean, until the root has ended. */
+/* Seconds of a call, of `calls` that are begun apart: from when the root begins until the last rank
+ * has ended, or from when the others begin, in the mean, until the root has ended. */
 static weft_status_t time_apart(const tune_rank_t *rank, weft_comm_t *comm, const weft_args_t *args,
                                 uint32_t calls, double *seconds_p)
 {

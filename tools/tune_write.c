@@ -15,7 +15,8 @@
 #include "tools/tool.h"
 #include "tools/whole_file.h"
 
-/* A winner stays unless another is better by more than this, surely or as far as the range tells. */
+/* A winner stays unless another is better by more than this, surely or as far as the range
+ * tells. */
 #define ALIKE 1.02
 #define ALIKE_AT_MOST 1.05
 
@@ -98,8 +99,8 @@ static const char *tune_write_size(uint64_t bytes, char text[24])
     return text;
 }
 
-/* Sizes from `from` up to the border to the next point. A type that was asked for is in the rules of
- * collectives that reduce: runs for several types may share a file. */
+/* Sizes from `from` up to the border to the next point. A type that was asked for is in the rules
+ * of collectives that reduce: runs for several types may share a file. */
 static void tune_write_rule(FILE *out, const tune_rank_t *rank, const tune_result_t *winner,
                             uint64_t from, uint64_t to)
 {
@@ -141,7 +142,8 @@ static size_t tune_write_coll(FILE *out, const tune_rank_t *rank, const tune_res
     return at;
 }
 
-/* What is read back: 0 would say nothing, and beyond the limits of [figures] the file would be refused. */
+/* What is read back: 0 would say nothing, and beyond the limits of [figures] the file would be
+ * refused. */
 static double tune_write_ns(double seconds)
 {
     return fmin(fmax(seconds * 1e9, 1), 60e9);

@@ -104,7 +104,8 @@ int tool_parse_coll(const char *text, const char *all)
     return tool_parse_name("collective", text, names);
 }
 
-/* Names of data types: those of nccl-tests, which weft prints, then those of the API and of others. */
+/* Names of data types: those of nccl-tests, which weft prints, then those of the API and of
+ * others. */
 typedef struct values_dtype {
     const char *name;
     weft_dtype_t dtype;

@@ -16,8 +16,8 @@ bool tool_parse_size(const char *what, const char *text, uint64_t *value_p);
 int tool_parse_name(const char *what, const char *text, const char *const *names);
 /* The same for names of collectives. `all`, if not NULL, is one more name: WEFT_COLL_COUNT. */
 int tool_parse_coll(const char *text, const char *all);
-/* A data type by any of its names: "float", "fp32", "float32", "WEFT_FP32", in either case. `all`, if
- * not NULL, is one more name: WEFT_DTYPE_COUNT. −1 and one line on stderr as above. */
+/* A data type by any of its names: "float", "fp32", "float32", "WEFT_FP32", in either case. `all`,
+ * if not NULL, is one more name: WEFT_DTYPE_COUNT. −1 and one line on stderr as above. */
 int tool_parse_dtype(const char *text, const char *all);
 /* The nearest name, or NULL if none is near. */
 const char *tool_nearest(const char *text, const char *const *names);

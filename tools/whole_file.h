@@ -15,13 +15,13 @@ typedef struct whole_file {
     char *beside; /* what is written, and takes that place */
 } whole_file_t;
 
-/* Opens a file that takes the place of `path` when it is closed: what is there stays until then. What is
- * no plain file, such as a device, is written in place, and so is a file in a folder where no other can
- * be made; "-" is standard output. ERR_SYSTEM: it cannot be written. */
+/* Opens a file that takes the place of `path` when it is closed: what is there stays until then.
+ * What is no plain file, such as a device, is written in place, and so is a file in a folder where
+ * no other can be made; "-" is standard output. ERR_SYSTEM: it cannot be written. */
 weft_status_t whole_file_open(whole_file_t *file, const char *path);
 
-/* Closes it. ERR_SYSTEM: something of it is lost, and what was there before is still there unless it was
- * written in place. */
+/* Closes it. ERR_SYSTEM: something of it is lost, and what was there before is still there unless
+ * it was written in place. */
 weft_status_t whole_file_close(whole_file_t *file);
 
 /* Closes it, and what was there before stays unless it was written in place. */

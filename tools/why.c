@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Asks the communicator of a job what it would choose, and prints that as a table or JSON. All ranks
- * answer; rank 0 prints, and the answers are compared. */
+ * Asks the communicator of a job what it would choose, and prints that as a table or JSON. All
+ * ranks answer; rank 0 prints, and the answers are compared. */
 #include "tools/why.h"
 
 #include <stdlib.h>
@@ -157,8 +157,8 @@ static void why_put_json(const why_request_t *request, const weft_comm_figures_t
     json_close(&json, '}');
 }
 
-/* Every rank must come to the same table: rank 0 compares. Messages need no algorithm, and the one that
- * is asked about may be the only one that is allowed. */
+/* Every rank must come to the same table: rank 0 compares. Messages need no algorithm, and the one
+ * that is asked about may be the only one that is allowed. */
 static weft_status_t why_compare(weft_comm_t *comm, uint32_t rank, uint32_t nranks,
                                  const why_rows_t *rows)
 {

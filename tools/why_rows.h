@@ -25,8 +25,8 @@ typedef struct why_sizes {
     double factor;
 } why_sizes_t;
 
-/* Fills the rows for the call, of which the count is not read. Where two sizes differ, the border is
- * sought between them. */
+/* Fills the rows for the call, of which the count is not read. Where two sizes differ, the border
+ * is sought between them. */
 weft_status_t why_rows_make(weft_comm_t *comm, const weft_args_t *call, const why_sizes_t *sizes,
                             why_rows_t *rows);
 

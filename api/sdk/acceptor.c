@@ -20,7 +20,8 @@
 #define ACCEPTOR_BLIND_NS UINT64_C(10000000)
 /* A transport listens at each of its addresses. */
 _Static_assert(WEFT_ACCEPTOR_SOCKETS >= WEFT_ENDPOINTS_MAX, "a socket for each address");
-/* Bits of the filter per hello; with 32 bits of room for each hello 0.003 % at most are taken for others. */
+/* Bits of the filter per hello; with 32 bits of room for each hello 0.003 % at most are taken for
+ * others. */
 #define ACCEPTOR_SEEN_HASHES 8u
 
 void weft_acceptor_init(weft_acceptor_t *acceptor, const weft_host_t *host, int watch)
@@ -190,7 +191,8 @@ static bool acceptor_is_new(weft_acceptor_seen_t *seen, uint64_t fingerprint)
     return true;
 }
 
-/* Advances one pending peer. Returns true when it has passed. A peer that fails leaves the table. */
+/* Advances one pending peer. Returns true when it has passed. A peer that fails leaves the
+ * table. */
 static bool acceptor_advance(weft_acceptor_t *acceptor, uint32_t at, uint64_t now,
                              uint8_t label[WEFT_AUTH_LABEL])
 {
@@ -198,7 +200,8 @@ static bool acceptor_advance(weft_acceptor_t *acceptor, uint32_t at, uint64_t no
     bool before = weft_handshake_was_greeted(&peer->handshake);
     weft_status_t status = weft_handshake_accept(acceptor->host, &peer->handshake, peer->fd, label);
     bool greeted = weft_handshake_was_greeted(&peer->handshake);
-    /* Who has passed by now was told so, and no recorded hello leads so far: the filter was wrong. */
+    /* Who has passed by now was told so, and no recorded hello leads so far: the filter was
+     * wrong. */
     if (greeted && !before && !acceptor_is_new(&acceptor->seen, peer->handshake.fingerprint) &&
         status != WEFT_OK) {
         acceptor_drop(acceptor, at, &acceptor->dropped);
@@ -238,8 +241,8 @@ static void acceptor_look(const weft_acceptor_t *acceptor, struct pollfd *entrie
     }
 }
 
-/* Advances the pending peers that have sent something, or are late, until one has passed. Backwards:
- * the place of one that leaves is taken by one that was looked at. */
+/* Advances the pending peers that have sent something, or are late, until one has passed.
+ * Backwards: the place of one that leaves is taken by one that was looked at. */
 static uint32_t acceptor_sweep(weft_acceptor_t *acceptor, const struct pollfd *entries,
                                uint64_t now, uint8_t label[WEFT_AUTH_LABEL])
 {
@@ -252,9 +255,9 @@ static uint32_t acceptor_sweep(weft_acceptor_t *acceptor, const struct pollfd *e
     return ACCEPTOR_NOBODY;
 }
 
-/* The policy of a full table: who makes room for a new peer. All peers whose bytes have arrived were
- * advanced a moment ago. Those that have sent a good hello are no candidates; among the others the
- * lot decides. */
+/* The policy of a full table: who makes room for a new peer. All peers whose bytes have arrived
+ * were advanced a moment ago. Those that have sent a good hello are no candidates; among the others
+ * the lot decides. */
 static uint32_t acceptor_choose_victim(weft_acceptor_t *acceptor)
 {
     uint32_t candidates = 0, victim = ACCEPTOR_NOBODY;

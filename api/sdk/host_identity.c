@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Reads the boot id of the kernel and the network namespace from /proc. What /proc/self tells is that of the
- * main thread, and gone if that has ended before others. */
+ * Reads the boot id of the kernel and the network namespace from /proc. What /proc/self tells is
+ * that of the main thread, and gone if that has ended before others. */
 #include <weft/sdk/host_identity.h>
 
 #include <fcntl.h>

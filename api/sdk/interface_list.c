@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The list of interfaces. A service that systemd starts with RestrictAddressFamilies, and containers with
- * a filter of their own, often have no sockets of AF_NETLINK. */
+ * The list of interfaces. A service that systemd starts with RestrictAddressFamilies, and
+ * containers with a filter of their own, often have no sockets of AF_NETLINK. */
 #include <weft/sdk/interface_list.h>
 
 #include <errno.h>

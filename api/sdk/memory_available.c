@@ -49,8 +49,9 @@ uint64_t weft_memory_of_host(const char *file)
     return kib == WEFT_MEMORY_UNKNOWN ? kib : kib * KIB;
 }
 
-/* Returns what counts as used and goes first when memory is wanted: pages of files, read once or more
- * often, and what the kernel remembers of files. `prefix` is that of the lines of memory.stat. */
+/* Returns what counts as used and goes first when memory is wanted: pages of files, read once or
+ * more often, and what the kernel remembers of files. `prefix` is that of the lines of
+ * memory.stat. */
 static uint64_t available_reclaimable(const char *folder, const char *prefix)
 {
     static const char *const kinds[] = {"inactive_file", "active_file", "slab_reclaimable"};
@@ -98,8 +99,8 @@ static uint64_t available_least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* The group at `path` below `root`, and those around it: each may have a limit. In a container the path
- * may be the host's, and its own group lies at the root. */
+/* The group at `path` below `root`, and those around it: each may have a limit. In a container the
+ * path may be the host's, and its own group lies at the root. */
 static uint64_t available_in_group(const char *root, char *path)
 {
     char folder[600];

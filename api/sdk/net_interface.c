@@ -112,8 +112,8 @@ static bool interface_is_bridge(const char *name)
     return false;
 }
 
-/* Kinds of addresses in the order of the list. One on the loopback interface that is no loopback address
- * is announced to routers, and is the host's in the whole network. */
+/* Kinds of addresses in the order of the list. One on the loopback interface that is no loopback
+ * address is announced to routers, and is the host's in the whole network. */
 enum { KIND_NETWORK = 0, KIND_ROUTED = 1, KIND_BRIDGE = 2, KIND_LOOPBACK = 3, KINDS = 4 };
 
 static bool interface_is_loopback(const weft_endpoint_t *point)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The parts of op_queue.h that are not inline: iteration, attachment, and giving completions out. */
+ * The parts of op_queue.h that are not inline: iteration, attachment, and giving completions
+ * out. */
 #include <weft/sdk/op_queue.h>
 
 weft_posted_op_t *weft_op_next_open(weft_op_queue_t *queue, uint32_t *number_p)

@@ -2,7 +2,8 @@
  *
  * A net plugin over stream sockets but for the sockets. A connection goes through connect() and the
  * handshake and is listed by its device once it is ready. The device's epoll descriptor is only for
- * wait_fd: poll() tries every connection with something posted, which costs one system call each. */
+ * wait_fd: poll() tries every connection with something posted, which costs one system call
+ * each. */
 #include <weft/sdk/stream_net.h>
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The measuring loop: buffers move on inside a span that is larger than the caches, one look at the
- * clock between two iterations, the median of single iterations on each rank; of what has a root, the
- * mean. How many iterations fit into the time is decided once by rank 0, after the warm-up. */
+ * clock between two iterations, the median of single iterations on each rank; of what has a root,
+ * the mean. How many iterations fit into the time is decided once by rank 0, after the warm-up. */
 #include "beside.h"
 
 #include <errno.h>
@@ -158,8 +158,8 @@ static double beside_median(double *ends, long count, long skip)
     return n % 2 != 0 ? used[n / 2] : (used[n / 2 - 1] + used[n / 2]) / 2;
 }
 
-/* Nothing comes back to a root, so ranks run ahead, and the others catch up at once: most iterations
- * then take next to nothing, and a few take all the time. No median knows of those. */
+/* Nothing comes back to a root, so ranks run ahead, and the others catch up at once: most
+ * iterations then take next to nothing, and a few take all the time. No median knows of those. */
 static double beside_mean(const double *ends, long count, long skip)
 {
     return (ends[count - 1] - ends[skip - 1]) / (double)(count - skip);

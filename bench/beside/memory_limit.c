@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The limit of memory on this machine: so many threads read so many inputs and write so many outputs
- * once, with no other rank to wait for. Stores go through the caches and past them, and sums are made
- * without a detour where the processor has vectors for it; the fastest counts.
+ * The limit of memory on this machine: so many threads read so many inputs and write so many
+ * outputs once, with no other rank to wait for. Stores go through the caches and past them, and
+ * sums are made without a detour where the processor has vectors for it; the fastest counts.
  *
  *   memory_limit line                                     half a round trip of one cache line
  *   memory_limit [huge] THREADS INPUTS OUTPUTS SPAN SECONDS BYTES…
  *
  * Each thread reads INPUTS times BYTES and writes OUTPUTS times BYTES. The memory is what
- * aligned_alloc gives, as in the programs of the libraries; `huge`: shared between processes, in huge
- * pages as far as the system has them, as that of weft_mem_alloc. Prints "0 BYTES microseconds". */
+ * aligned_alloc gives, as in the programs of the libraries; `huge`: shared between processes, in
+ * huge pages as far as the system has them, as that of weft_mem_alloc. Prints "0 BYTES
+ * microseconds". */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -239,7 +240,8 @@ static double limit_size(limit_work_t *work, int threads, size_t bytes, double s
     return best;
 }
 
-/* As weft_mem_alloc takes it, without weft. The pages become huge one by one, once they are there. */
+/* As weft_mem_alloc takes it, without weft. The pages become huge one by one, once they are
+ * there. */
 static char *limit_alloc_huge(size_t bytes)
 {
     size_t whole = (bytes + HUGE - 1) / HUGE * HUGE;

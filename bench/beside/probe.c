@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What bench/compare asks of weft besides the time of one call. Each probe prints "name value" lines.
+ * What bench/compare asks of weft besides the time of one call. Each probe prints "name value"
+ * lines.
  *
- *   probe start   (-P|-t|-l) RANKS [-a]                         joining, the first all-reduce, memory
- *   probe sizes   (-P|-t) RANKS                                 1,000 sizes against one
- *   probe overlap (-P|-t) RANKS                                 8 MiB beside a computation
- *   probe idle    -P RANKS                                      wake-ups of ranks that do nothing, in 10 s
- *   probe late    (-P|-t) RANKS                                 processor time of ranks that wait for one
- *   probe kill    -P RANKS                                      how long until all name a killed rank
+ *   probe start   (-P|-t|-l) RANKS [-a]       joining, the first all-reduce, memory
+ *   probe sizes   (-P|-t) RANKS               1,000 sizes against one
+ *   probe overlap (-P|-t) RANKS               8 MiB beside a computation
+ *   probe idle    -P RANKS                    wake-ups of ranks that do nothing, in 10 s
+ *   probe late    (-P|-t) RANKS               processor time of ranks that wait for one
+ *   probe kill    -P RANKS                    how long until all name a killed rank
  *
- * -P forks processes, -t starts threads, -l takes what a launcher says. Then options "section.key=value". */
+ * -P forks processes, -t starts threads, -l takes what a launcher says. Then options
+ * "section.key=value". */
 #include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
@@ -148,7 +150,8 @@ static int probe_descriptors(int pid)
     return count - 3; /* the folder itself, and two names that are no descriptors */
 }
 
-/* Rank 0 looks at all processes while they stand still: pages that several share count once (PSS). */
+/* Rank 0 looks at all processes while they stand still: pages that several share count once
+ * (PSS). */
 static void probe_memory(const char *when)
 {
     double pss = 0, rss = 0, largest = 0, descriptors = 0;

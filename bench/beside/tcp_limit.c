@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The limit of TCP on this machine: the bytes that a collective must carry, over plain sockets, with no
- * message, header or reduction. Rank r sends to r + 1; where the collective has a root, data goes one way. */
+ * The limit of TCP on this machine: the bytes that a collective must carry, over plain sockets,
+ * with no message, header or reduction. Rank r sends to r + 1; where the collective has a root,
+ * data goes one way. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -21,7 +22,8 @@ static bool spins;
 
 static int limit_connect(int listener, const struct sockaddr_in *at, int from, int to)
 {
-    /* What lies between two sockets should stay in the caches: buffers that grow by themselves do not. */
+    /* What lies between two sockets should stay in the caches: buffers that grow by themselves do
+     * not. */
     int one = 1, buffer = 400000;
     out[from] = socket(AF_INET, SOCK_STREAM, 0);
     if (connect(out[from], (const struct sockaddr *)at, sizeof *at) != 0) {

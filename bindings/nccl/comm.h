@@ -53,8 +53,8 @@ void nccl_comm_adopt(ncclComm_t comm, weft_comm_t *made);
 /* Fails the communicator at once. One in the making is given up: its joining is cancelled, or the
  * communicator whose operation makes it fails. */
 void nccl_comm_abort(ncclComm_t comm);
-/* The same for one whose handle was given back, while another thread is inside a call of it or waits
- * for its end. False: it has ended, or is none. */
+/* The same for one whose handle was given back, while another thread is inside a call of it or
+ * waits for its end. False: it has ended, or is none. */
 bool nccl_comm_abort_closed(ncclComm_t comm);
 /* Makes a communicator of the same ranks in the same order, also if it has failed; all call it. */
 weft_status_t nccl_comm_repeat(ncclComm_t comm, weft_comm_t **made_p);

@@ -10,8 +10,8 @@
  * says nothing of it. The other fields are hints for NCCL's kernels: they must make sense, and but
  * for maxCTAs are not used. */
 ncclResult_t nccl_config_read(const char *call, const ncclConfig_t *config, bool *blocking_p);
-/* Whether a config that was checked makes a communicator whose making of others is waited for; where
- * it does not say, it is. */
+/* Whether a config that was checked makes a communicator whose making of others is waited for;
+ * where it does not say, it is. */
 bool nccl_config_blocking(const ncclConfig_t *config);
 /* maxCTAs of a config that was checked, or is NULL; 0: it says nothing of that. */
 uint32_t nccl_config_channels(const ncclConfig_t *config);

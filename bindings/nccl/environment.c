@@ -5,7 +5,8 @@
 
 #include <stdlib.h>
 
-/* Compares without case. Not strcasecmp(): in a Turkish locale of the program i and I are two letters. */
+/* Compares without case. Not strcasecmp(): in a Turkish locale of the program i and I are two
+ * letters. */
 static bool env_is_word(const char *text, const char *capitals)
 {
     size_t i = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The table of a communicator's operators. Their numbers follow the built-in ones. The process gives
- * each number once, so that another communicator's operator, and one that has ended, is found
+ * The table of a communicator's operators. Their numbers follow the built-in ones. The process
+ * gives each number once, so that another communicator's operator, and one that has ended, is found
  * nowhere. */
 #include "bindings/nccl/factors.h"
 

@@ -125,7 +125,8 @@ static ncclResult_t calls_start(const char *end, const nccl_call_t *first)
     return result != ncclSuccess ? result : nccl_report(end, status, NULL);
 }
 
-/* Operations follow what is made of their communicator: a group with both waits for all it makes. */
+/* Operations follow what is made of their communicator: a group with both waits for all it
+ * makes. */
 static void group_wait_for_parents(const group_t *group)
 {
     bool both = false;

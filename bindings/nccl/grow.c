@@ -66,8 +66,8 @@ static weft_status_t grow_run(nccl_job_t *job)
     return status == WEFT_OK ? nccl_init_run(job) : status;
 }
 
-/* Fills in the child. The caller holds the parent. Without a config there is no maxCTAs: new ranks do
- * not know the parent's, and all must have the same. */
+/* Fills in the child. The caller holds the parent. Without a config there is no maxCTAs: new ranks
+ * do not know the parent's, and all must have the same. */
 static ncclResult_t grow_plan(nccl_job_t *job, int nranks, int rank, const ncclConfig_t *config)
 {
     ncclComm_t parent = job->parent;

@@ -23,8 +23,8 @@ NCCL_EXPORT ncclResult_t ncclMemFree(void *memory)
 }
 NCCL_TWIN(ncclMemFree);
 
-/* Beside a call of another thread memory is not pinned: there is no handle then, as where NCCL skips
- * a registration. */
+/* Beside a call of another thread memory is not pinned: there is no handle then, as where NCCL
+ * skips a registration. */
 static ncclResult_t memory_register(ncclComm_t comm, void *memory, size_t bytes,
                                     weft_mem_region_t **region)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A stack without a lock: any thread adds to it, and who is about to start an operation takes all. */
+ * A stack without a lock: any thread adds to it, and who is about to start an operation takes
+ * all. */
 #include "bindings/nccl/retired.h"
 
 #include <stdatomic.h>

@@ -39,8 +39,8 @@ weft_error_t *weft_error_record(void)
     return &last;
 }
 
-/* Puts the system's cause behind the text of `used` bytes; a text that leaves no room for it is cut. One
- * that ends with it, because it was another rank's or an earlier failure, stays. */
+/* Puts the system's cause behind the text of `used` bytes; a text that leaves no room for it is
+ * cut. One that ends with it, because it was another rank's or an earlier failure, stays. */
 static void error_add_cause(char *text, size_t bytes, size_t used, int os_errno)
 {
     static const char cut[] = "…";

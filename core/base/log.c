@@ -14,8 +14,8 @@
 
 #include "core/base/utf8.h"
 
-/* How long a line waits for room. Less than a neighbour waits for a sign of life, because the thread
- * that gives them logs, too. */
+/* How long a line waits for room. Less than a neighbour waits for a sign of life, because the
+ * thread that gives them logs, too. */
 #define LOG_PATIENCE_NS 100000000
 
 static _Atomic uint32_t max_level = WEFT_LOG_WARN;
@@ -32,8 +32,8 @@ weft_log_level_t weft_log_level(void)
     return (weft_log_level_t)atomic_load_explicit(&max_level, memory_order_relaxed);
 }
 
-/* True if a write does not block. Where poll(2) tells of room in a pipe there is a page of it, which
- * several processes may fill at the same time with a line each. */
+/* True if a write does not block. Where poll(2) tells of room in a pipe there is a page of it,
+ * which several processes may fill at the same time with a line each. */
 static bool log_has_room(void)
 {
     struct pollfd log = {.fd = STDERR_FILENO, .events = POLLOUT};

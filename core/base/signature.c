@@ -81,8 +81,8 @@ static void signature_diff_functions(const weft_signature_t *here, const weft_si
              signature_function(there, other, sizeof other));
 }
 
-/* The numbers of calls also run apart where the counts of calls are equal: a rank that only sends in a
- * rooted collective is through before the others can object to what it called. */
+/* The numbers of calls also run apart where the counts of calls are equal: a rank that only sends
+ * in a rooted collective is through before the others can object to what it called. */
 static void signature_diff_numbers(const weft_signature_t *here, const weft_signature_t *there,
                                    char *text, size_t bytes)
 {

@@ -143,7 +143,8 @@ static weft_status_t agreement_fail(weft_boot_t *boot, agreement_objection_t *ob
     return weft_boot_set_culprit(boot, culprit);
 }
 
-/* The ranks differ. All receive rank 0's text, and hear of the lowest rank whose text is another. */
+/* The ranks differ. All receive rank 0's text, and hear of the lowest rank whose text is
+ * another. */
 static weft_status_t agreement_explain(weft_boot_t *boot, const char *text)
 {
     size_t bytes = strnlen(text, TEXT_MOST - 1);

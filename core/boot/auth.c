@@ -8,9 +8,10 @@
  *
  * A byte from the acceptor follows the proof, which the SDK's handshake sends.
  *
- * An acceptor that does not speak the version of a good hello answers with a refusal, in place of the
- * reply: its own versions 2 + 2 | zeros 28 | MAC 32 of another role. So both ends can say which versions
- * met. What the refusal needs never changes: magic, versions, nonce, label and seal of the hello.
+ * An acceptor that does not speak the version of a good hello answers with a refusal, in place of
+ * the reply: its own versions 2 + 2 | zeros 28 | MAC 32 of another role. So both ends can say which
+ * versions met. What the refusal needs never changes: magic, versions, nonce, label and seal of the
+ * hello.
  *
  * The seal is a MAC over the hello. It lets the acceptor stay silent to strangers. A recorded hello
  * passes it, but never the proof, which covers the fresh nonce of the acceptor. */
@@ -62,7 +63,8 @@ typedef struct reply {
     uint8_t mac[MAC];
 } reply_t;
 
-/* The content of weft_auth_state_t. Both keep the hello, the acceptor also the proof that it expects. */
+/* The content of weft_auth_state_t. Both keep the hello, the acceptor also the proof that it
+ * expects. */
 typedef struct state {
     uint64_t stage;
     hello_t hello;
@@ -74,7 +76,8 @@ _Static_assert(sizeof(reply_t) == WEFT_AUTH_REPLY, "wire size");
 _Static_assert(sizeof(state_t) <= sizeof(weft_auth_state_t), "fits the caller's memory");
 _Static_assert(WEFT_AUTH_PROOF == MAC, "wire size");
 
-/* sodium_init() takes a lock each time, which stays locked in a child of fork() where a thread was in it. */
+/* sodium_init() takes a lock each time, which stays locked in a child of fork() where a thread was
+ * in it. */
 weft_status_t weft_auth_start(void)
 {
     static _Atomic bool started;

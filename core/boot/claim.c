@@ -75,8 +75,8 @@ weft_status_t weft_claim_open(weft_claim_t *claim, const weft_id_t *id,
     return claim_connect(claim, until);
 }
 
-/* The connection broke. OK: there is a new one, and the root has heard on it what it may have missed. A new one takes
- * a while, also where the wait that ends at `until` is about to. */
+/* The connection broke. OK: there is a new one, and the root has heard on it what it may have
+ * missed. A new one takes a while, also where the wait that ends at `until` is about to. */
 static weft_status_t claim_come_back(weft_claim_t *claim, int error, uint64_t until)
 {
     uint64_t now = weft_os_clock_ns(), most = now + weft_connector_patience(0);

@@ -10,8 +10,8 @@
 #include "core/boot/health_state.h"
 #include "core/boot/tree_record.h"
 
-/* Communicator 0: the join of a neighbour failed, while we had it behind us. All have heard why; now
- * they hear that it is gone, so that nobody waits for it, and the tree closes the gap. */
+/* Communicator 0: the join of a neighbour failed, while we had it behind us. All have heard why;
+ * now they hear that it is gone, so that nobody waits for it, and the tree closes the gap. */
 static void control_frame_gave_up(weft_health_t *health, uint32_t rank)
 {
     char who[128];
@@ -58,8 +58,8 @@ static weft_status_t control_frame_death(weft_health_t *health, weft_neighbour_t
     return status;
 }
 
-/* Others believe that this rank has left, and go on without it. The neighbour may only have passed that on, and is
- * well: it is this rank that has to end. */
+/* Others believe that this rank has left, and go on without it. The neighbour may only have passed
+ * that on, and is well: it is this rank that has to end. */
 static void control_frame_is_left_out(weft_health_t *health, const weft_neighbour_t *neighbour)
 {
     char who[128], by[128];
@@ -102,8 +102,8 @@ static weft_status_t control_frame_leave_comm(weft_health_t *health, weft_neighb
     return status;
 }
 
-/* A child is still in the join, and its connection was made again: it hears what it has not taken of
- * the exchanges, and then all that it passed over before that. */
+/* A child is still in the join, and its connection was made again: it hears what it has not taken
+ * of the exchanges, and then all that it passed over before that. */
 static void control_frame_again(weft_health_t *health, weft_neighbour_t *neighbour,
                                 const weft_frame_t *frame)
 {
@@ -127,9 +127,10 @@ static void control_frame_again(weft_health_t *health, weft_neighbour_t *neighbo
     weft_disseminate_all_to(health, neighbour);
 }
 
-/* Whether it counts what the neighbour says of deaths and failures. One that was declared dead because it was silent
- * may live on the other side of a cut, and take us for dead: when the network is whole again, what it found out there
- * must not end those that have gone on. What a rank said before it died is true. */
+/* Whether it counts what the neighbour says of deaths and failures. One that was declared dead
+ * because it was silent may live on the other side of a cut, and take us for dead: when the network
+ * is whole again, what it found out there must not end those that have gone on. What a rank said
+ * before it died is true. */
 static bool control_frame_is_believed(const weft_health_t *health,
                                       const weft_neighbour_t *neighbour)
 {

@@ -13,8 +13,8 @@
 
 #define LISTENER_BACKLOG 4096
 #define LISTENER_PAUSE_NS (100 * WEFT_NS_PER_MS)
-/* A process that may open few files gives pending peers this part of them, so that something is left
- * to load plugins with. */
+/* A process that may open few files gives pending peers this part of them, so that something is
+ * left to load plugins with. */
 #define LISTENER_SHARE 4
 
 static weft_status_t control_listener_listen(weft_control_listener_t *listener, int *fd_p)
@@ -122,8 +122,8 @@ weft_status_t weft_control_listener_poll(weft_control_listener_t *listener,
         return WEFT_OK;
     }
     if (status != WEFT_AGAIN) {
-        /* Out of descriptors, or denied: the socket stays readable, and to look away from it is what
-         * keeps the thread from spinning. Whoever connects hears nothing of it. */
+        /* Out of descriptors, or denied: the socket stays readable, and to look away from it is
+         * what keeps the thread from spinning. Whoever connects hears nothing of it. */
         listener->paused_until = now + LISTENER_PAUSE_NS;
         if (!listener->refused) {
             weft_log(WEFT_LOG_WARN, listener->host.name, "%s", weft_error_record()->text);

@@ -68,8 +68,8 @@ static void dissemination_disseminate_left(weft_health_t *health, audience_t to,
     dissemination_disseminate_frame(health, to, &frame, payload);
 }
 
-/* Our side may end its process when it hears of a failure. The others shall have heard of that first,
- * and take this end for what it is. */
+/* Our side may end its process when it hears of a failure. The others shall have heard of that
+ * first, and take this end for what it is. */
 static void dissemination_flush(weft_health_t *health)
 {
     weft_neighbours_flush(&health->neighbours);
@@ -144,9 +144,10 @@ void weft_disseminate_leave_family(weft_health_t *health, const weft_neighbour_t
     }
 }
 
-/* A death counts for a rank that has left, too. Whoever declared it dead could not hear that it left, and has failed
- * the communicators of that rank for good: all others have to, or they would wait there for one that has given up.
- * So all come to the same, in whatever order they hear of both. */
+/* A death counts for a rank that has left, too. Whoever declared it dead could not hear that it
+ * left, and has failed the communicators of that rank for good: all others have to, or they would
+ * wait there for one that has given up. So all come to the same, in whatever order they hear of
+ * both. */
 void weft_disseminate_death(weft_health_t *health, const weft_neighbour_t *from,
                             const weft_error_t *error)
 {

@@ -2,8 +2,9 @@
  *
  * Exchanges over the tree: up to rank 0 and down again. In the subtree of r, level l is the run of
  * ranks from (r + 1)·2^l − 1, at most 2^l long. So the part of a table that belongs to a subtree is
- * log n pieces, which are sent and received in place. Where ranks only want to know what their values
- * come to, each rank sends one value up and one down (weft_boot_all_reduce), however many there are. */
+ * log n pieces, which are sent and received in place. Where ranks only want to know what their
+ * values come to, each rank sends one value up and one down (weft_boot_all_reduce), however many
+ * there are. */
 #include "core/boot/exchange.h"
 
 #include <stdio.h>
@@ -71,8 +72,8 @@ static weft_status_t exchange_took(weft_boot_t *boot, weft_tree_link_t *link, we
     return status;
 }
 
-/* Receives a header that must be of `type`. A failure that comes instead is returned as such. AGAIN:
- * as weft_tree_link_recv(). */
+/* Receives a header that must be of `type`. A failure that comes instead is returned as such.
+ * AGAIN: as weft_tree_link_recv(). */
 static weft_status_t exchange_recv_header(weft_boot_t *boot, weft_tree_link_t *link,
                                           const char *what, uint32_t type, uint64_t until,
                                           weft_frame_t *frame)
@@ -295,8 +296,8 @@ weft_status_t weft_boot_all_gather(weft_boot_t *boot, const char *what, const vo
     if (status == WEFT_OK && total != bytes * boot->nranks) {
         status = exchange_malformed(boot, &boot->links[WEFT_TREE_PARENT], what, "length");
     }
-    /* Where this rank's bytes come back as others, so may those of all. The children have the table already; they
-     * hear of it in the next step. */
+    /* Where this rank's bytes come back as others, so may those of all. The children have the table
+     * already; they hear of it in the next step. */
     if (status == WEFT_OK && bytes > 0 &&
         memcmp((const uint8_t *)all + boot->rank * bytes, mine, bytes) != 0) {
         char field[48];

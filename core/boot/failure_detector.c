@@ -19,8 +19,8 @@
 #define DETECTOR_SUSPECT_NS (2 * WEFT_NS_PER_S)
 /* So soon if its process has ended, while nobody is known to leave: two neighbours of each other in
  * the tree have died, and nobody is left who saw it. Or if it does not listen any more: its parent
- * died as the last ranks joined, so it gave up, and had nobody to tell. The same for one that should
- * connect. */
+ * died as the last ranks joined, so it gave up, and had nobody to tell. The same for one that
+ * should connect. */
 #define DETECTOR_ENDED_NS (100 * WEFT_NS_PER_MS)
 #define DETECTOR_ABSENT_LOOK_NS (20 * WEFT_NS_PER_MS)
 
@@ -70,7 +70,8 @@ static bool detector_has_others(const weft_health_t *health, uint32_t silent)
     return r < membership->nranks;
 }
 
-/* Until this time of a silence that began at `since` nothing that is heard says that this rank is not cut off. */
+/* Until this time of a silence that began at `since` nothing that is heard says that this rank is
+ * not cut off. */
 static uint64_t detector_doubt_until(const weft_health_t *health, uint64_t since)
 {
     return since + health->detector.unresponsive / 4;
@@ -88,8 +89,8 @@ static void detector_ask(weft_health_t *health, weft_neighbour_t *neighbour)
     weft_neighbour_send(&health->neighbours, neighbour, &frame, payload);
 }
 
-/* Somebody is silent since then. Others are asked for a sign of life: if they are silent as well, it may be this rank
- * that hears nobody. */
+/* Somebody is silent since then. Others are asked for a sign of life: if they are silent as well,
+ * it may be this rank that hears nobody. */
 static void detector_ask_others(weft_health_t *health, uint64_t since, uint64_t now)
 {
     uint64_t until = detector_doubt_until(health, since);
@@ -161,8 +162,9 @@ void weft_detector_trust(weft_health_t *health, uint32_t rank)
     }
 }
 
-/* Declares a rank dead that has been silent since then, with the calling thread's error record. A rank that hears
- * nobody keeps that to itself: it would declare one after the other dead, and those that hear it would believe it. */
+/* Declares a rank dead that has been silent since then, with the calling thread's error record. A
+ * rank that hears nobody keeps that to itself: it would declare one after the other dead, and those
+ * that hear it would believe it. */
 static void detector_declare_silent(weft_health_t *health, uint32_t rank, uint64_t since)
 {
     if (health->detector.heard < detector_doubt_until(health, since) &&
@@ -187,8 +189,8 @@ static void detector_declare_died(weft_health_t *health, uint32_t rank, int caus
     weft_detector_declare_dead(health, rank);
 }
 
-/* The network may have done it. A process that died has no listener either. Its silence began before the
- * connection broke, if it had not answered a question. */
+/* The network may have done it. A process that died has no listener either. Its silence began
+ * before the connection broke, if it had not answered a question. */
 static void detector_look_again(weft_health_t *health, uint32_t rank, uint64_t since, int cause)
 {
     weft_membership_t *membership = &health->membership;
@@ -206,8 +208,8 @@ void weft_detector_stream_ended(weft_health_t *health, weft_neighbour_t *neighbo
 {
     uint32_t rank = neighbour->rank;
     uint8_t state = health->membership.states[rank];
-    /* A rank that leaves closes the connections that are not complete yet, at either end; the message
-     * that it left comes another way. */
+    /* A rank that leaves closes the connections that are not complete yet, at either end; the
+     * message that it left comes another way. */
     bool half_made = neighbour->fresh && (health->leaving || health->membership.leavers);
     bool broken = cause != 0 && !half_made && !detector_has_ended(health, rank);
     bool orderly = state == WEFT_MEMBER_LEFT || state == WEFT_MEMBER_DEAD ||
@@ -234,8 +236,8 @@ void weft_detector_stream_ended(weft_health_t *health, weft_neighbour_t *neighbo
     }
 }
 
-/* It may have left, and the word of that be held up behind the cut that broke its connection, or behind another one.
- * Who leaves cannot ask any more. */
+/* It may have left, and the word of that be held up behind the cut that broke its connection, or
+ * behind another one. Who leaves cannot ask any more. */
 void weft_detector_refused(weft_health_t *health, uint32_t rank)
 {
     weft_health_assert_owner(health);
@@ -372,9 +374,9 @@ static void detector_declare_absent(weft_health_t *health, uint32_t rank, const 
     weft_detector_declare_dead(health, rank);
 }
 
-/* Looks at a rank that has been absent for `ns`. That its process has ended says nothing to a rank that is cut off: it
- * may have left, and only others know. To ask whether it listens is a connection, so that
- * is done in the rhythm of `asks`. */
+/* Looks at a rank that has been absent for `ns`. That its process has ended says nothing to a rank
+ * that is cut off: it may have left, and only others know. To ask whether it listens is a
+ * connection, so that is done in the rhythm of `asks`. */
 static absence_t detector_look_at_absent(const weft_health_t *health, uint32_t rank, uint64_t ns,
                                          bool asks)
 {
@@ -392,8 +394,9 @@ static absence_t detector_look_at_absent(const weft_health_t *health, uint32_t r
     return absence;
 }
 
-/* How long a rank that is absent has to be heard of; 0: for ever. No word comes that a suspect has left to
- * a rank that is cut off, or seeks its parent: for others its time begins when that is over. */
+/* How long a rank that is absent has to be heard of; 0: for ever. No word comes that a suspect has
+ * left to a rank that is cut off, or seeks its parent: for others its time begins when that is
+ * over. */
 static uint64_t detector_absence_limit(const weft_health_t *health, const absence_t *absence)
 {
     return absence->ended || absence->closed ? DETECTOR_ENDED_NS
@@ -410,8 +413,9 @@ static bool detector_owes_answer(const weft_health_t *health, const weft_neighbo
            (health->detector.unresponsive > 0 || now < neighbour->asked + WEFT_HEALTH_AWAY_NS);
 }
 
-/* That a suspect has left may be known to a neighbour, and held up by a cut of which nobody has heard yet. It comes
- * before the answer to a question that is put now. True: all that were asked since then have answered. */
+/* That a suspect has left may be known to a neighbour, and held up by a cut of which nobody has
+ * heard yet. It comes before the answer to a question that is put now. True: all that were asked
+ * since then have answered. */
 static bool detector_has_inquired(weft_health_t *health, uint64_t since, uint64_t now)
 {
     bool answered = true, asks = health->detector.inquired <= since;
@@ -430,8 +434,8 @@ static bool detector_has_inquired(weft_health_t *health, uint64_t since, uint64_
     return answered;
 }
 
-/* A suspect of which nothing was heard may have lost its connection before it said a word on it, and wait
- * for us as we for it. It is asked once: one that lives connects, or is connected to. */
+/* A suspect of which nothing was heard may have lost its connection before it said a word on it,
+ * and wait for us as we for it. It is asked once: one that lives connects, or is connected to. */
 static void detector_ask_suspect(weft_health_t *health, uint32_t rank)
 {
     weft_log(WEFT_LOG_INFO, "health",
@@ -442,8 +446,8 @@ static void detector_ask_suspect(weft_health_t *health, uint32_t rank)
     weft_tree_repair(health);
 }
 
-/* Ranks that should have connected or answered. A rank that is declared dead or trusted again may drop out
- * of the list, and others may come to its end. */
+/* Ranks that should have connected or answered. A rank that is declared dead or trusted again may
+ * drop out of the list, and others may come to its end. */
 static void detector_judge_absent(weft_health_t *health, uint64_t now)
 {
     const weft_membership_t *membership = &health->membership;

@@ -166,9 +166,9 @@ typedef struct fixed_id_search {
     bool silence;    /* the last one got no answer at all */
 } fixed_id_search_t;
 
-/* Nothing comes back from a host that is not there, and from a firewall. The first attempt ends early, so
- * that it is said soon. Each one looks the host up anew; later ones have time for the connector's long
- * waits. */
+/* Nothing comes back from a host that is not there, and from a firewall. The first attempt ends
+ * early, so that it is said soon. Each one looks the host up anew; later ones have time for the
+ * connector's long waits. */
 static fixed_id_search_t fixed_id_search_begin(uint32_t nranks, uint32_t rank, uint64_t until)
 {
     uint64_t now = weft_os_clock_ns(), half = until > now ? (until - now) / 2 : 0;

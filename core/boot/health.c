@@ -14,8 +14,8 @@
 #include "core/boot/tree_repair.h"
 #include "core/os/os_folder.h"
 
-/* So long for a rank that should connect and whose process cannot be seen: it may have left, with all
- * that knew of it. One that can be seen is asked about in this rhythm. */
+/* So long for a rank that should connect and whose process cannot be seen: it may have left, with
+ * all that knew of it. One that can be seen is asked about in this rhythm. */
 #define HEALTH_UNSEEN_NS (100 * WEFT_NS_PER_MS)
 #define HEALTH_LOOK_NS (5 * WEFT_NS_PER_MS)
 #define HEALTH_PAUSE_NS (100 * WEFT_NS_PER_MS)
@@ -158,8 +158,8 @@ static bool health_awaits(const weft_health_t *health, uint64_t now)
     return false;
 }
 
-/* Tells whether some rank cannot hear yet that we leave, for its connection is broken or is being made. It would find that
- * nobody listens here any more, and take us for dead. */
+/* Tells whether some rank cannot hear yet that we leave, for its connection is broken or is being
+ * made. It would find that nobody listens here any more, and take us for dead. */
 static bool health_is_cut(const weft_health_t *health, uint64_t now)
 {
     return weft_tree_is_cut(health) && now < health->seek_until;
@@ -175,15 +175,17 @@ static bool health_is_unheard(const weft_health_t *health)
     return unheard;
 }
 
-/* Tells whether the network keeps us waiting: for somebody to have our word, or for a new parent. */
+/* Tells whether the network keeps us waiting: for somebody to have our word, or for a new
+ * parent. */
 static bool health_is_kept(const weft_health_t *health)
 {
     return health->reconnect.active || health_is_unheard(health);
 }
 
-/* Whoever gets our word late may leave, too, and say so behind the same cut, so that its word is late as well, by as much
- * as TCP waits longer from one attempt to the next. It may have ended its connections when it got ours, and pass
- * it on to nobody: then we have to. So may those come late who have to connect to us. */
+/* Whoever gets our word late may leave, too, and say so behind the same cut, so that its word is
+ * late as well, by as much as TCP waits longer from one attempt to the next. It may have ended its
+ * connections when it got ours, and pass it on to nobody: then we have to. So may those come late
+ * who have to connect to us. */
 static void health_expect_replies(weft_health_t *health, uint64_t now)
 {
     uint64_t until = now + WEFT_HEALTH_LEAVE_NS + (now - health->leave_since);

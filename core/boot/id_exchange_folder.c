@@ -13,9 +13,9 @@
 
 #define JOB_BYTES 1024
 
-/* Variables as torch's env:// has them, as in pods of a PyTorchJob: they say where rank 0 is, and not
- * how many ranks are here. Returns that host if it is a host's name; NULL: it is this one, or the
- * launcher says more. */
+/* Variables as torch's env:// has them, as in pods of a PyTorchJob: they say where rank 0 is, and
+ * not how many ranks are here. Returns that host if it is a host's name; NULL: it is this one, or
+ * the launcher says more. */
 static const char *id_exchange_folder_other_host(const weft_launcher_t *launcher)
 {
     const char *host = weft_env("MASTER_ADDR");

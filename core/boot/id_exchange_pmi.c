@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Who may speak on PMI_FD, and when. The socket belongs to the process: weft shares it with an MPI
- * library that may be there too. Hydra takes "init" as often as it is sent. Slurm takes it once, and
- * stops answering at a second one; so weft leaves it to an MPI library, and begins itself only where
- * none can come after it. "finalize" ends it for all: MPI_Finalize says it, else weft when the process
- * exits. Hydra kills the other ranks if a process ends without. */
+ * library that may be there too. Hydra takes "init" as often as it is sent. Slurm takes it once,
+ * and stops answering at a second one; so weft leaves it to an MPI library, and begins itself only
+ * where none can come after it. "finalize" ends it for all: MPI_Finalize says it, else weft when
+ * the process exits. Hydra kills the other ranks if a process ends without. */
 #include "core/boot/id_exchange_pmi.h"
 
 #include <limits.h>

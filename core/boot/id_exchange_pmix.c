@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * PMIx: put by rank 0, one fence, get by the others. The library counts its users in a process, so
- * an MPI library may have it open too. weft closes its use at once, since mpirun takes a process that
- * ends with one open for crashed. It stays open until the process exits where closing does harm: Open
- * MPI 4 finds nothing in a PMIx that was closed before MPI_Init, and PMIx 5 aborts when it is closed
- * for a second time. Open MPI 5 does not begin in a PMIx that is or was open, so there a process of
- * weft's own speaks to the server while MPI has yet to come. */
+ * an MPI library may have it open too. weft closes its use at once, since mpirun takes a process
+ * that ends with one open for crashed. It stays open until the process exits where closing does
+ * harm: Open MPI 4 finds nothing in a PMIx that was closed before MPI_Init, and PMIx 5 aborts when
+ * it is closed for a second time. Open MPI 5 does not begin in a PMIx that is or was open, so there
+ * a process of weft's own speaks to the server while MPI has yet to come. */
 #include "core/boot/id_exchange_pmix.h"
 
 #include <stdio.h>
@@ -94,9 +94,10 @@ static bool id_exchange_pmix_has_server(void)
     return false;
 }
 
-/* Slurm's PMIx counts its tasks. Ranks by other variables, such as those of a starter on each host, may be
- * more of them; then none of them has a server, also the one whose number is a task's. Below an mpirun that
- * started its daemons with srun, the variable counts the daemons, and the server is not Slurm's. */
+/* Slurm's PMIx counts its tasks. Ranks by other variables, such as those of a starter on each host,
+ * may be more of them; then none of them has a server, also the one whose number is a task's. Below
+ * an mpirun that started its daemons with srun, the variable counts the daemons, and the server is
+ * not Slurm's. */
 static const char *id_exchange_pmix_other_count(const weft_launcher_t *launcher)
 {
     static const char variable[] = "SLURM_STEP_NUM_TASKS";

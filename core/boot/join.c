@@ -76,8 +76,8 @@ static weft_status_t join_parent_step(weft_join_t *join)
     return weft_boot_set_culprit(boot, boot->links[WEFT_TREE_PARENT].rank);
 }
 
-/* The time is over. Who is missing may be the root's word. Where this rank and its neighbour have looked
- * for each other is known here. */
+/* The time is over. Who is missing may be the root's word. Where this rank and its neighbour have
+ * looked for each other is known here. */
 static weft_status_t join_name_addresses(const weft_join_t *join, uint32_t missing)
 {
     const weft_boot_t *boot = join->boot;
@@ -186,8 +186,8 @@ static weft_status_t join_learn_peers(weft_join_t *join)
     return status;
 }
 
-/* Others reach this host by the address from which it reaches the root. If that is the loopback, the root
- * is here, and they reach it by the addresses of its id. */
+/* Others reach this host by the address from which it reaches the root. If that is the loopback,
+ * the root is here, and they reach it by the addresses of its id. */
 static void join_prefer_near(const weft_join_t *join, const char *filter, weft_join_request_t *mine)
 {
     const weft_id_t *id = &join->root.id;

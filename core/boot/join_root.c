@@ -73,7 +73,8 @@ static void root_fail(root_t *root, weft_status_t status, const weft_root_seat_t
     root->ended = weft_root_all_told(&root->table);
 }
 
-/* It died or, with `why`, it sent a frame with that bad field: then it hears so, too, if it is still connected. */
+/* It died or, with `why`, it sent a frame with that bad field: then it hears so, too, if it is
+ * still connected. */
 static void root_seat_end(root_t *root, const weft_root_seat_t *seat, const char *why)
 {
     char text[256];
@@ -120,8 +121,8 @@ static void root_welcome(root_t *root, uint32_t rank)
     }
 }
 
-/* A rank was heard of, and its connection has ended before it said more than its number, or something wrong: it
- * died, or cannot join, unless it comes again. */
+/* A rank was heard of, and its connection has ended before it said more than its number, or
+ * something wrong: it died, or cannot join, unless it comes again. */
 static void root_miss(root_t *root, root_missed_t missed)
 {
     if (root->table.nranks == 0) {
@@ -137,8 +138,8 @@ static void root_miss(root_t *root, root_missed_t missed)
     }
 }
 
-/* Its hello was good. It may be a recorded one, which does no harm: its rank has come. One of a build that
- * speaks another version has been told so, and nobody can join without it. */
+/* Its hello was good. It may be a recorded one, which does no harm: its rank has come. One of a
+ * build that speaks another version has been told so, and nobody can join without it. */
 static void root_on_silent(void *arg, const weft_handshake_t *handshake)
 {
     root_t *root = arg;
@@ -264,8 +265,8 @@ static void root_admit(root_t *root, int fd, const weft_join_request_t *request,
     }
 }
 
-/* Whoever sent a bad first message hears so. Its rank may still come for a while: the sender may be none of the
- * job. */
+/* Whoever sent a bad first message hears so. Its rank may still come for a while: the sender may be
+ * none of the job. */
 static void root_reject(root_t *root, int fd, uint32_t rank, const char *why)
 {
     weft_error_t error;
@@ -346,7 +347,8 @@ static bool root_seat_gave_up(root_t *root, weft_root_header_t *from, const weft
     return true;
 }
 
-/* A connection has ended, or brought what it should not. What is `good` is a frame, but none for this time. */
+/* A connection has ended, or brought what it should not. What is `good` is a frame, but none for
+ * this time. */
 static void root_serve_end(root_t *root, weft_root_seat_t *seat, int *fd, bool good,
                            const char *why)
 {
@@ -458,8 +460,8 @@ static void root_time_out(root_t *root)
     root->ended = true;
 }
 
-/* Puts the listener into the watch, or takes it out while it is out of descriptors. Returns the time
- * to wake up. */
+/* Puts the listener into the watch, or takes it out while it is out of descriptors. Returns the
+ * time to wake up. */
 static uint64_t root_prepare(root_t *root)
 {
     struct pollfd entry;

@@ -263,8 +263,8 @@ static const launcher_t *launcher_find(const char *name)
     return NULL;
 }
 
-/* One rank by hand, or by RANK and WORLD_SIZE, where another launcher has started several processes: the
- * variables may well be those of a job or shell that has started the launcher. */
+/* One rank by hand, or by RANK and WORLD_SIZE, where another launcher has started several
+ * processes: the variables may well be those of a job or shell that has started the launcher. */
 static void launcher_warn_of_hand(const launcher_t *chosen, const weft_launcher_t *out)
 {
     const char *mine = launcher_variable(chosen->nranks);
@@ -300,8 +300,8 @@ static const launcher_t *launcher_choose(void)
     return NULL;
 }
 
-/* Whoever numbered this process has numbered others, too. The number of ranks alone is no sign: shells
- * have it for the jobs that they start. */
+/* Whoever numbered this process has numbered others, too. The number of ranks alone is no sign:
+ * shells have it for the jobs that they start. */
 static weft_status_t launcher_check_lone_rank(void)
 {
     for (size_t i = 1; i < LAUNCHERS; i++) {

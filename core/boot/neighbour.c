@@ -193,7 +193,8 @@ void weft_neighbour_flush(weft_neighbour_t *neighbour)
             return;
         }
         if (done == WEFT_OS_BROKEN) {
-            /* These bytes reach nobody. The kernel says why once, so receiving finds an end only. */
+            /* These bytes reach nobody. The kernel says why once, so receiving finds an end
+             * only. */
             neighbour->broken_by = error;
             neighbour->ended_sending = true;
             break;

@@ -10,9 +10,9 @@
 #include "core/boot/health_state.h"
 #include "core/boot/tree_repair.h"
 
-/* The first byte shows that the other end believes in the connection too: it may have given up while
- * the handshake's last byte was on its way. A parent that is still in the join hears that it need not
- * send its exchanges again. */
+/* The first byte shows that the other end believes in the connection too: it may have given up
+ * while the handshake's last byte was on its way. A parent that is still in the join hears that it
+ * need not send its exchanges again. */
 static weft_frame_t reconnect_first_frame(const weft_boot_t *boot, uint32_t rank)
 {
     return rank < boot->rank ? (weft_frame_t){.type = WEFT_FRAME_AGAIN,
@@ -82,8 +82,9 @@ void weft_reconnect_accept(weft_health_t *health, int fd, const uint8_t label[WE
     weft_tree_repair(health);
 }
 
-/* A rank that would be our parent for the first time was not found. Its kernel may answer: it is stopped, and the
- * network is well. It does not look for us, as it would behind a connection that broke. */
+/* A rank that would be our parent for the first time was not found. Its kernel may answer: it is
+ * stopped, and the network is well. It does not look for us, as it would behind a connection that
+ * broke. */
 static uint8_t reconnect_missed(const weft_connector_t *connector, uint8_t broke)
 {
     bool first = broke == WEFT_BREAK_NONE || broke == WEFT_BREAK_STILL;
@@ -115,7 +116,8 @@ static void reconnect_step_parent(weft_health_t *health)
     }
 }
 
-/* Whom we expect has listened, and is waited for; or it cannot be reached, and is looked for again. */
+/* Whom we expect has listened, and is waited for; or it cannot be reached, and is looked for
+ * again. */
 static void reconnect_knocked(weft_health_t *health, weft_status_t status)
 {
     const weft_reconnect_t *knock = &health->knock;
@@ -131,7 +133,8 @@ static void reconnect_knocked(weft_health_t *health, weft_status_t status)
     weft_tree_repair(health);
 }
 
-/* A parent that was unreachable. Where somebody answers and does not want us, it does not live there any more. */
+/* A parent that was unreachable. Where somebody answers and does not want us, it does not live
+ * there any more. */
 static void reconnect_knocked_unreachable(weft_health_t *health, weft_status_t status)
 {
     const weft_reconnect_t *knock = &health->knock;

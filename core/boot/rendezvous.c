@@ -6,8 +6,8 @@
  * watches it and tells it the outcome. When all have claimed, rank 0 removes the note, and all
  * return. When the exchange failed before all were told why, a verdict takes the place of the note,
  * for ranks that come when there is no root any more; the next rank 0 removes it. A file that a
- * crashed job left is known by its dead writer or its age, on the clock of the folder: those of hosts
- * may differ. */
+ * crashed job left is known by its dead writer or its age, on the clock of the folder: those of
+ * hosts may differ. */
 #include "core/boot/rendezvous.h"
 
 #include <sodium.h>
@@ -49,8 +49,8 @@
 #define SAY_ENDED_NS WEFT_NS_PER_S
 #define SAY_ABSENT_NS (5 * WEFT_NS_PER_S)
 
-/* Communicator whose exchange failed last in this thread: its note and the verdict on it are no news to
- * a caller that tries again. */
+/* Communicator whose exchange failed last in this thread: its note and the verdict on it are no
+ * news to a caller that tries again. */
 static _Thread_local uint64_t rendezvous_failed;
 
 typedef struct meeting {
@@ -226,8 +226,9 @@ static void rendezvous_note_older(meeting_t *meeting, const weft_join_request_t 
              writer->pid, writer->host_name, what);
 }
 
-/* Tells whether the root of a note that was written then has given up before this rank came. A process
- * of this host takes its note away then, and the clock may have been set since it wrote it. */
+/* Tells whether the root of a note that was written then has given up before this rank came. A
+ * process of this host takes its note away then, and the clock may have been set since it wrote
+ * it. */
 static bool rendezvous_note_expired(meeting_t *meeting, const weft_rendezvous_record_t *record,
                                     const weft_id_t *id, int64_t written)
 {
@@ -350,8 +351,8 @@ static weft_status_t rendezvous_verdict(const meeting_t *meeting, const weft_uni
     return status;
 }
 
-/* The connection to the root ended, or there never was one: the process that wrote the note has died,
- * or uses an id whose root has ended. */
+/* The connection to the root ended, or there never was one: the process that wrote the note has
+ * died, or uses an id whose root has ended. */
 static weft_status_t rendezvous_root_ended(const meeting_t *meeting, const weft_unique_id_t *id,
                                            const weft_join_request_t *writer)
 {
@@ -483,16 +484,16 @@ static weft_status_t rendezvous_find(meeting_t *meeting, weft_unique_id_t *id,
     return status;
 }
 
-/* The note was there long before us, and its writer cannot be seen from here: it may be an older job's, which
- * was killed. */
+/* The note was there long before us, and its writer cannot be seen from here: it may be an older
+ * job's, which was killed. */
 static bool rendezvous_is_older(const meeting_t *meeting, const weft_join_request_t *writer)
 {
     return !weft_rendezvous_is_here(&meeting->self, writer) &&
            meeting->came - meeting->written >= SIBLING_S;
 }
 
-/* AGAIN: nobody is there, and the note may be an older job's. If nobody listens it counts no more; a host that
- * does not answer may yet do so. */
+/* AGAIN: nobody is there, and the note may be an older job's. If nobody listens it counts no more;
+ * a host that does not answer may yet do so. */
 static weft_status_t rendezvous_seek_root(meeting_t *meeting, const weft_id_t *id,
                                           const weft_join_request_t *writer, weft_claim_t *claim)
 {

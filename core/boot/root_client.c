@@ -18,8 +18,8 @@
 /* To a root on this host: begin to connect, be connected and send the hello. */
 #define STEPS_TO_HELLO 2
 
-/* A root that could not have a connection to each rank has told those that came in time. Its limit is most
- * likely ours. "" if that allows enough. */
+/* A root that could not have a connection to each rank has told those that came in time. Its limit
+ * is most likely ours. "" if that allows enough. */
 static void root_client_limit(const weft_root_client_t *client, char *text, size_t size)
 {
     uint64_t most = weft_os_files_most();
@@ -126,7 +126,8 @@ static bool root_client_send(weft_root_client_t *client, uint32_t type, int *err
     return weft_os_send_all(client->fd, message, bytes, error_p);
 }
 
-/* The connection broke, which is no end. Begins to make it again. False: it is one, or it has broken too often. */
+/* The connection broke, which is no end. Begins to make it again. False: it is one, or it has
+ * broken too often. */
 static bool root_client_seek(weft_root_client_t *client, int error)
 {
     if ((!client->reset && error == 0) || client->again >= WEFT_AGAIN_MOST) {
@@ -233,9 +234,9 @@ static bool root_client_cannot_reach(const weft_root_client_t *client)
            client->reached != WEFT_ERR_SYSTEM;
 }
 
-/* A rank that fails before it listens: the root hears a failure only of who has sent a request, so it gets
- * one with the address of this connection, where nobody will come. A connection that this end could
- * not make is tried once more. */
+/* A rank that fails before it listens: the root hears a failure only of who has sent a request, so
+ * it gets one with the address of this connection, where nobody will come. A connection that this
+ * end could not make is tried once more. */
 static void root_client_introduce(weft_root_client_t *client)
 {
     const weft_error_t why = *weft_error_record();
@@ -357,8 +358,8 @@ static weft_status_t root_client_take(weft_root_client_t *client, uint32_t type)
     return root_client_learn(client, type == WEFT_FRAME_CHILD);
 }
 
-/* Receives what the root has sent. IN_PROGRESS until it has welcomed us (OK), or told of a failure (its
- * status). */
+/* Receives what the root has sent. IN_PROGRESS until it has welcomed us (OK), or told of a failure
+ * (its status). */
 static weft_status_t root_client_hear(weft_root_client_t *client)
 {
     static const char what[] = "ended while the ranks joined";

@@ -8,8 +8,8 @@
 
 /* The rank of no rank: who listens takes the connection for nobody's, and closes it. */
 #define KNOCK_RANK UINT32_MAX
-/* A connection without a hello would be a stranger's. To a near host: begin to connect, be connected
- * and send the hello. */
+/* A connection without a hello would be a stranger's. To a near host: begin to connect, be
+ * connected and send the hello. */
 #define KNOCK_STEPS 2
 
 weft_connector_t *weft_root_knock_begin(const uint8_t key[32], const weft_join_request_t *request,

@@ -15,8 +15,8 @@
 
 /* Ranks in this process are told when no other has come for so long; */
 #define OWN_NS (200 * WEFT_NS_PER_MS)
-/* and so long after the failure at the latest, however many keep coming. Of a death all hear within a
- * second. */
+/* and so long after the failure at the latest, however many keep coming. Of a death all hear within
+ * a second. */
 #define OWN_MOST_NS (5 * WEFT_NS_PER_S)
 #define OWN_MOST_DEATH_NS (700 * WEFT_NS_PER_MS)
 #define LOST_NS (WEFT_NS_PER_S / 2)  /* a joiner that gave up a connection comes again by then */

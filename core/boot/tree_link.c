@@ -82,8 +82,8 @@ static weft_status_t tree_link_timed_out(weft_boot_t *boot, uint32_t rank, const
     return weft_boot_set_culprit(boot, rank);
 }
 
-/* Where a connection breaks, the network may have reset it or be away. One that ends on which the other end has said
- * nothing yet was given up by it. Any other end is the rank's. */
+/* Where a connection breaks, the network may have reset it or be away. One that ends on which the
+ * other end has said nothing yet was given up by it. Any other end is the rank's. */
 static weft_status_t tree_link_ended(weft_boot_t *boot, weft_tree_link_t *link, const char *what,
                                      int error)
 {
@@ -137,8 +137,8 @@ static weft_status_t tree_link_put_record(weft_boot_t *boot, weft_tree_link_t *l
     return status;
 }
 
-/* The other end of a new connection says from which exchange on it has not taken our frames: none are
- * lacking if it has joined. */
+/* The other end of a new connection says from which exchange on it has not taken our frames: none
+ * are lacking if it has joined. */
 static weft_status_t tree_link_resume(weft_boot_t *boot, weft_tree_link_t *link, const char *what,
                                       uint32_t least, uint64_t until)
 {
@@ -157,9 +157,9 @@ static weft_status_t tree_link_resume(weft_boot_t *boot, weft_tree_link_t *link,
     return status == WEFT_AGAIN ? WEFT_OK : status;
 }
 
-/* A whole header is at the front of this link. Takes the frame if it is a failure, which is returned,
- * or one of connections that are made again. A parent that has joined may say more before it answers,
- * and says that again later. */
+/* A whole header is at the front of this link. Takes the frame if it is a failure, which is
+ * returned, or one of connections that are made again. A parent that has joined may say more before
+ * it answers, and says that again later. */
 static weft_status_t tree_link_serve(weft_boot_t *boot, weft_tree_link_t *link, const char *what,
                                      const weft_frame_t *frame, uint64_t until)
 {

@@ -8,8 +8,8 @@
 
 #define REPAIR_CONNECT_NS (2 * WEFT_NS_PER_S)
 
-/* Who cannot be reached is given up before whoever waits for us gives us up: behind a cut one rank after the other is
- * tried. */
+/* Who cannot be reached is given up before whoever waits for us gives us up: behind a cut one rank
+ * after the other is tried. */
 static uint64_t tree_repair_patience(const weft_health_t *health)
 {
     uint64_t half = health->detector.unresponsive / 2;
@@ -83,7 +83,8 @@ bool weft_tree_is_cut(const weft_health_t *health)
     return cut && !health->detection_ended;
 }
 
-/* Whoever is unreachable is looked for as long as it would be our parent. Others look for the rest. */
+/* Whoever is unreachable is looked for as long as it would be our parent. Others look for the
+ * rest. */
 static void tree_repair_drop_unreachable(weft_health_t *health)
 {
     weft_membership_t *membership = &health->membership;
@@ -113,8 +114,9 @@ static uint32_t tree_repair_count_away(const weft_membership_t *membership)
     return count;
 }
 
-/* One after the other, in turns. Who has connected needs no knock any more. All share the time that one would have:
- * who lives seeks us only after a doubt of its own, and may come last, behind those that stand still. */
+/* One after the other, in turns. Who has connected needs no knock any more. All share the time that
+ * one would have: who lives seeks us only after a doubt of its own, and may come last, behind those
+ * that stand still. */
 static void tree_repair_knock(weft_health_t *health)
 {
     const weft_membership_t *membership = &health->membership;
@@ -147,8 +149,8 @@ static void tree_repair_look_for_awaited(weft_membership_t *membership)
     }
 }
 
-/* Who leaves, and whose word a neighbour that left did not take, is the one to say it to those below that one. They
- * may be behind the same cut. */
+/* Who leaves, and whose word a neighbour that left did not take, is the one to say it to those
+ * below that one. They may be behind the same cut. */
 void weft_tree_repair(weft_health_t *health)
 {
     weft_health_assert_owner(health);

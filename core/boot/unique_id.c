@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Unique ids as bytes: magic 1, version (of wire.h) 1, number of addresses 1, made by rank 0 1, created 4, life 4,
- * addresses 60, secret 32, nonce 16, checksum 8. Without addresses: port 2 and host 58. The checksum
- * finds ids that were cut or damaged on their way. It is no protection. */
+ * Unique ids as bytes: magic 1, version (of wire.h) 1, number of addresses 1, made by rank 0 1,
+ * created 4, life 4, addresses 60, secret 32, nonce 16, checksum 8. Without addresses: port 2 and
+ * host 58. The checksum finds ids that were cut or damaged on their way. It is no protection. */
 #include "core/boot/unique_id.h"
 
 #include <sodium.h>

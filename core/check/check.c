@@ -18,7 +18,7 @@
 #include "core/os/crash.h"
 #include "core/os/os.h"
 
-/* Host services --------------------------------------------------------------------------------- */
+/* Host services -------------------------------------------------------------------------------- */
 
 static weft_status_t check_host_set_error(const weft_host_t *host, weft_status_t status,
                                           int os_errno, const char *format, ...)
@@ -62,7 +62,7 @@ static void check_host_free(const weft_host_t *host, void *memory)
     check->given->free(check->given, memory);
 }
 
-/* The layer ------------------------------------------------------------------------------------- */
+/* The layer ------------------------------------------------------------------------------------ */
 
 weft_status_t weft_check_create(const weft_plugin_t *plugin, const char *path,
                                 const weft_host_t *host, double patience, weft_check_t **check_p)

@@ -199,7 +199,7 @@ static void algo_script_init(algo_script_t *script, weft_plan_builder_t *to)
     script->at = 0;
 }
 
-/* The table ------------------------------------------------------------------------------------- */
+/* The table ------------------------------------------------------------------------------------ */
 
 static weft_status_t algo_create(const weft_host_t *host, const void *config, weft_algo_t **algo_p)
 {

@@ -26,7 +26,7 @@ static struct {
 /* A place that was half filled at a fork() has a layer of the parent's, if any. */
 static weft_os_process_mutex_t functions_lock;
 
-/* Arithmetic ------------------------------------------------------------------------------------- */
+/* Arithmetic ----------------------------------------------------------------------------------- */
 
 typedef struct combine_value {
     double real;
@@ -119,7 +119,7 @@ static bool combine_is_near(weft_dtype_t dtype, double a, double b, double size)
     return a == b || !isfinite(a) || fabs(a - b) <= room;
 }
 
-/* Samples ---------------------------------------------------------------------------------------- */
+/* Samples -------------------------------------------------------------------------------------- */
 
 typedef struct combine_sample {
     uint64_t at;
@@ -229,7 +229,7 @@ static void combine_run(uint32_t i, const weft_combine_t *c)
     combine_compare(check, functions[i].dtype, functions[i].op, c, samples, count);
 }
 
-/* One function per place ------------------------------------------------------------------------ */
+/* One function per place ----------------------------------------------------------------------- */
 
 #define EACH_4(X, n) X(n##0) X(n##1) X(n##2) X(n##3)
 #define EACH_16(X, n) EACH_4(X, n##0) EACH_4(X, n##1) EACH_4(X, n##2) EACH_4(X, n##3)

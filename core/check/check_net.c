@@ -29,7 +29,7 @@ static weft_status_t net_judge_made(const weft_check_call_t *call, weft_status_t
     return status;
 }
 
-/* Instances and devices --------------------------------------------------------------------------- */
+/* Instances and devices ------------------------------------------------------------------------ */
 
 static weft_status_t net_create(const weft_host_t *host, const void *config, weft_net_t **net_p)
 {
@@ -133,7 +133,7 @@ static void net_device_close(weft_net_device_t *device)
     weft_os_free(device);
 }
 
-/* Listeners ------------------------------------------------------------------------------------- */
+/* Listeners ------------------------------------------------------------------------------------ */
 
 static weft_status_t net_judge_address(const weft_check_call_t *call,
                                        const weft_net_device_t *device,
@@ -199,7 +199,7 @@ static weft_status_t net_reachable(weft_net_device_t *device, const weft_net_add
                           WEFT_CHECK_FAILURES);
 }
 
-/* Connections ----------------------------------------------------------------------------------- */
+/* Connections ---------------------------------------------------------------------------------- */
 
 static void net_conn_add(weft_net_device_t *device, weft_net_conn_t *conn)
 {

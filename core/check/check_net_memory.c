@@ -10,7 +10,7 @@
 
 #define PAGE 4096u
 
-/* Regions --------------------------------------------------------------------------------------- */
+/* Regions -------------------------------------------------------------------------------------- */
 
 static weft_status_t memory_region_made(const weft_check_call_t *call, weft_status_t status,
                                         weft_net_region_t *own, bool on_host,
@@ -64,7 +64,7 @@ static weft_status_t memory_reg_dmabuf(weft_net_device_t *device,
     return memory_region_made(&call, status, own, range->memory_kind == WEFT_MEMORY_HOST, region_p);
 }
 
-/* Mapped memory --------------------------------------------------------------------------------- */
+/* Mapped memory -------------------------------------------------------------------------------- */
 
 static weft_status_t memory_map_region(weft_net_conn_t *conn, void **base_p, uint64_t *bytes_p)
 {
@@ -99,7 +99,7 @@ static void memory_map_discard(weft_net_conn_t *conn, uint64_t offset, uint64_t 
     weft_check_leave(&call);
 }
 
-/* Descriptions ---------------------------------------------------------------------------------- */
+/* Descriptions --------------------------------------------------------------------------------- */
 
 static weft_status_t memory_describe(weft_net_t *net, uint32_t index, char *text, size_t bytes)
 {

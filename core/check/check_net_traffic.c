@@ -28,7 +28,7 @@ static weft_check_digest_t *traffic_digest(weft_check_queue_t *queue, uint32_t n
     return &queue->digests[number / 2 % (WEFT_CHECK_OPEN / 2)];
 }
 
-/* Memory of the digests ------------------------------------------------------------------------- */
+/* Memory of the digests ------------------------------------------------------------------------ */
 
 static weft_status_t traffic_begin(weft_net_conn_t *conn)
 {
@@ -56,7 +56,7 @@ void weft_check_net_end(weft_net_conn_t *conn)
     weft_os_free(conn->memory);
 }
 
-/* Posts ----------------------------------------------------------------------------------------- */
+/* Posts ---------------------------------------------------------------------------------------- */
 
 /* The part of a message in the buffer, then the part apart from it. */
 static uint64_t traffic_sum(const weft_check_op_t *op, uint64_t bytes)
@@ -237,7 +237,7 @@ static weft_status_t traffic_place(weft_net_conn_t *conn, const void *context, u
 const weft_net_payload_t weft_check_net_payload = {
     .size = sizeof weft_check_net_payload, .send = traffic_send_apart, .place = traffic_place};
 
-/* Completions ------------------------------------------------------------------------------------ */
+/* Completions ---------------------------------------------------------------------------------- */
 
 /* The connection and the queue whose open operation has that context. */
 static weft_net_conn_t *traffic_find(const weft_net_device_t *device, const void *context,

@@ -8,8 +8,8 @@
 
 #define MOST 1024u
 
-/* In a child of fork() the instances stay the parent's: nobody asks for them, and one that was half noted is
- * one of them. */
+/* In a child of fork() the instances stay the parent's: nobody asks for them, and one that was half
+ * noted is one of them. */
 static weft_os_process_mutex_t table_lock;
 static struct {
     const void *instance;

@@ -474,7 +474,8 @@ static weft_status_t comm_check_question(const weft_comm_state_t *state, const c
     return comm_check_asked_args(state, args);
 }
 
-/* Takes the communicator to ask about a call, and logs why it cannot. The caller leaves it after OK. */
+/* Takes the communicator to ask about a call, and logs why it cannot. The caller leaves it after
+ * OK. */
 static weft_status_t comm_enter_to_ask(weft_comm_t *comm, const char *call, const char *missing,
                                        weft_args_t *args, weft_comm_state_t **state_p)
 {

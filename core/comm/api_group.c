@@ -124,8 +124,8 @@ static bool group_step(weft_group_member_t *members, uint32_t count)
     return moved;
 }
 
-/* True if the communicator has operations in the group that are in no stream: those of streams behind
- * them are the host's. */
+/* True if the communicator has operations in the group that are in no stream: those of streams
+ * behind them are the host's. */
 static bool group_uses_host(const weft_group_t *group, const weft_comm_t *comm)
 {
     const weft_group_note_t *note = group->first;
@@ -200,8 +200,8 @@ static weft_group_note_t *group_first_waiting(weft_group_note_t *note)
     return note;
 }
 
-/* One idle step. With several communicators none may sleep alone: the group sleeps on the ports of all, or
- * naps. */
+/* One idle step. With several communicators none may sleep alone: the group sleeps on the ports of
+ * all, or naps. */
 static void group_wait(weft_group_member_t *members, uint32_t count)
 {
     weft_waiter_t *waiter = &members[0].state->waiter;
@@ -338,9 +338,9 @@ static void group_drive_request(const weft_request_t *whole, weft_group_member_t
     }
 }
 
-/* Lets the request go, and waits for it as long as its call allows. As with single calls, a queue is
- * told only of what takes longer. Sets *whole_p to NULL, and returns the request's own status, if it
- * has ended. */
+/* Lets the request go, and waits for it as long as its call allows. As with single calls, a queue
+ * is told only of what takes longer. Sets *whole_p to NULL, and returns the request's own status,
+ * if it has ended. */
 static weft_status_t group_let_go_patiently(weft_request_t **whole_p, const weft_call_t *call,
                                             weft_group_member_t *members, uint32_t count)
 {

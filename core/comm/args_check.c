@@ -371,8 +371,8 @@ static bool args_recall(const weft_args_memo_t *memo, weft_args_t *args)
     return same;
 }
 
-/* Remembers arguments that were good, unless that depends on more than the numbers: on vectors, on a
- * factor, on an operator that the user can destroy. */
+/* Remembers arguments that were good, unless that depends on more than the numbers: on vectors, on
+ * a factor, on an operator that the user can destroy. */
 static void args_remember(weft_args_memo_t *memo, const weft_args_t *args)
 {
     bool reduces = weft_coll_reduces(args->coll);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Bundles: what a device may do, the programs that it does it with, and the numbers of the messages.
- * Programs are kept in the communicator's table, where a bundle is known by a hash of its messages. */
+ * Bundles: what a device may do, the programs that it does it with, and the numbers of the
+ * messages. Programs are kept in the communicator's table, where a bundle is known by a hash of its
+ * messages. */
 #include "core/comm/bundle.h"
 
 #include <errno.h>
@@ -16,9 +17,10 @@
 #include "core/exec/port_export.h"
 #include "core/plan/hash.h"
 
-/* What a device may do -------------------------------------------------------------------------- */
+/* What a device may do ------------------------------------------------------------------------- */
 
-/* Returns the first message of the list from here on that this rank sends to itself, or receives. */
+/* Returns the first message of the list from here on that this rank sends to itself, or
+ * receives. */
 static const weft_request_t *bundle_to_itself(const weft_comm_state_t *state,
                                               const weft_request_t *request, uint32_t sends)
 {
@@ -67,7 +69,7 @@ bool weft_bundle_suits(const weft_comm_state_t *state, const weft_request_t *fir
     return bundle_is_paired(state, first);
 }
 
-/* Programs --------------------------------------------------------------------------------------- */
+/* Programs ------------------------------------------------------------------------------------- */
 
 static uint32_t bundle_count(const weft_request_t *first)
 {
@@ -238,7 +240,7 @@ weft_status_t weft_bundle_bind(weft_comm_state_t *state, weft_prepared_t *prepar
     return weft_device_run_export(&prepared->run);
 }
 
-/* Runs ------------------------------------------------------------------------------------------- */
+/* Runs ----------------------------------------------------------------------------------------- */
 
 void weft_bundle_number(weft_comm_state_t *state, weft_request_t *first)
 {

@@ -39,8 +39,8 @@ static bool call_is_patient(const weft_call_t *call)
 }
 
 /* Begins an operation and waits for it as long as its call allows: a caller that has to look after
- * something else from time to time pays for the progress thread, and for the reader of a queue, only
- * where it waits long. Where there can be no such thread, it waits like a blocking call. */
+ * something else from time to time pays for the progress thread, and for the reader of a queue,
+ * only where it waits long. Where there can be no such thread, it waits like a blocking call. */
 static weft_status_t call_run_patiently(weft_comm_state_t *state, const weft_call_t *call,
                                         weft_request_t *request)
 {

@@ -117,7 +117,8 @@ void weft_comm_record(weft_comm_state_t *state, weft_request_t *request, uint64_
     if (atomic_load_explicit(&entry->state, memory_order_relaxed) == WEFT_FLIGHT_CALLED) {
         return;
     }
-    /* Who reads the record sees it free, and its new number, before it sees another operation in it. */
+    /* Who reads the record sees it free, and its new number, before it sees another operation in
+     * it. */
     atomic_store_explicit(&entry->state, WEFT_FLIGHT_FREE, memory_order_relaxed);
     entry->number = comm->next;
     weft_os_fence_writes();

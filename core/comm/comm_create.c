@@ -175,7 +175,8 @@ weft_status_t weft_comm_create(uint32_t nranks, const weft_unique_id_t *id, uint
 void weft_comm_tell_leave(weft_comm_state_t *state)
 {
     weft_assert_owner(state);
-    /* A failure keeps its reason: the word of it is before this one on every way through the tree. */
+    /* A failure keeps its reason: the word of it is before this one on every way through the
+     * tree. */
     if (state->self.nranks > 1) {
         weft_leave_t leave = {.sequence = state->queue.sequence};
         weft_history_get_run(&state->flight->history, &leave.run);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The state machine of a consensus. Invariant: whoever has voted for a leader takes no proposal of a
- * lower one, since its own leader never falls. */
+ * The state machine of a consensus. Invariant: whoever has voted for a leader takes no proposal of
+ * a lower one, since its own leader never falls. */
 #include "core/comm/consensus.h"
 
 #include <errno.h>

@@ -131,8 +131,9 @@ static void run_start(const weft_voters_t *p, weft_consensus_record_t *record, u
     weft_consensus_look(record);
 }
 
-/* Takes up what this rank gave up. It goes on with what it said then, which others may have counted. The
- * family's lock is held. ERR_STATE: the caller says something else, so this is another decision. */
+/* Takes up what this rank gave up. It goes on with what it said then, which others may have
+ * counted. The family's lock is held. ERR_STATE: the caller says something else, so this is another
+ * decision. */
 static weft_status_t run_resume(weft_voters_t *p, const char *what, uint32_t round, uint64_t bits,
                                 weft_consensus_record_t **record_p)
 {

@@ -172,7 +172,8 @@ static weft_status_t engine_poll_links(weft_comm_state_t *state, bool *moved)
     return status == WEFT_ERR_LINK || status == WEFT_ERR_PEER_DEAD ? WEFT_OK : status;
 }
 
-/* What comes over links that are made already is taken meanwhile: else it would end every sleep at once. */
+/* What comes over links that are made already is taken meanwhile: else it would end every sleep at
+ * once. */
 static weft_status_t engine_bind(weft_comm_state_t *state, weft_request_t *request, bool *moved)
 {
     weft_prepared_t *current = state->queue.current;
@@ -247,8 +248,8 @@ static weft_status_t engine_poll_lost(weft_comm_state_t *state, weft_status_t lo
     return status == WEFT_OK ? lost : status;
 }
 
-/* A peer that does not get what was sent does not send what the lanes wait for, and its own link may
- * be whole. Leaves the reason in the error record. */
+/* A peer that does not get what was sent does not send what the lanes wait for, and its own link
+ * may be whole. Leaves the reason in the error record. */
 static weft_status_t engine_look_for_lost(weft_comm_state_t *state, weft_interpreter_t *run)
 {
     weft_port_t *lost = weft_links_lost(state->links);
@@ -485,7 +486,8 @@ bool weft_engine_step(weft_comm_state_t *state)
     if (moved) {
         weft_waiter_reset(&state->waiter);
     }
-    /* Polls come last. What they took is looked at before this rank sleeps: no event is left to wake it. */
+    /* Polls come last. What they took is looked at before this rank sleeps: no event is left to
+     * wake it. */
     return moved || weft_links_events(state->links) != events;
 }
 

@@ -112,8 +112,9 @@ static void failure_name_self(const weft_comm_identity_t *self, weft_error_t *er
     }
 }
 
-/* Tells the others of the failure that is kept, with its text as it was: they put their own name of the
- * communicator before it. The caller holds the lock, so that whoever reads the failure finds it told. */
+/* Tells the others of the failure that is kept, with its text as it was: they put their own name of
+ * the communicator before it. The caller holds the lock, so that whoever reads the failure finds it
+ * told. */
 static void failure_tell(weft_failure_t *failure, const weft_comm_identity_t *self,
                          const char *text, const weft_missing_t *missing)
 {

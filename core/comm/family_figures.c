@@ -114,8 +114,8 @@ weft_kernel_path_t weft_family_device_path(const weft_family_t *family, uint32_t
                : WEFT_KERNEL_PATH_COUNT;
 }
 
-/* Between devices that meet in memory, what the kernel says of their path. Other ranks of a host have
- * no protocols. */
+/* Between devices that meet in memory, what the kernel says of their path. Other ranks of a host
+ * have no protocols. */
 static void family_figures_see_devices(const weft_family_t *family, const weft_figures_t *given,
                                        uint32_t peer, weft_cost_edge_t *edge, figures_t *f)
 {
@@ -231,8 +231,8 @@ static uint32_t family_figures_channels(const weft_family_t *family, const figur
     return channels == 0 ? 1 : channels > WEFT_CHANNELS_MAX ? WEFT_CHANNELS_MAX : channels;
 }
 
-/* Kernels whose devices run plans ask for channels. There a channel is a block of threads, which costs little
- * beside a message: measured on an H200, docs/decisions/0124. */
+/* Kernels whose devices run plans ask for channels. There a channel is a block of threads, which
+ * costs little beside a message: measured on an H200, docs/decisions/0124. */
 static uint64_t family_figures_channel_bytes(const weft_family_t *family, const figures_t *f)
 {
     const uint64_t wanted = family->settings.plan.channel_bytes;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Descriptions of hosts. One rank of each host has one; those of the same kind are equal, and one of
- * them is sent to all. So what all ranks use is the same bytes, whoever found them and how. */
+ * Descriptions of hosts. One rank of each host has one; those of the same kind are equal, and one
+ * of them is sent to all. So what all ranks use is the same bytes, whoever found them and how. */
 #include "core/comm/family_hosts.h"
 
 #include <errno.h>
@@ -36,14 +36,15 @@ uint32_t weft_family_gpu(const weft_family_t *family)
     return gpu;
 }
 
-/* This host ------------------------------------------------------------------------------------- */
+/* This host ------------------------------------------------------------------------------------ */
 
 static bool family_hosts_names_graphs(const weft_family_t *family)
 {
     return family->settings.core.rings[0] != '\0' || family->settings.core.trees[0] != '\0';
 }
 
-/* Rings and trees of a machine on which there is something to order, or for which files say them. */
+/* Rings and trees of a machine on which there is something to order, or for which files say
+ * them. */
 static weft_status_t family_hosts_search(const weft_family_t *family, const weft_machine_t *machine,
                                          const weft_capacities_t *capacities,
                                          weft_job_kind_t **kind_p)
@@ -102,7 +103,7 @@ static weft_status_t family_hosts_look(const weft_family_t *family, weft_job_kin
     return status;
 }
 
-/* All hosts ------------------------------------------------------------------------------------- */
+/* All hosts ------------------------------------------------------------------------------------ */
 
 static void family_hosts_combine(void *into, const void *from)
 {

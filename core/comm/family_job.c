@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The exchange behind the job. Every rank tells all others what it alone knows: its network namespace,
- * its NUMA node, its device. With that all know the hosts, which are described then. */
+ * The exchange behind the job. Every rank tells all others what it alone knows: its network
+ * namespace, its NUMA node, its device. With that all know the hosts, which are described then. */
 #include "core/comm/family_job.h"
 
 #include <errno.h>
@@ -34,8 +34,8 @@ static uint64_t family_job_space(void)
     return space;
 }
 
-/* Tells apart the sets of CPUs that ranks are bound to, and the quotas that they share: containers with fewer
- * CPUs than they see have some each. */
+/* Tells apart the sets of CPUs that ranks are bound to, and the quotas that they share: containers
+ * with fewer CPUs than they see have some each. */
 static uint32_t family_job_bound(void)
 {
     weft_os_cpu_set_t set;

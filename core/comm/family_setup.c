@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The life of a family, step by step: configuration, beginning of the join, plugins, the rest of the
- * join, agreement, instances, transports. */
+ * The life of a family, step by step: configuration, beginning of the join, plugins, the rest of
+ * the join, agreement, instances, transports. */
 #include "core/comm/family_setup.h"
 
 #include <errno.h>
@@ -95,7 +95,7 @@ static weft_status_t family_connect_peers(weft_family_t *family)
     return status == WEFT_OK ? weft_family_exchange_figures(family, used) : status;
 }
 
-/* Life ------------------------------------------------------------------------------------------ */
+/* Life ----------------------------------------------------------------------------------------- */
 
 static uint32_t family_count_here(const weft_family_t *family)
 {

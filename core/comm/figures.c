@@ -61,8 +61,8 @@ static weft_status_t figures_note_given(figures_line_t *line, uint32_t which)
     return WEFT_OK;
 }
 
-/* A file may be shared by hosts that have other plugins: lines of a name that nothing has here say nothing. A name
- * that is one letter away from one that is here is a mistake. */
+/* A file may be shared by hosts that have other plugins: lines of a name that nothing has here say
+ * nothing. A name that is one letter away from one that is here is a mistake. */
 static weft_status_t figures_check_name(const figures_line_t *line, weft_plugin_kind_t kind,
                                         const char *name)
 {
@@ -130,7 +130,8 @@ static bool figures_read_time(const char *text, double *value_p)
     return weft_option_parse(&option, text, value_p, why, sizeof why);
 }
 
-/* "7.9GB/s" as seconds per byte. A rate beyond RATE_MOST would vanish in sums, where 0 is "not measured". */
+/* "7.9GB/s" as seconds per byte. A rate beyond RATE_MOST would vanish in sums, where 0 is "not
+ * measured". */
 static bool figures_read_rate(const char *text, double *value_p)
 {
     static const struct {

@@ -76,7 +76,8 @@ weft_status_t weft_group_refuse(const char *call)
                : WEFT_OK;
 }
 
-/* Makes the request of a noted call. Those of asynchronous calls and of streams outlive the group. */
+/* Makes the request of a noted call. Those of asynchronous calls and of streams outlive the
+ * group. */
 static weft_status_t group_create_request(const weft_comm_state_t *state, weft_group_note_t *note,
                                           const weft_args_t *args, const weft_call_t *call)
 {

@@ -386,8 +386,8 @@ static void grow_name_member(const grow_t *g)
     weft_os_unlock(&family->lock);
 }
 
-/* The communicator knows best why the join failed. Where nobody listens the giver has ended just now,
- * and it is about to hear that. */
+/* The communicator knows best why the join failed. Where nobody listens the giver has ended just
+ * now, and it is about to hear that. */
 static weft_status_t grow_find_cause(const grow_t *g, weft_comm_t *comm, weft_status_t status)
 {
     weft_error_t kept = *weft_error_record(), failure = {.size = sizeof failure};

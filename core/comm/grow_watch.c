@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The watch of a growing communicator: a thread that tells the root why the join will not come to an
- * end. It speaks for the rank that failed the communicator, which may have joined or not. */
+ * The watch of a growing communicator: a thread that tells the root why the join will not come to
+ * an end. It speaks for the rank that failed the communicator, which may have joined or not. */
 #include "core/comm/grow_watch.h"
 
 #include <errno.h>

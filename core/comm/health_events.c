@@ -210,7 +210,8 @@ static void events_on_asked(void *arg, uint64_t comm_id, uint32_t from,
     weft_os_unlock(&family->lock);
 }
 
-/* It is in another communicator, perhaps one of this rank's, too. The caller holds the family's lock. */
+/* It is in another communicator, perhaps one of this rank's, too. The caller holds the family's
+ * lock. */
 static void events_note_where(const weft_family_t *family, weft_comm_state_t *state, uint32_t rank,
                               const weft_answer_t *answer)
 {

@@ -9,8 +9,8 @@
 #include "core/base/error.h"
 #include "core/comm/family_setup.h"
 
-/* Counts the hosts, and the ranks of the fullest machine: several hosts may be namespaces of one, and
- * their ranks use the same cores. */
+/* Counts the hosts, and the ranks of the fullest machine: several hosts may be namespaces of one,
+ * and their ranks use the same cores. */
 static weft_status_t identity_count_hosts(weft_comm_identity_t *self)
 {
     const weft_boot_peer_t *peers = weft_boot_peers(self->family->boot);

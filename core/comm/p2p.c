@@ -21,8 +21,8 @@ static weft_signature_t p2p_signature_of(const weft_p2p_queue_t *queue)
     return weft_p2p_signature(queue->first);
 }
 
-/* Returns the elements of the slice that begins with element `at`. Most messages are one slice, and a
- * division takes as long as ten other instructions. */
+/* Returns the elements of the slice that begins with element `at`. Most messages are one slice, and
+ * a division takes as long as ten other instructions. */
 static uint64_t p2p_slice_at(const weft_p2p_queue_t *queue, size_t elem, uint64_t at)
 {
     uint64_t left = queue->first->args.count - at, most = queue->cut.slice;
@@ -35,8 +35,8 @@ static uint64_t p2p_slice_of(const weft_p2p_queue_t *queue, size_t elem)
     return p2p_slice_at(queue, elem, queue->first->moved);
 }
 
-/* Says where the receiver can read the bytes in place, so that they are copied once. A small message
- * is copied, so that its sender need not wait until it has been read. */
+/* Says where the receiver can read the bytes in place, so that they are copied once. A small
+ * message is copied, so that its sender need not wait until it has been read. */
 static weft_zero_copy_t p2p_describe(const weft_comm_state_t *state, const weft_p2p_queue_t *queue,
                                      const void *from, uint64_t bytes, size_t elem)
 {
@@ -297,7 +297,8 @@ void weft_p2p_handle_failure(weft_comm_state_t *state, const weft_p2p_queue_t *q
     if (status == WEFT_ERR_PEER_DEAD || status == WEFT_ERR_LINK) {
         weft_watchdog_link_broke(state, status, (int32_t)queue->peer);
     } else {
-        /* Whoever makes links makes those of all queues, and names the peer of the one that fails. */
+        /* Whoever makes links makes those of all queues, and names the peer of the one that
+         * fails. */
         const int32_t named = weft_error_record()->peer;
         weft_comm_fail(state, named >= 0 ? named : (int32_t)queue->peer);
     }

@@ -23,8 +23,8 @@ static bool any_sends_to_itself(const weft_comm_state_t *state)
     return queue->first != NULL && weft_p2p_queue_is_due(queue);
 }
 
-/* Returns whether the next message of a queue belongs to nobody. Else earlier receives are under way, or
- * wait in a stream. */
+/* Returns whether the next message of a queue belongs to nobody. Else earlier receives are under
+ * way, or wait in a stream. */
 static bool any_may_take(const weft_p2p_queue_t *queue)
 {
     return queue->first == NULL && queue->completed == queue->sequence;
@@ -93,8 +93,8 @@ static void any_progress_links(weft_comm_state_t *state)
     }
 }
 
-/* The entry of a receive that was held says neither from whom nor which message it is. Whoever reads the
- * record takes an entry as it was made, so it gets another one. */
+/* The entry of a receive that was held says neither from whom nor which message it is. Whoever
+ * reads the record takes an entry as it was made, so it gets another one. */
 static void any_record_sender(weft_comm_state_t *state, weft_request_t *request)
 {
     weft_flight_entry_t *entry = request->flight;

@@ -54,7 +54,8 @@ static const char *p2p_look_what_for(const weft_comm_state_t *state, const weft_
                                                     : "for data";
 }
 
-/* Writes why, as far as it is known. Whoever connects does it when it calls its end of the message. */
+/* Writes why, as far as it is known. Whoever connects does it when it calls its end of the
+ * message. */
 static const char *p2p_look_cause(const weft_comm_state_t *state, const weft_p2p_wait_t *wait,
                                   char *text, size_t bytes)
 {

@@ -22,8 +22,8 @@
 #define NAP_MOST_IN_STREAMS_NS (UINT64_C(50) * 1000)
 /* From here on the thread sleeps on the links in place of napping: nothing streams any more. */
 #define NAP_PATIENT_NS (UINT64_C(50) * 1000)
-/* Naps after a device worked: its user may be putting the next call into the stream, and would have to wake
- * the thread each time. */
+/* Naps after a device worked: its user may be putting the next call into the stream, and would have
+ * to wake the thread each time. */
 #define WATCHES 20u
 /* The scheduler is asked for turns of this length, so that a thread that computes is interrupted at
  * once, and briefly. */
@@ -39,8 +39,8 @@ typedef struct runner {
     bool patient;   /* it has waited for long: what ends its next sleep is worth asking for */
     bool called;    /* peers connect … */
     bool answered;  /* … and did in the last round */
-    /* What does, of the one communicator that waits in this round: descriptors behind `wake`, or words of
-     * ports behind progress.kicks. */
+    /* What does, of the one communicator that waits in this round: descriptors behind `wake`, or
+     * words of ports behind progress.kicks. */
     uint32_t waiting, watched, words;
     struct pollfd watch[1 + WEFT_LINKS_WATCHED];
     weft_os_futex_t word[1 + WEFT_BLOCKED_PORTS];
@@ -100,8 +100,8 @@ static found_t progress_find(const weft_comm_state_t *state)
                                                   : FOUND_NOTHING;
 }
 
-/* Asks for what ends the next sleep, where one communicator waits. The thread owns it, and gives it back
- * before it sleeps: an event that its user takes meanwhile ends that sleep in vain. */
+/* Asks for what ends the next sleep, where one communicator waits. The thread owns it, and gives it
+ * back before it sleeps: an event that its user takes meanwhile ends that sleep in vain. */
 static void progress_watch(runner_t *runner, weft_comm_state_t *state)
 {
     runner->watched = runner->words = 0;
@@ -163,8 +163,8 @@ static void progress_sleep_on_links(runner_t *runner, uint32_t seen)
     }
 }
 
-/* The same for slices in shared memory. The communicator may end meanwhile, and its memory with it. Returns
- * false, at once, where the system cannot. */
+/* The same for slices in shared memory. The communicator may end meanwhile, and its memory with it.
+ * Returns false, at once, where the system cannot. */
 static bool progress_sleep_on_ports(runner_t *runner, uint32_t seen)
 {
     bool able = true;
@@ -247,8 +247,8 @@ static weft_comm_state_t *progress_take(uint32_t *index_p, found_t *found_p, fou
         weft_comm_state_t *state = progress.member[--*index_p];
         uint32_t owner;
         if (!weft_comm_own(state, WEFT_OWNER_PROGRESS, &owner)) {
-            /* Its user drives it, and kicks when leaving work behind. For those who may put to it, it does not:
-             * one nap more costs less than a wake at each call. */
+            /* Its user drives it, and kicks when leaving work behind. For those who may put to it,
+             * it does not: one nap more costs less than a wake at each call. */
             if (weft_puts_are_on(state) && *best_p < FOUND_LISTENING) {
                 *best_p = FOUND_LISTENING;
             }
@@ -263,9 +263,10 @@ static weft_comm_state_t *progress_take(uint32_t *index_p, found_t *found_p, fou
     return NULL;
 }
 
-/* Members are advanced without the lock: an operator of the program may wait for a thread that makes
- * an asynchronous call elsewhere. Only its owner detaches a member, so one that this thread owns stays.
- * From the last to the first: whoever leaves meanwhile is replaced by one that had its turn. */
+/* Members are advanced without the lock: an operator of the program may wait for a thread that
+ * makes an asynchronous call elsewhere. Only its owner detaches a member, so one that this thread
+ * owns stays. From the last to the first: whoever leaves meanwhile is replaced by one that had its
+ * turn. */
 static found_t progress_round(runner_t *runner)
 {
     found_t best = FOUND_NOTHING, found;

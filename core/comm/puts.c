@@ -108,8 +108,8 @@ static void puts_listen_to_all(weft_comm_state_t *state, bool *moved_p)
             source->queue.idle_since = 0;
             *moved_p = true;
         }
-        /* Who has left puts no more; what a link says without a put is for those who wait. A link that
-         * cannot be made is waited for, perhaps by the peer, which does not know. */
+        /* Who has left puts no more; what a link says without a put is for those who wait. A link
+         * that cannot be made is waited for, perhaps by the peer, which does not know. */
         bool waits = source->queue.first != NULL || source->queue.port == NULL;
         if (status < 0 && (waits || (status != WEFT_ERR_LINK && status != WEFT_ERR_PEER_DEAD))) {
             weft_p2p_handle_failure(state, &source->queue, status);
@@ -197,8 +197,8 @@ static weft_status_t puts_run_self(weft_comm_state_t *state, weft_p2p_queue_t *q
     return WEFT_OK;
 }
 
-/* A question is lost on a peer that is still in the call that makes the communicator. It has come out
- * of it once there is a connection. */
+/* A question is lost on a peer that is still in the call that makes the communicator. It has come
+ * out of it once there is a connection. */
 static void puts_ask(const weft_comm_state_t *state, weft_put_source_t *source,
                      const weft_p2p_queue_t *queue)
 {

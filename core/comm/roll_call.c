@@ -86,7 +86,8 @@ bool weft_roll_call_step(weft_roll_call_t *roll, const weft_comm_identity_t *sel
     return !early || !roll_is_second(self, peers);
 }
 
-/* In this order: `over` is taken back once `sequence` is 0, and before it is that of the next call. */
+/* In this order: `over` is taken back once `sequence` is 0, and before it is that of the next
+ * call. */
 static bool roll_is_open(const weft_roll_call_t *roll)
 {
     return atomic_load_explicit(&roll->over, memory_order_acquire) == 0 &&

@@ -143,9 +143,9 @@ static weft_status_t select_choose_proved(const weft_comm_state_t *state, const 
     return status;
 }
 
-/* What slices of the call are worth that go between devices; of a run that may be whole those of its
- * slices, if it is not. Slices end at whole lines, so one may be longer than words may be: it travels in
- * lines then. */
+/* What slices of the call are worth that go between devices; of a run that may be whole those of
+ * its slices, if it is not. Slices end at whole lines, so one may be longer than words may be: it
+ * travels in lines then. */
 static weft_cost_limits_t select_limits(const weft_comm_state_t *state,
                                         weft_kernel_protocol_t protocol)
 {
@@ -186,15 +186,16 @@ static void select_describe(const weft_comm_state_t *state, const weft_args_t *a
              program->in_place ? "" : ", staged in place");
 }
 
-/* A run that may be whole is, where its buffers lie in windows: a rule for another protocol says no. */
+/* A run that may be whole is, where its buffers lie in windows: a rule for another protocol says
+ * no. */
 static bool select_may_be_whole(const weft_tuner_choice_t *choice)
 {
     return choice->protocol == WEFT_TUNER_PROTOCOL_BEST ||
            choice->protocol == WEFT_TUNER_PROTOCOL_WHOLE;
 }
 
-/* Where there are windows the model has said whether a meeting is worth its time. Where there are none, a call that
- * is captured may meet some later. */
+/* Where there are windows the model has said whether a meeting is worth its time. Where there are
+ * none, a call that is captured may meet some later. */
 static bool select_meets(const weft_comm_state_t *state, weft_kernel_protocol_t protocol)
 {
     return !state->programs.whole || protocol == WEFT_KERNEL_PROTOCOL_WHOLE;

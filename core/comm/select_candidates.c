@@ -15,9 +15,9 @@
 #include "core/plan/hash.h"
 #include "core/plugin/plugin_status.h"
 
-/* Longer blocks, and longer messages, are not worth packing: what they save is little beside the time
- * of their bytes, and the receiver has none of them before the last one is there. Measured: decision
- * 104. */
+/* Longer blocks, and longer messages, are not worth packing: what they save is little beside the
+ * time of their bytes, and the receiver has none of them before the last one is there. Measured:
+ * decision 104. */
 #define PACK_BLOCK_BYTES (UINT64_C(16) << 10)
 #define PACK_BYTES (UINT64_C(64) << 10)
 
@@ -61,8 +61,8 @@ static uint64_t candidates_hash_options(const weft_comm_state_t *state)
     return sum.hash;
 }
 
-/* Returns the bytes of a message that packs chunks, at most. 0: the slots are those of devices, too,
- * or too small to be worth it. */
+/* Returns the bytes of a message that packs chunks, at most. 0: the slots are those of devices,
+ * too, or too small to be worth it. */
 static uint64_t candidates_pack_bytes(const weft_family_t *family)
 {
     return family->small_bytes == 0          ? 0
@@ -70,8 +70,8 @@ static uint64_t candidates_pack_bytes(const weft_family_t *family)
                                              : PACK_BYTES;
 }
 
-/* Returns how many chunks the MOVEs of the call may pack. A power of two if not all that the algorithm
- * asks for: plans are proved for few numbers. */
+/* Returns how many chunks the MOVEs of the call may pack. A power of two if not all that the
+ * algorithm asks for: plans are proved for few numbers. */
 static uint32_t candidates_pack(const weft_comm_state_t *state, const weft_algo_loaded_t *algo,
                                 const weft_args_t *args, const weft_algo_call_t *call)
 {

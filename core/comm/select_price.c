@@ -142,8 +142,8 @@ static bool price_is_wanted(const weft_tuner_call_t *call, const price_cut_t *cu
            call->protocol == (uint32_t)cut->protocol + 1;
 }
 
-/* The least seconds, and by which protocol. Where a run may be whole its slices count a little: it goes
- * on in them if a buffer is in no window. */
+/* The least seconds, and by which protocol. Where a run may be whole its slices count a little: it
+ * goes on in them if a buffer is in no window. */
 static double price_least(const weft_tuner_call_t *call, const weft_tuner_candidate_t *candidate,
                           uint32_t slices, uint64_t slice_bytes, weft_kernel_protocol_t *protocol_p)
 {
@@ -186,7 +186,8 @@ weft_kernel_protocol_t weft_price_protocol(const weft_tuner_call_t *call,
     return protocol;
 }
 
-/* One copy into slots and one out of them, which overlap but for a slice; stripes beside each other. */
+/* One copy into slots and one out of them, which overlap but for a slice; stripes beside each
+ * other. */
 double weft_price_message(const weft_comm_state_t *state, uint32_t peer, uint64_t bytes)
 {
     const weft_family_t *family = state->self.family;
@@ -234,7 +235,8 @@ static uint64_t price_slice_most(const weft_comm_state_t *state, const weft_cost
     return most < family->slot_bytes ? most : family->slot_bytes;
 }
 
-/* One slice is never ruled out: that there are too few slots even for that is what the proof says. */
+/* One slice is never ruled out: that there are too few slots even for that is what the proof
+ * says. */
 static uint32_t price_slices_most(const weft_comm_state_t *state, const weft_algo_loaded_t *algo)
 {
     uint32_t depth = algo->depth, slots = state->self.family->slots;

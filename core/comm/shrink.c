@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Shrinking: a consensus says who is gone. Everybody makes its end of the new communicator, and a
- * second consensus says whether all did and nobody else has died. If somebody has, the ends are freed
- * and made anew, so that the call has one outcome on all that return from it. */
+ * second consensus says whether all did and nobody else has died. If somebody has, the ends are
+ * freed and made anew, so that the call has one outcome on all that return from it. */
 #include "core/comm/shrink.h"
 
 #include <errno.h>

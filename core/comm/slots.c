@@ -8,8 +8,8 @@
 /* Smaller slots cost more than the memory is worth. */
 #define SLOT_BYTES_LEAST UINT64_C(16384)
 
-/* Headers of a FIFO at most, and of all FIFOs that a rank sends to about so many. A switch from rank
- * to rank on one core takes as long as ten messages: decision 143. */
+/* Headers of a FIFO at most, and of all FIFOs that a rank sends to about so many. A switch from
+ * rank to rank on one core takes as long as ten messages: decision 143. */
 #define HEADERS_MOST 32u
 #define HEADERS_OF_RANK 512u
 

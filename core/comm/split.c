@@ -109,8 +109,8 @@ static weft_status_t split_make_child(weft_comm_state_t *parent, const split_wis
     return status;
 }
 
-/* This rank has failed in the exchange, in which others may have got all wishes, its own too. They would
- * wait for it in a child whose members all live. */
+/* This rank has failed in the exchange, in which others may have got all wishes, its own too. They
+ * would wait for it in a child whose members all live. */
 static void split_tell_absence(weft_comm_state_t *parent, int32_t color)
 {
     const weft_family_t *family = parent->self.family;

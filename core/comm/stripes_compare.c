@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See stripes_compare.h. A question is a signature: `root` says whether the one that asks sends, and
- * `plan` has its stripes. */
+ * See stripes_compare.h. A question is a signature: `root` says whether the one that asks sends,
+ * and `plan` has its stripes. */
 #include "core/comm/stripes_compare.h"
 
 #include <inttypes.h>

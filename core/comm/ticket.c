@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Tickets as bytes: magic 1, version 1, zeros 2, ranks 4, rank 4, parent 8, unique id 128, checksum 8,
- * zeros. The checksum finds tickets that were cut or damaged on their way. It is no protection. */
+ * Tickets as bytes: magic 1, version 1, zeros 2, ranks 4, rank 4, parent 8, unique id 128, checksum
+ * 8, zeros. The checksum finds tickets that were cut or damaged on their way. It is no
+ * protection. */
 #include "core/comm/ticket.h"
 
 #include <string.h>

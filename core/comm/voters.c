@@ -38,8 +38,8 @@ static weft_status_t voters_mark(const weft_comm_identity_t *self, const weft_vo
     return WEFT_OK;
 }
 
-/* Lists the others. Mixes those into `base` that are out, and how many they are: without that the numbers
- * behind could be taken for some of them. */
+/* Lists the others. Mixes those into `base` that are out, and how many they are: without that the
+ * numbers behind could be taken for some of them. */
 static void voters_list(const weft_comm_identity_t *self, const uint8_t *out, weft_voters_t *p)
 {
     for (uint32_t r = 0; r < self->nranks; r++) {

@@ -18,9 +18,9 @@ void weft_wanted_links_ask(const weft_comm_state_t *state, uint32_t peer, uint32
     }
 }
 
-/* Returns the communicator if this thread may make links for it, and owns it then: its own, or one that nobody
- * owns. Whoever drives a communicator makes its links. *keeps_p: it is not over yet. The caller holds the
- * family's lock. */
+/* Returns the communicator if this thread may make links for it, and owns it then: its own, or one
+ * that nobody owns. Whoever drives a communicator makes its links. *keeps_p: it is not over yet.
+ * The caller holds the family's lock. */
 static weft_comm_state_t *wanted_own(weft_comm_state_t *mine, const weft_wanted_link_t *link,
                                      bool *keeps_p)
 {

@@ -47,8 +47,8 @@ static const char *watchdog_link_cause(const weft_comm_state_t *state, char *tex
     return text;
 }
 
-/* The time has passed. A transport sees the end of a connection and takes it for the end of the peer; the
- * health channel, which would know, has not said so. */
+/* The time has passed. A transport sees the end of a connection and takes it for the end of the
+ * peer; the health channel, which would know, has not said so. */
 static void watchdog_fail_link(weft_comm_state_t *state)
 {
     const weft_error_t *error = &state->stall.link_error;
@@ -85,8 +85,8 @@ static void watchdog_begin_grace(weft_comm_state_t *state)
     state->stall.questioned = 0;
 }
 
-/* Whoever has left or died does not answer, but the word of it comes on the way on which an answer would: behind a
- * cut anywhere on this way both are late. */
+/* Whoever has left or died does not answer, but the word of it comes on the way on which an answer
+ * would: behind a cut anywhere on this way both are late. */
 static bool watchdog_awaits_answer(weft_comm_state_t *state, uint64_t now)
 {
     const int32_t peer = state->stall.link_error.peer;
@@ -176,8 +176,8 @@ bool weft_watchdog_is_left_behind(weft_comm_state_t *state, uint32_t peer, weft_
                                       : port->sends || !port->ops->can_receive(port)));
 }
 
-/* Compares the last operation that both called, this rank and a peer that has left, as far as the peer
- * told. A peer that is here would be asked. */
+/* Compares the last operation that both called, this rank and a peer that has left, as far as the
+ * peer told. A peer that is here would be asked. */
 static bool watchdog_check_last(weft_comm_state_t *state, const weft_pending_t *p, uint64_t at)
 {
     const weft_signature_run_t *run = state->peers[p->peer].left_run;

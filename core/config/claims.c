@@ -253,8 +253,8 @@ static bool claims_is_ignored(const weft_config_t *config, const weft_given_t *g
            claims_winner(config, given->section, "path") != NULL;
 }
 
-/* Offers a variable's name. If it is the nearest so far, the hint shows that of `key` instead, which
- * is kept in `best`. */
+/* Offers a variable's name. If it is the nearest so far, the hint shows that of `key` instead,
+ * which is kept in `best`. */
 static void claims_variable_offer(weft_nearest_t *nearest, const char *section, const char *name,
                                   const char *key, char best[WEFT_STORE_NAME_MAX])
 {
@@ -309,7 +309,8 @@ static weft_status_t claims_unknown_section(const weft_config_t *config, const w
                      given->section, given->key, hint);
 }
 
-/* Returns the section, other than the one that is given, that has a key of this very name, or NULL. */
+/* Returns the section, other than the one that is given, that has a key of this very name, or
+ * NULL. */
 static const char *claims_other_section(const weft_config_t *config, const weft_given_t *given)
 {
     for (const weft_claim_t *c = config->claims; c != NULL; c = c->next) {

@@ -146,8 +146,8 @@ static bool config_parse_line_next(weft_feed_t *feed)
     return false;
 }
 
-/* Where to cut a line so that inih takes the rest for a continuation and trims nothing of it; NULL if
- * there is no such place. */
+/* Where to cut a line so that inih takes the rest for a continuation and trims nothing of it; NULL
+ * if there is no such place. */
 static const char *config_parse_cut_find(const char *part, const char *latest, bool continued)
 {
     const char *equals = continued ? part : memchr(part, '=', (size_t)(latest - part));

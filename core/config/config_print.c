@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The configuration as an INI file for people: every key with its help, its limits and its value. */
+ * The configuration as an INI file for people: every key with its help, its limits and its
+ * value. */
 #include <errno.h>
 #include <string.h>
 

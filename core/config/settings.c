@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Option tables of the core. The plugins loaded by default are named in conf/weft.ini only; the build
- * makes defaults.h from there. */
+ * Option tables of the core. The plugins loaded by default are named in conf/weft.ini only; the
+ * build makes defaults.h from there. */
 #include "core/config/settings.h"
 
 #include <string.h>

@@ -60,8 +60,8 @@ static bool words_are_flagged(const uint64_t *at, uint64_t units, uint32_t unit,
     return all;
 }
 
-/* Reads units that are all there, or returns false. Twice: nothing says in which order one read reads
- * its bytes, so that the data may be older than the flag beside it. */
+/* Reads units that are all there, or returns false. Twice: nothing says in which order one read
+ * reads its bytes, so that the data may be older than the flag beside it. */
 static bool words_read_units(weft_device_words_t *words, uint64_t *to, const uint8_t *there,
                              uint64_t units, uint32_t unit, uint64_t flag)
 {
@@ -88,8 +88,8 @@ static bool words_make_room(weft_device_words_t *words, const weft_lanes_flagged
     return words->unpacked != NULL;
 }
 
-/* Unpacks the payload of the message whose header is here. A form that is none, or too long, leaves it
- * in its slot: a peer that lies can only spoil what it sends. */
+/* Unpacks the payload of the message whose header is here. A form that is none, or too long, leaves
+ * it in its slot: a peer that lies can only spoil what it sends. */
 static bool words_unpack(weft_device_words_t *words, uint64_t form, uint64_t next, uint32_t slot)
 {
     const weft_lanes_flagged_t flagged = weft_payload_location_words(words->location);

@@ -167,16 +167,16 @@ weft_status_t weft_early_take_in(weft_early_t *early, uint32_t count, bool first
     return status;
 }
 
-/* Returns whether the peer has closed it and nothing that it sent waits. Mapped memory may hold what a peer
- * wrote before it left. */
+/* Returns whether the peer has closed it and nothing that it sent waits. Mapped memory may hold
+ * what a peer wrote before it left. */
 static bool early_is_closed(const weft_early_t *early, const early_conn_t *conn)
 {
     const weft_transport_t *transport = &early->entry[conn->transport];
     return transport->map == NULL && transport->ops->conn_check(conn->conn) != WEFT_OK;
 }
 
-/* Returns whether the communicator may have it. Who closed it has given a try up, and its next one replaces
- * this; or had nothing to send over it and has left, and there will be no other. */
+/* Returns whether the communicator may have it. Who closed it has given a try up, and its next one
+ * replaces this; or had nothing to send over it and has left, and there will be no other. */
 static bool early_is_due(const weft_early_t *early, const weft_transports_user_t *user,
                          const early_conn_t *conn)
 {

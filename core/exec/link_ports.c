@@ -114,8 +114,8 @@ static bool ports_make_gpudirect(weft_links_t *links, const weft_link_t *link,
     return false;
 }
 
-/* A connection that has ended by now is no failure of the link: who uses the port hears of it, and a peer that
- * had nothing to send and has left holds up nobody. */
+/* A connection that has ended by now is no failure of the link: who uses the port hears of it, and
+ * a peer that had nothing to send and has left holds up nobody. */
 static weft_status_t ports_open_message(weft_message_port_t *message, weft_net_region_t *region)
 {
     weft_status_t status = weft_message_port_open(message, region);

@@ -14,7 +14,8 @@
 #include "core/os/os.h"
 #include "core/plugin/plugin_status.h"
 
-/* An acceptor that is busy lets a handshake expire, which another try heals; one that refuses stays so. */
+/* An acceptor that is busy lets a handshake expire, which another try heals; one that refuses stays
+ * so. */
 #define TRIES 4
 #define PATIENT_NS WEFT_NS_PER_S
 #define RETRY_NS (20 * WEFT_NS_PER_MS)
@@ -136,7 +137,8 @@ static weft_status_t links_link_begin_conn(weft_links_t *links, weft_link_t *lin
     return weft_plugin_status(transport->loaded, "connect_begin", WEFT_RETURNS_FINAL, status);
 }
 
-/* Goes on to the next device. The link may have begun at another one than its own, so it comes round. */
+/* Goes on to the next device. The link may have begun at another one than its own, so it comes
+ * round. */
 static void links_link_move(const weft_links_t *links, weft_link_t *link)
 {
     const weft_links_setup_t *setup = &links->setup;
@@ -149,8 +151,9 @@ static void links_link_move(const weft_links_t *links, weft_link_t *link)
     link->tries = 0;
 }
 
-/* Decides what follows a failed try. Returns OK if there will be another, else the failure. After a try
- * that took long nobody knows whether the peer is late or the device fails: another one may tell. */
+/* Decides what follows a failed try. Returns OK if there will be another, else the failure. After a
+ * try that took long nobody knows whether the peer is late or the device fails: another one may
+ * tell. */
 static weft_status_t links_link_try_again(weft_links_t *links, weft_link_t *link,
                                           weft_status_t status)
 {
@@ -251,8 +254,8 @@ static weft_status_t links_attach(weft_links_t *links, uint32_t index, weft_net_
     return status;
 }
 
-/* Who connects again has lost what this end holds, as by a reset at the end of the handshake. Links are
- * not made again: it finds that its tries fail. */
+/* Who connects again has lost what this end holds, as by a reset at the end of the handshake. Links
+ * are not made again: it finds that its tries fail. */
 static weft_status_t links_take_connection(weft_links_t *links, uint32_t index,
                                            weft_net_conn_t *conn, const weft_conn_label_t *label)
 {
@@ -414,7 +417,8 @@ static weft_status_t links_progress_pending(weft_links_t *links, weft_error_t *e
     return first;
 }
 
-/* A link that fails holds up no other: nobody may wait for it, as for puts or a message from any rank. */
+/* A link that fails holds up no other: nobody may wait for it, as for puts or a message from any
+ * rank. */
 weft_status_t weft_links_progress(weft_links_t *links)
 {
     weft_error_t error;

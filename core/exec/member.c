@@ -329,7 +329,8 @@ static bool member_sends_result(const weft_member_t *m)
     return false;
 }
 
-/* Sets the destinations. Messages that stay where they are need none, and no copy goes onto itself. */
+/* Sets the destinations. Messages that stay where they are need none, and no copy goes onto
+ * itself. */
 static void member_combine_destinations(const weft_interpreter_t *run, const weft_member_t *m,
                                         weft_combine_t *c)
 {
@@ -421,8 +422,8 @@ static weft_status_t member_combine_slice(weft_interpreter_t *run, weft_member_t
     return WEFT_OK;
 }
 
-/* Returns the most bytes that the messages of the slice may have. How many are learned from one that
- * has not come is not known. */
+/* Returns the most bytes that the messages of the slice may have. How many are learned from one
+ * that has not come is not known. */
 static uint64_t member_most(const weft_interpreter_t *run, const weft_member_t *m)
 {
     uint64_t bytes =

@@ -59,8 +59,8 @@ static weft_status_t near_combine(const weft_interpreter_t *run, const weft_plan
     return c.ndst > 0 && c.count > 0 ? weft_combination_run(run, move, &c, shape->copies) : WEFT_OK;
 }
 
-/* Returns whether it pays to look for the message that the port misses: its line is written at once.
- * Of a longer one each look takes a line from the sender that it is still writing. */
+/* Returns whether it pays to look for the message that the port misses: its line is written at
+ * once. Of a longer one each look takes a line from the sender that it is still writing. */
 static inline bool near_pays_to_look(const weft_port_t *port, uint64_t bytes)
 {
     return bytes <= WEFT_SLOT_INLINE && !port->sends && weft_port_is_mapped(port);

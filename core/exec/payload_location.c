@@ -140,7 +140,7 @@ static void location_log_host(const weft_payload_location_t *location, weft_log_
              location->sends ? "to" : "from", location->peer, weft_error_record()->text);
 }
 
-/* Memory of this end ---------------------------------------------------------------------------- */
+/* Memory of this end --------------------------------------------------------------------------- */
 
 /* Allocates memory for the peer, whose words from `words_at` on are zero, and writes its token. */
 static weft_status_t location_export(const weft_payload_location_t *location, uint64_t bytes,

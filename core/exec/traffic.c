@@ -18,8 +18,8 @@
 #include "core/os/os_socket.h"
 #include "core/plugin/plugin_status.h"
 
-/* Between two looks for peers that connect. After one that finds somebody, who has more to say, they are more
- * frequent for LISTEN_NS. */
+/* Between two looks for peers that connect. After one that finds somebody, who has more to say,
+ * they are more frequent for LISTEN_NS. */
 #define LISTEN_NS WEFT_NS_PER_MS
 #define CALLED_NS (UINT64_C(20) * 1000)
 
@@ -185,8 +185,8 @@ uint32_t weft_links_watch(weft_links_t *links, struct pollfd fds[WEFT_LINKS_WATC
     return watch.count;
 }
 
-/* Returns whether somebody may be connecting: the answer to a connection that another thread makes, or
- * a message on one that waits for its communicator, looks the same. */
+/* Returns whether somebody may be connecting: the answer to a connection that another thread makes,
+ * or a message on one that waits for its communicator, looks the same. */
 static bool traffic_is_called(weft_links_t *links, bool *cannot_p)
 {
     traffic_watch_t watch = {.count = 0};

@@ -37,7 +37,8 @@ void weft_waiter_init(weft_waiter_t *waiter, const weft_exec_settings_t *setting
         (weft_waiter_t){.mode = (weft_wait_mode_t)settings->wait, .oversubscribed = oversubscribed};
     if (waiter->mode == WEFT_WAIT_AUTO) {
         waiter->mode = WEFT_WAIT_SLEEP;
-        /* With a core for each rank a long spin costs little, but Linux may put two on one core for a while. */
+        /* With a core for each rank a long spin costs little, but Linux may put two on one core for
+         * a while. */
         spin = oversubscribed ? spin : 200e-6;
         waiter->yields = oversubscribed ? 200 : 2000;
     } else {
@@ -74,8 +75,8 @@ void weft_waiter_sleep(weft_waiter_t *waiter, weft_links_t *links, const weft_bl
     }
 }
 
-/* One step of spinning. Where a step asks a transport, which takes ten pauses, the clock ends it too.
- * Reading the clock takes half a pause: too much for steps that only look at memory. */
+/* One step of spinning. Where a step asks a transport, which takes ten pauses, the clock ends it
+ * too. Reading the clock takes half a pause: too much for steps that only look at memory. */
 static void waiter_spin(weft_waiter_t *waiter, bool asks)
 {
     weft_os_pause();
@@ -109,7 +110,8 @@ static void waiter_yield(weft_waiter_t *waiter)
     }
 }
 
-/* Who waits on a core that others want, too, yields at once: they may be the ranks that it waits for. */
+/* Who waits on a core that others want, too, yields at once: they may be the ranks that it waits
+ * for. */
 static void waiter_begin(weft_waiter_t *waiter)
 {
     if (waiter->crowded != 0 && waiter->mode != WEFT_WAIT_SPIN) {
@@ -122,8 +124,8 @@ static void waiter_begin(weft_waiter_t *waiter)
 }
 
 /* Two ranks that Linux has put on one core stay there while they spin and yield, though another
- * core is idle: it moves threads that wake, not those that take turns. So a rank that has lost a turn
- * sleeps now and then. */
+ * core is idle: it moves threads that wake, not those that take turns. So a rank that has lost a
+ * turn sleeps now and then. */
 bool weft_waiter_stays_awake(weft_waiter_t *waiter, bool asks)
 {
     if (waiter->moves && waiter->mode == WEFT_WAIT_SLEEP) {

@@ -33,10 +33,10 @@ static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT}
 enum { SIGNALS = sizeof signals / sizeof signals[0] };
 static struct sigaction before[SIGNALS];
 
-/* Objects ----------------------------------------------------------------------------------------- */
+/* Objects -------------------------------------------------------------------------------------- */
 
-/* Finds the object's segments by its own headers: the lock of dl_iterate_phdr() stays locked in a child of
- * fork() where a thread was in it. That of dladdr() does not. */
+/* Finds the object's segments by its own headers: the lock of dl_iterate_phdr() stays locked in a
+ * child of fork() where a thread was in it. That of dladdr() does not. */
 static bool crash_range_find(const void *inside, uintptr_t *begin_p, uintptr_t *end_p)
 {
     Dl_info info;
@@ -88,7 +88,7 @@ void weft_crash_remove_object(const void *inside)
     }
 }
 
-/* The handler ----------------------------------------------------------------------------------- */
+/* The handler ---------------------------------------------------------------------------------- */
 
 static uintptr_t crash_place(const void *context)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Objects of the system's loader. A fork waits for it: its lists cannot be made whole in a child. */
+ * Objects of the system's loader. A fork waits for it: its lists cannot be made whole in a
+ * child. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
@@ -49,8 +50,9 @@ static bool dl_is_cut(int fd, const ElfW(Ehdr) * head)
     return false;
 }
 
-/* Of a file whose class and byte order are those of this program: others the loader names. The program's own
- * head is read where the loader has mapped it. In /proc it may be that of an emulator. */
+/* Of a file whose class and byte order are those of this program: others the loader names. The
+ * program's own head is read where the loader has mapped it. In /proc it may be that of an
+ * emulator. */
 static uint16_t dl_other_machine(const ElfW(Ehdr) * head)
 {
     static const char inside = 0;

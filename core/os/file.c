@@ -12,8 +12,8 @@
 #include "core/base/error.h"
 #include "core/os/os.h"
 
-/* Reads up to max + 1 bytes: one too many tells that the file is larger than allowed. Files of /proc
- * and /sys state no size, so the size is found by reading. */
+/* Reads up to max + 1 bytes: one too many tells that the file is larger than allowed. Files of
+ * /proc and /sys state no size, so the size is found by reading. */
 static ssize_t file_read_all(int fd, char *text, size_t max)
 {
     size_t have = 0;

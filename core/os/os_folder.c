@@ -42,7 +42,8 @@ weft_status_t weft_os_folder_make(const char *path)
     if (mkdir(path, 0700) != 0 && errno != EEXIST) {
         return weft_fail(WEFT_ERR_SYSTEM, errno, "cannot make the folder %s", path);
     }
-    /* The umask may have taken what its owner needs, also from another rank that makes it just now. */
+    /* The umask may have taken what its owner needs, also from another rank that makes it just
+     * now. */
     if (!weft_os_folder_is_private(path) && os_folder_has_mode(path, S_IRWXG | S_IRWXO, 0) &&
         fchmodat(AT_FDCWD, path, S_IRWXU, AT_SYMLINK_NOFOLLOW) != 0) {
         return weft_fail(WEFT_ERR_SYSTEM, errno, "cannot give the folder %s mode 0700", path);
@@ -69,8 +70,8 @@ static bool os_folder_write_all(int fd, const void *data, size_t bytes)
     return true;
 }
 
-/* Writes a file that has no name yet, so that nothing is left if the process is killed, and names it.
- * False: there is a file of that name, or the file system cannot do that. */
+/* Writes a file that has no name yet, so that nothing is left if the process is killed, and names
+ * it. False: there is a file of that name, or the file system cannot do that. */
 static bool os_folder_write_new(const char *path, const void *data, size_t bytes)
 {
     char folder[PATH_MOST], nameless[64];
@@ -249,7 +250,8 @@ bool weft_os_process_runs(int32_t pid, uint32_t started)
     if (!os_process_read(pid, &process) || (started != 0 && (uint32_t)process.started != started)) {
         return false;
     }
-    /* A process that nobody has waited for yet has ended all the same, unless only its main thread has. */
+    /* A process that nobody has waited for yet has ended all the same, unless only its main thread
+     * has. */
     return process.threads > 1 || (process.state != 'Z' && process.state != 'X');
 }
 
@@ -270,8 +272,8 @@ int weft_os_process_watch(int32_t pid, uint32_t started)
 #endif
 }
 
-/* Start times are told on the clock of the reader's time namespace. Its number counts as 0 where the
- * kernel has none. */
+/* Start times are told on the clock of the reader's time namespace. Its number counts as 0 where
+ * the kernel has none. */
 uint32_t weft_os_process_space(void)
 {
     struct stat pids, times = {.st_ino = 0};

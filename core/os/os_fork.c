@@ -32,8 +32,8 @@ static void fork_close_fds(void)
     }
 }
 
-/* Who holds forks goes in by the mutex, and stays beside others. Who forks keeps the mutex, and waits for
- * those that are inside. */
+/* Who holds forks goes in by the mutex, and stays beside others. Who forks keeps the mutex, and
+ * waits for those that are inside. */
 static weft_os_mutex_t fork_gate;
 static _Atomic uint32_t fork_holders;
 static _Thread_local uint32_t fork_depth; /* pairs that this thread is inside */
@@ -145,7 +145,8 @@ static void fork_note(weft_os_process_mutex_t *mutex)
 
 void weft_os_process_lock(weft_os_process_mutex_t *mutex)
 {
-    /* Acquire, for the release in fork_note(): who finds it known, and forks inside, finds it listed. */
+    /* Acquire, for the release in fork_note(): who finds it known, and forks inside, finds it
+     * listed. */
     if (!atomic_load_explicit(&mutex->known, memory_order_acquire)) {
         fork_note(mutex);
     }

@@ -116,9 +116,9 @@ weft_status_t weft_os_host_lock_init(weft_os_host_lock_t *lock)
                       : weft_fail(WEFT_ERR_SYSTEM, error, "cannot make a lock between processes");
 }
 
-/* Where the C library can wait for a lock by the clock of weft_os_clock_ns(): with the time of day a
- * deadline would move when that is set. TSan sees that trylock has taken the lock of a holder that
- * died, and misses it of the calls that wait. */
+/* Where the C library can wait for a lock by the clock of weft_os_clock_ns(): with the time of day
+ * a deadline would move when that is set. TSan sees that trylock has taken the lock of a holder
+ * that died, and misses it of the calls that wait. */
 #if defined(__GLIBC__) && !defined(WEFT_TSAN)
 #if __GLIBC_PREREQ(2, 30)
 #define HOST_LOCK_WAITS

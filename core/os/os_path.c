@@ -54,8 +54,8 @@ weft_os_file_t weft_os_file(const char *path)
     return file;
 }
 
-/* Once the main thread has ended, /proc/self tells nothing. An emulator of this processor (qemu-user) puts its guest
- * in place of itself there, and only there. */
+/* Once the main thread has ended, /proc/self tells nothing. An emulator of this processor
+ * (qemu-user) puts its guest in place of itself there, and only there. */
 static const char *const selves[] = {"/proc/self", "/proc/thread-self"};
 enum { SELVES = sizeof selves / sizeof *selves };
 
@@ -83,8 +83,8 @@ static bool os_path_mapped_by(const char *self, const void *inside, char path[WE
     return found;
 }
 
-/* Asks the system for the file that an address was mapped from; the linker only has what it was asked for,
- * which means something else once the program has gone to another folder. */
+/* Asks the system for the file that an address was mapped from; the linker only has what it was
+ * asked for, which means something else once the program has gone to another folder. */
 static bool os_path_mapped(const void *inside, char path[WEFT_OS_PATH_MAX])
 {
     bool found = false;
@@ -109,7 +109,8 @@ weft_status_t weft_os_self_path(char path[WEFT_OS_PATH_MAX])
 {
     Dl_info info;
     void *map = NULL;
-    /* The link map has the path the linker opened; dli_fname of the main program is only argv[0]. */
+    /* The link map has the path the linker opened; dli_fname of the main program is only
+     * argv[0]. */
     if (dladdr1(&anchor, &info, &map, RTLD_DL_LINKMAP) != 0 && map != NULL) {
         const char *name = ((const struct link_map *)map)->l_name;
         const bool known = name != NULL && name[0] != '\0';

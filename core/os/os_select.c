@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * OS seam: poll(2) by select(2). The sets are as long as the highest descriptor needs; those of the C
- * library end at 1024. */
+ * OS seam: poll(2) by select(2). The sets are as long as the highest descriptor needs; those of the
+ * C library end at 1024. */
 #include "core/os/os_select.h"
 
 #include <errno.h>

@@ -55,9 +55,9 @@ weft_status_t weft_os_sealed_file(const char *name, uint64_t bytes, int *fd_p)
     return WEFT_OK;
 }
 
-/* Maps the whole file at an address that allows huge pages, to be touched by nobody: in a program that
- * locks its memory (mlockall), the system would give pages to all of it at once otherwise. Returns NULL
- * with errno. */
+/* Maps the whole file at an address that allows huge pages, to be touched by nobody: in a program
+ * that locks its memory (mlockall), the system would give pages to all of it at once otherwise.
+ * Returns NULL with errno. */
 static uint8_t *shared_map(int fd, uint64_t bytes)
 {
     uint8_t *room = mmap(NULL, bytes + WEFT_OS_HUGE_PAGE, PROT_NONE,

@@ -153,8 +153,9 @@ static void thread_mutex_note_holder(weft_os_mutex_t *mutex, bool held)
 #endif
 }
 
-/* 0 free, 1 held, 2 held and somebody sleeps. Three-state futex mutex after U. Drepper, "Futexes are
- * tricky" (2011). Who gives up may leave a 2 without sleepers, which costs a call that wakes nobody. */
+/* 0 free, 1 held, 2 held and somebody sleeps. Three-state futex mutex after U. Drepper, "Futexes
+ * are tricky" (2011). Who gives up may leave a 2 without sleepers, which costs a call that wakes
+ * nobody. */
 static bool thread_mutex_acquire(weft_os_mutex_t *mutex, uint64_t until)
 {
     uint32_t state = 0;
@@ -209,7 +210,8 @@ void weft_os_futex_wait(_Atomic uint32_t *word, uint32_t seen, uint64_t timeout_
     syscall(SYS_futex, word, FUTEX_WAIT, seen, &t, NULL, 0);
 }
 
-/* glibc and older kernel headers know neither the number, which all architectures share, nor the types. */
+/* glibc and older kernel headers know neither the number, which all architectures share, nor the
+ * types. */
 #define THREAD_FUTEX_WAITV 449
 #define THREAD_FUTEX_32 2u
 

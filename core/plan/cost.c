@@ -39,8 +39,8 @@ static double cost_seconds(const weft_cost_work_t *work, const weft_cost_model_t
     return seconds;
 }
 
-/* The longest chain is one lane's. What a host's thread sends first for the other lanes delays it; later it does that while
- * it would wait. */
+/* The longest chain is one lane's. What a host's thread sends first for the other lanes delays it;
+ * later it does that while it would wait. */
 static double cost_turns(const weft_cost_t *cost, const weft_cost_model_t *model)
 {
     double overhead = 0;
@@ -104,8 +104,8 @@ bool weft_cost_may_travel(const weft_cost_model_t *model, weft_kernel_protocol_t
     return p->edge.beta > 0 && bytes >= p->least && bytes <= p->most;
 }
 
-/* What a leader takes for a slice by a protocol that takes `by` without one: as long as through slots, but for the
- * fences. */
+/* What a leader takes for a slice by a protocol that takes `by` without one: as long as through
+ * slots, but for the fences. */
 static double cost_led(double by, double slots)
 {
     return slots - FENCES_S > by ? slots - FENCES_S : by;

@@ -61,7 +61,8 @@ static bool meeting_send(meeting_t *m, uint32_t index)
     return good;
 }
 
-/* The MOVEs of one instruction: they progress together, so what they send waits for none of them. */
+/* The MOVEs of one instruction: they progress together, so what they send waits for none of
+ * them. */
 static bool meeting_instruction(meeting_t *m, const weft_code_t *code, uint32_t members)
 {
     bool good = true, receives = false;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The plan cache of the process: one proof for each key, one plan for each key and rank. Ranks that
- * are threads of one process share the proof, and processes of one host by their board: whoever
- * did not prove emits its own plan only, and compares its hash with that of the plan that was proved.
+ * are threads of one process share the proof, and processes of one host by their board: whoever did
+ * not prove emits its own plan only, and compares its hash with that of the plan that was proved.
  * One lock serves all: a thread that asks for a key whose proof is under way has to wait for it
  * anyway. */
 #include "core/plan/plan_cache.h"
@@ -185,8 +185,8 @@ static void plan_cache_warn_unproved(const weft_plan_query_t *query,
              query->algo, weft_coll_name(query->call.coll), query->call.nranks, report->text);
 }
 
-/* Out of place must hold; in place is remembered, if it serves the same vector collectives. Plans above
- * the limit are trusted out of place only. */
+/* Out of place must hold; in place is remembered, if it serves the same vector collectives. Plans
+ * above the limit are trusted out of place only. */
 static weft_status_t plan_cache_prove(const weft_plan_query_t *query, weft_plan_entry_t *entry,
                                       weft_plan_t *const *plans)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Reads the text that plan_print.c writes, through the builder, so that a plan from a file passes the
- * same checks as one from a plugin. */
+ * Reads the text that plan_print.c writes, through the builder, so that a plan from a file passes
+ * the same checks as one from a plugin. */
 #include "core/plan/plan_parse.h"
 
 #include <ctype.h>

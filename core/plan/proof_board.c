@@ -95,7 +95,8 @@ void weft_proof_board_close(weft_proof_board_t *board)
     weft_os_free(board);
 }
 
-/* Returns the entry at an offset of the memory; NULL: none with such a key and value can be there. */
+/* Returns the entry at an offset of the memory; NULL: none with such a key and value can be
+ * there. */
 static weft_proof_ticket_t *board_entry(const weft_proof_board_t *board, uint64_t at,
                                         size_t key_bytes, size_t value_bytes)
 {
@@ -106,8 +107,8 @@ static weft_proof_ticket_t *board_entry(const weft_proof_board_t *board, uint64_
     return good ? (weft_proof_ticket_t *)((uint8_t *)board->shared + at) : NULL;
 }
 
-/* A damaged chain may lead in circles. Any entry may have a shorter key and value than this one, but
- * none begins where this one would not fit, or it is not the one. */
+/* A damaged chain may lead in circles. Any entry may have a shorter key and value than this one,
+ * but none begins where this one would not fit, or it is not the one. */
 static weft_proof_ticket_t *board_find(const weft_proof_board_t *board, uint64_t chain,
                                        const void *key, size_t key_bytes, size_t value_bytes)
 {
@@ -127,7 +128,8 @@ static weft_proof_ticket_t *board_find(const weft_proof_board_t *board, uint64_t
     return NULL;
 }
 
-/* Makes an entry that this thread has locked; NULL: the board is full. The caller holds the lock. */
+/* Makes an entry that this thread has locked; NULL: the board is full. The caller holds the
+ * lock. */
 static weft_proof_ticket_t *board_add(const weft_proof_board_t *board, uint64_t *chain,
                                       const void *key, size_t key_bytes, size_t value_bytes)
 {

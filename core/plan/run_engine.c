@@ -117,7 +117,8 @@ static void run_engine_come_after(weft_run_t *run, weft_run_lane_t *lane, const 
     }
 }
 
-/* True if the waits of all MOVEs of the instruction are over. They begin together, as executors begin them. */
+/* True if the waits of all MOVEs of the instruction are over. They begin together, as executors
+ * begin them. */
 static bool run_engine_waits_over(weft_run_t *run, weft_run_lane_t *lane, const weft_code_t *code)
 {
     weft_cursors_t cursors = run_engine_cursors_of(run, lane);

@@ -64,7 +64,8 @@ static void run_queues_word_way(uint32_t way, char text[32])
     }
 }
 
-/* Transports with several devices choose by the way. Ends that choose apart never find each other. */
+/* Transports with several devices choose by the way. Ends that choose apart never find each
+ * other. */
 static void run_queues_check_way(weft_run_t *run, const weft_plan_end_t *sends,
                                  const weft_plan_end_t *receives)
 {

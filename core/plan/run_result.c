@@ -115,9 +115,9 @@ uint64_t weft_run_expected(const weft_run_t *run, uint32_t rank, uint32_t chunk,
     return weft_run_input(run, from, origin, slice, pass);
 }
 
-/* The likely mistake behind a wrong reduction of the inputs in[at[0]], at[1] and at[2] being slice and
- * pass. Values are divided by the FINAL factor by comparing products. Without a trail, little can be
- * said; then the proof is made again with one. */
+/* The likely mistake behind a wrong reduction of the inputs in[at[0]], at[1] and at[2] being slice
+ * and pass. Values are divided by the FINAL factor by comparing products. Without a trail, little
+ * can be said; then the proof is made again with one. */
 static void run_result_explain_sum(const weft_run_t *run, uint64_t cell, const uint32_t at[3],
                                    char *why, size_t bytes)
 {

@@ -127,14 +127,16 @@ static void run_step_check_slot(weft_run_t *run, const weft_run_lane_t *lane,
     }
 }
 
-/* A MOVE from a port to ports, where such a MOVE passes on what it gets, whatever its `like` says. */
+/* A MOVE from a port to ports, where such a MOVE passes on what it gets, whatever its `like`
+ * says. */
 static bool run_step_passes_on(const weft_run_t *run, const weft_plan_view_t *move)
 {
     return run->vector == WEFT_VECTOR_PASSED && move->src[0].kind == WEFT_OPERAND_PORT &&
            move->dst[0].kind == WEFT_OPERAND_PORT;
 }
 
-/* All that the chunk in progress touches must belong to one block; what ports bring, run_step_pop() sees. */
+/* All that the chunk in progress touches must belong to one block; what ports bring, run_step_pop()
+ * sees. */
 static void run_step_see_extent(weft_run_t *run, const weft_run_lane_t *lane,
                                 weft_run_member_t *member)
 {

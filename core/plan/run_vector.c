@@ -17,13 +17,14 @@
  * ring.
  *
  * A rank that passes a block on, from port to port, does not know its length. It learns it from the
- * message of the first pass, which is never left out, and decides by it from then on. So all ends of
- * the queues on the way decide alike, and the proof holds. Such a rank also learns how many passes it
- * has, while its other lanes end sooner; so nothing in its plan may wait for another lane.
+ * message of the first pass, which is never left out, and decides by it from then on. So all ends
+ * of the queues on the way decide alike, and the proof holds. Such a rank also learns how many
+ * passes it has, while its other lanes end sooner; so nothing in its plan may wait for another
+ * lane.
  *
- * That is about the end of a plan. Where two streams of a rank use a chunk, and a message shows their
- * order, it may be one that is left out: such a plan does not serve (verify_judge_marked()). The
- * vector collectives whose counts all ranks know leave nothing out, and pass empty slices. */
+ * That is about the end of a plan. Where two streams of a rank use a chunk, and a message shows
+ * their order, it may be one that is left out: such a plan does not serve (verify_judge_marked()).
+ * The vector collectives whose counts all ranks know leave nothing out, and pass empty slices. */
 #include "core/plan/run_vector.h"
 
 uint32_t weft_run_extent(const weft_plan_t *plan, uint32_t kind, uint32_t chunk)

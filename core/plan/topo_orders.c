@@ -25,8 +25,8 @@ typedef struct topo_orders_making {
     uint32_t *next; /* free words */
 } topo_orders_making_t;
 
-/* Sorts the ranks of one host, which stand together, by their positions in the ring of before. Hosts
- * have few ranks, and those are mostly sorted. */
+/* Sorts the ranks of one host, which stand together, by their positions in the ring of before.
+ * Hosts have few ranks, and those are mostly sorted. */
 static void topo_orders_sort(const topo_orders_making_t *making, const uint32_t *key,
                              uint32_t *order, uint32_t count)
 {

@@ -139,8 +139,8 @@ static void topo_view_sort(const topo_view_making_t *making, uint32_t level, con
     }
 }
 
-/* Sorts by the innermost level first: the outermost one, the last, decides most. Keeps the order only
- * if it is not that of the ranks. */
+/* Sorts by the innermost level first: the outermost one, the last, decides most. Keeps the order
+ * only if it is not that of the ranks. */
 static void topo_view_find_order(topo_view_making_t *making)
 {
     weft_topo_view_t *view = making->view;

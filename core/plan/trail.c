@@ -205,7 +205,8 @@ static void trail_list_put(trail_list_t *list, const char *before, uint32_t firs
     list->ranks += last - first + 1;
 }
 
-/* Appends the ranks that are in the value so often, with `what` before them: "missing: ranks 0-3, 7". */
+/* Appends the ranks that are in the value so often, with `what` before them: "missing: ranks 0-3,
+ * 7". */
 static uint32_t trail_list_ranks(const weft_run_t *run, uint64_t value, uint32_t times,
                                  const char *what, trail_list_t *list)
 {

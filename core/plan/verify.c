@@ -195,8 +195,8 @@ static bool verify_any_marked(const verify_proof_t *proof, uint8_t mark)
     return false;
 }
 
-/* Clocks through all queues for the ranks so marked. Vector collectives for which only two ranks know a
- * length leave messages out, perhaps those that made the order: run_vector.c. */
+/* Clocks through all queues for the ranks so marked. Vector collectives for which only two ranks
+ * know a length leave messages out, perhaps those that made the order: run_vector.c. */
 static weft_status_t verify_judge_marked(const verify_proof_t *proof, uint8_t mark,
                                          weft_verify_report_t *report)
 {

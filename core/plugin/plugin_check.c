@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Checks of a descriptor and its tables. Only data of the plugin is read here, none of its code runs;
- * each check makes the next one safe. */
+ * Checks of a descriptor and its tables. Only data of the plugin is read here, none of its code
+ * runs; each check makes the next one safe. */
 #include "core/plugin/plugin_check.h"
 
 #include <inttypes.h>
@@ -176,8 +176,8 @@ static weft_status_t options_check(const weft_listed_t *listed, const weft_plugi
     return WEFT_OK;
 }
 
-/* True if the slot lies inside the table and is not all zero; function pointers are compared as bytes
- * because they have no common type. */
+/* True if the slot lies inside the table and is not all zero; function pointers are compared as
+ * bytes because they have no common type. */
 static bool plugin_check_slot_filled(const void *ops, size_t size, size_t offset)
 {
     static const char zero[sizeof(void (*)(void))];

@@ -171,8 +171,9 @@ bool weft_plugin_folders_find(const weft_plugin_folders_t *folders, const char *
     return found || plugin_folder_path(folders->paths[0], name, path, bytes);
 }
 
-/* The names in a folder, to help with one that is missing: the nearest of all, and those that begin with
- * the kind, as those of weft do. Where the missing one does so too, what follows the kind is compared. */
+/* The names in a folder, to help with one that is missing: the nearest of all, and those that begin
+ * with the kind, as those of weft do. Where the missing one does so too, what follows the kind is
+ * compared. */
 typedef struct weft_listing {
     const char *kind;
     size_t alike; /* bytes that the missing name and those of its kind begin with */

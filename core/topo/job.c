@@ -24,7 +24,8 @@ static uint64_t job_bound(const weft_job_t *job, uint32_t rank)
     return (uint64_t)job->ranks[rank].cpus << 32 | job->ranks[rank].bound;
 }
 
-/* GPUs that reach each other past PCIe are an island; other ranks are on that of their NUMA node. */
+/* GPUs that reach each other past PCIe are an island; other ranks are on that of their NUMA
+ * node. */
 static uint64_t job_island(const weft_job_t *job, uint32_t rank)
 {
     uint32_t kind = job->kind[job->host[rank]];
@@ -92,7 +93,8 @@ static weft_status_t job_find_hosts(weft_job_t *job, const uint32_t *machine, ui
     return WEFT_OK;
 }
 
-/* The shares of a host's ranks in cores: that of the host where they are least, times the most ranks of a host. */
+/* The shares of a host's ranks in cores: that of the host where they are least, times the most
+ * ranks of a host. */
 static double job_sum_shares(const weft_job_t *job, const uint32_t *set, const uint32_t *sharers,
                              double *cores, uint32_t *ranks)
 {

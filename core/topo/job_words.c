@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Ranks tell PCI addresses, which hosts of one kind need not share. The k-th address of a host is the
- * GPU of the k-th bit of its word, since GPUs are described in the order of their addresses. */
+ * Ranks tell PCI addresses, which hosts of one kind need not share. The k-th address of a host is
+ * the GPU of the k-th bit of its word, since GPUs are described in the order of their addresses. */
 #include "core/topo/job_words.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The PCI tree. /sys/bus/pci/devices has a link for each function, and the folder behind it names the
- * way: …/pci0000:14/0000:14:01.0/0000:15:00.0. The ways of all GPUs and NICs make a tree of spots;
- * those where ways part become branches. */
+ * The PCI tree. /sys/bus/pci/devices has a link for each function, and the folder behind it names
+ * the way: …/pci0000:14/0000:14:01.0/0000:15:00.0. The ways of all GPUs and NICs make a tree of
+ * spots; those where ways part become branches. */
 #include "core/topo/machine_sys_pci.h"
 
 #include <stdio.h>
@@ -50,8 +50,8 @@ static double sys_pci_lane(double transfers)
     return transfers / 8 * (transfers <= 5e9 ? 0.8 : transfers <= 32e9 ? 128.0 / 130 : 242.0 / 256);
 }
 
-/* Idle devices lower their speed, not their width, so the speed is what both ends can do at most. The
- * other end is a spot of its own and has its say there. */
+/* Idle devices lower their speed, not their width, so the speed is what both ends can do at most.
+ * The other end is a spot of its own and has its say there. */
 static double sys_pci_link(const char *folder)
 {
     weft_sys_path_t path;
@@ -119,8 +119,8 @@ static uint32_t sys_pci_add_spot(weft_sys_pci_t *pci, uint32_t parent, const cha
     return pci->nspots++;
 }
 
-/* Adds the spots of a way and returns the last. NONE: the folder is no way of PCI, or is too deep, or
- * there are too many. */
+/* Adds the spots of a way and returns the last. NONE: the folder is no way of PCI, or is too deep,
+ * or there are too many. */
 static uint32_t sys_pci_add_way(weft_sys_pci_t *pci, const char *folder)
 {
     char part[WEFT_OS_PATH_MAX], name[32];
@@ -197,7 +197,7 @@ static weft_status_t sys_pci_take_all(weft_sys_pci_t *pci)
     return status;
 }
 
-/* Branches and devices --------------------------------------------------------------------------- */
+/* Branches and devices ------------------------------------------------------------------------- */
 
 static uint32_t sys_pci_top(const weft_sys_pci_t *pci, uint32_t at)
 {

@@ -80,7 +80,7 @@ typedef struct text_keys {
 
 #define KEYS(table) ((text_keys_t){table, sizeof(table) / sizeof(table)[0]})
 
-/* ---- reading ---------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static void text_take_value(weft_text_line_t *line, const text_key_t *key, void *thing)
 {
@@ -317,7 +317,7 @@ weft_status_t weft_machine_load(const char *path, weft_machine_t *machine_p)
     return status;
 }
 
-/* ---- writing ---------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 /* Always quoted; what cannot stand in quotes becomes a blank. */
 static void text_put_words(const char *name, const char *text, FILE *out)

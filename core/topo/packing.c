@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The search in depth, without recursion: machines have up to 256 participants. A level is one
- * choice: NIC in, each participant, NIC out. The choices of a level come in the order of their keys,
- * which depend only on what was chosen before. */
+ * choice: NIC in, each participant, NIC out. The choices of a level come in the order of their
+ * keys, which depend only on what was chosen before. */
 #include "core/topo/packing.h"
 
 #include <errno.h>

@@ -30,7 +30,8 @@ static void path_climb(const weft_machine_t *machine, climb_t *climb)
     climb->branch = branch->parent;
 }
 
-/* A parent stands before its children, so of two branches the later one is never above the other. */
+/* A parent stands before its children, so of two branches the later one is never above the
+ * other. */
 static void path_meet(const weft_machine_t *machine, climb_t *a, climb_t *b)
 {
     while (a->branch != b->branch) {

@@ -141,7 +141,8 @@ static weft_status_t search_climb(search_t *search, uint32_t channels, bool proo
     return status;
 }
 
-/* Returns the number of channels with the highest bound of those left, the fewest first; 0: none. */
+/* Returns the number of channels with the highest bound of those left, the fewest first; 0:
+ * none. */
 static uint32_t search_next(const search_t *search)
 {
     uint32_t next = 0;
@@ -156,8 +157,8 @@ static uint32_t search_next(const search_t *search)
     return next;
 }
 
-/* Of the graphs with the bandwidth and channels of the best, one with the nearest hops that is found:
- * NICs beside their participants, and nothing over PCIe that has links. */
+/* Of the graphs with the bandwidth and channels of the best, one with the nearest hops that is
+ * found: NICs beside their participants, and nothing over PCIe that has links. */
 static weft_status_t search_polish(search_t *search)
 {
     const weft_graph_t *best = search->best;
@@ -194,8 +195,8 @@ static uint32_t search_bound(search_t *search)
     return most < UINT32_MAX ? (uint32_t)most : UINT32_MAX;
 }
 
-/* Twice over the numbers of channels: what is easily found first, so that little is left to be ruled
- * out. */
+/* Twice over the numbers of channels: what is easily found first, so that little is left to be
+ * ruled out. */
 static weft_status_t search_run(search_t *search)
 {
     weft_status_t status = WEFT_OK;

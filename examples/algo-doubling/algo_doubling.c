@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * algo-doubling: all-reduce by recursive doubling, the fewest steps there are. In step i every rank
- * exchanges its partial sum with the rank whose number differs in bit i. If n is no power of two, the
- * ranks above the largest one in it, `half`, give their data to the rank `half` below and get the
- * result from it. */
+ * exchanges its partial sum with the rank whose number differs in bit i. If n is no power of two,
+ * the ranks above the largest one in it, `half`, give their data to the rank `half` below and get
+ * the result from it. */
 #include <weft/sdk/algo_frame.h>
 
 static void copy(weft_plan_builder_t *b, weft_operand_t dst, weft_operand_t src)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * kernel-plain: a kernel plugin in plain C. Whole numbers are added, multiplied, compared and combined bit
- * by bit; floats of 4 and 8 bytes are added and multiplied. Everything else is refused, and the call that
- * needs it returns ERR_UNSUPPORTED. */
+ * kernel-plain: a kernel plugin in plain C. Whole numbers are added, multiplied, compared and
+ * combined bit by bit; floats of 4 and 8 bytes are added and multiplied. Everything else is
+ * refused, and the call that needs it returns ERR_UNSUPPORTED. */
 #include <stdint.h>
 #include <string.h>
 #include <weft/plugin/kernel.h>
@@ -67,7 +67,8 @@ typedef struct plain_entry {
 static const plain_entry_t plain_table[] = {
     /* clang-format off */
     PLAIN_ROWS(i, INT, 8), PLAIN_ROWS(i, INT, 16), PLAIN_ROWS(i, INT, 32), PLAIN_ROWS(i, INT, 64),
-    PLAIN_ROWS(u, UINT, 8), PLAIN_ROWS(u, UINT, 16), PLAIN_ROWS(u, UINT, 32), PLAIN_ROWS(u, UINT, 64),
+    PLAIN_ROWS(u, UINT, 8), PLAIN_ROWS(u, UINT, 16), PLAIN_ROWS(u, UINT, 32),
+    PLAIN_ROWS(u, UINT, 64),
     {WEFT_FP32, WEFT_SUM, plain_fsum32}, {WEFT_FP32, WEFT_PROD, plain_fprod32},
     {WEFT_FP64, WEFT_SUM, plain_fsum64}, {WEFT_FP64, WEFT_PROD, plain_fprod64},
     /* clang-format on */

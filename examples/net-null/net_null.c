@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * net-null: the smallest net plugin. Both ends of a connection are in one instance, and a message is
- * one copy. The address is a random name of the instance, so no other instance can be reached. */
+ * net-null: the smallest net plugin. Both ends of a connection are in one instance, and a message
+ * is one copy. The address is a random name of the instance, so no other instance can be
+ * reached. */
 #include <string.h>
 #include <weft/plugin/net.h>
 

@@ -5,8 +5,8 @@
  *
  *   ./placement 4
  *
- * Here the ranks are processes of this host and the id goes through a pipe. A framework uses what it
- * has: a socket, a store, MPI. Whoever has the id can join, so it takes no public way. */
+ * Here the ranks are processes of this host and the id goes through a pipe. A framework uses what
+ * it has: a socket, a store, MPI. Whoever has the id can join, so it takes no public way. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -37,8 +37,8 @@ static int work(uint32_t rank, uint32_t nranks, const weft_unique_id_t *id)
     return sum != nranks * (nranks - 1) / 2;
 }
 
-/* Process `index` takes the ranks from the other end. The maker of the id has to live until all have
- * joined, so it is one of the ranks. */
+/* Process `index` takes the ranks from the other end. The maker of the id has to live until all
+ * have joined, so it is one of the ranks. */
 static int start(uint32_t index, uint32_t nranks, const int fds[2])
 {
     weft_unique_id_t id;

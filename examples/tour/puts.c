@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * 8. Puts: a rank writes into the memory of others, which make no call for it, and wait for a signal.
+ * 8. Puts: a rank writes into the memory of others, which make no call for it but wait for a
+ * signal.
  *
  *   weft run -n 4 ./puts
  *
@@ -28,7 +29,8 @@ enum { CELLS = 1000, STEPS = 100 };
 /* Two sets of edges, used in turns: what comes for the next step does not meet this one. */
 static double edge[2][2]; /* of each: from the left, from the right */
 
-/* Sends the outermost cells to both sides, and waits for those of the others. The line is a ring. */
+/* Sends the outermost cells to both sides, and waits for those of the others. The line is a
+ * ring. */
 static void exchange(weft_comm_t *comm, weft_window_t *window, const double *cells, int turn)
 {
     uint32_t rank = 0, nranks = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * 5. Errors, and going on after them: the last rank dies in the middle, the others go on without it.
+ * 5. Errors, and going on after them: the last rank dies in the middle, the others go on
+ * without it.
  *
  *   weft run --keep-going -n 4 ./recovery
  *

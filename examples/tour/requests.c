@@ -4,8 +4,9 @@
  *
  *   weft run -n 4 ./requests
  *
- * A call with weft_call_t.request_p returns at once. The buffers belong to weft until the request is
- * complete. Collectives of one communicator run one after the other, in the order of the calls. */
+ * A call with weft_call_t.request_p returns at once. The buffers belong to weft until the request
+ * is complete. Collectives of one communicator run one after the other, in the order of the
+ * calls. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A training loop that loses ranks and goes on. Every rank has a part of the data and the same
- * weights; each step sums the gradients of all. When a rank dies the others shrink the communicator,
- * go back to the last step that all of them have, and continue without its data. With --replace they
- * take in a new process under the number of the dead one before they continue, so that no data is
- * missing in any step.
+ * weights; each step sums the gradients of all. When a rank dies the others shrink the
+ * communicator, go back to the last step that all of them have, and continue without its data. With
+ * --replace they take in a new process under the number of the dead one before they continue, so
+ * that no data is missing in any step.
  *
- *   ./training 6 2@20 0@45 5@45              6 processes; rank 2 dies at step 20, 0 and 5 at step 45
+ *   ./training 6 2@20 0@45 5@45              6 processes; 2 dies at step 20, 0 and 5 at step 45
  *   ./training --replace 6 2@20 0@45 5@45    the same, and new ones take their places
  *
  * It starts its ranks itself, because most launchers end the whole job with the first rank. */
@@ -96,7 +96,7 @@ typedef struct newcomer {
     weft_ticket_t ticket;
 } newcomer_t;
 
-/* Training -------------------------------------------------------------------------------------- */
+/* Training ------------------------------------------------------------------------------------- */
 
 /* Where everybody is, in a new communicator. Some ranks may have made a step that others have not:
  * nobody is more than one ahead, because a step ends when all have given their gradients. Newcomers
@@ -146,7 +146,7 @@ static weft_status_t worker_train(worker_t *w)
     return status;
 }
 
-/* Recovery -------------------------------------------------------------------------------------- */
+/* Recovery ------------------------------------------------------------------------------------- */
 
 /* Replaces the communicator by one of the ranks that live. */
 static weft_status_t worker_shrink(worker_t *w)
@@ -162,7 +162,8 @@ static weft_status_t worker_shrink(worker_t *w)
     return status;
 }
 
-/* Makes tickets for those that are missing, and has newcomers started with them. Returns how many. */
+/* Makes tickets for those that are missing, and has newcomers started with them. Returns how
+ * many. */
 static uint32_t worker_invite(const worker_t *w, uint64_t here, weft_ticket_t *tickets)
 {
     uint32_t missing[RANKS_MOST], count = 0;
@@ -204,8 +205,8 @@ static weft_status_t worker_grow(worker_t *w)
     return status;
 }
 
-/* Growing has one outcome on all, so all of them try again, or none: without those that died meanwhile,
- * and with new tickets. */
+/* Growing has one outcome on all, so all of them try again, or none: without those that died
+ * meanwhile, and with new tickets. */
 static weft_status_t worker_recover(worker_t *w)
 {
     weft_status_t status = worker_shrink(w), grown = WEFT_ERR_PEER_DEAD;
@@ -218,7 +219,7 @@ static weft_status_t worker_recover(worker_t *w)
     return status;
 }
 
-/* A rank ---------------------------------------------------------------------------------------- */
+/* A rank --------------------------------------------------------------------------------------- */
 
 static int report(const worker_t *w, const char *what)
 {
@@ -228,8 +229,9 @@ static int report(const worker_t *w, const char *what)
     return 1;
 }
 
-/* Compares with the weights that one process computes from all parts. They were the same at every step,
- * or the way to them was another one: rounding apart, that is what replacing ranks promises. */
+/* Compares with the weights that one process computes from all parts. They were the same at every
+ * step, or the way to them was another one: rounding apart, that is what replacing ranks
+ * promises. */
 static int result(const worker_t *w, float way)
 {
     uint32_t nranks = 0;
@@ -346,10 +348,10 @@ static int come_and_run(worker_t *w, const newcomer_t *newcomer)
     return worker_run(w, 1);
 }
 
-/* The starter ----------------------------------------------------------------------------------- */
+/* The starter ---------------------------------------------------------------------------------- */
 
-/* Counts those that have ended, and of these the ones that failed otherwise than by SIGKILL, which is
- * how ranks die here. */
+/* Counts those that have ended, and of these the ones that failed otherwise than by SIGKILL, which
+ * is how ranks die here. */
 static void reap(uint32_t *living, int *failed)
 {
     int status;

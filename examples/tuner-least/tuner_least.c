@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * tuner-least: a tuner plugin that takes what the core's model says is fastest. It is a pure function of its
- * arguments, so all ranks come to the same answer. */
+ * tuner-least: a tuner plugin that takes what the core's model says is fastest. It is a pure
+ * function of its arguments, so all ranks come to the same answer. */
 #include <math.h>
 #include <stdio.h>
 #include <weft/plugin/tuner.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The plugin: direct exchange for large messages and for all-to-all. The plans are in direct_plan.c,
- * the order in which ranks meet in schedule.c. */
+ * The plugin: direct exchange for large messages and for all-to-all. The plans are in
+ * direct_plan.c, the order in which ranks meet in schedule.c. */
 #include <weft/sdk/algo_frame.h>
 
 #include "direct_plan.h"

@@ -8,8 +8,8 @@
  * needs one free slot behind a chunk.
  *
  * Folds go in rank order 0 … n−1, four contributions at first, then the accumulator and three more:
- * the order and the grouping of algo-flat, so both give the same bits. The accumulator is TMP and not
- * OUT: in place OUT is IN, which later folds still read. */
+ * the order and the grouping of algo-flat, so both give the same bits. The accumulator is TMP and
+ * not OUT: in place OUT is IN, which later folds still read. */
 #include "direct_plan.h"
 
 typedef struct direct {
@@ -69,8 +69,8 @@ static uint32_t direct_plan_smaller(uint32_t a, uint32_t b)
 }
 
 /* Invariant: after round k this rank has sent its blocks to the targets of rounds 0 … k and has the
- * blocks of their sources. Cost: n−1 blocks out and in. Each MOVE goes from IN to a port, from a port
- * to OUT or from IN to OUT: only two ranks handle a block. */
+ * blocks of their sources. Cost: n−1 blocks out and in. Each MOVE goes from IN to a port, from a
+ * port to OUT or from IN to OUT: only two ranks handle a block. */
 void direct_all_to_all(const direct_job_t *job)
 {
     direct_t direct;
@@ -138,8 +138,8 @@ void direct_scatter(const direct_job_t *job)
     }
 }
 
-/* `pairs` rounds as one PAR: IN to the targets, four destinations to a MOVE, and the sources' blocks
- * to OUT. */
+/* `pairs` rounds as one PAR: IN to the targets, four destinations to a MOVE, and the sources'
+ * blocks to OUT. */
 static void direct_plan_gather_rounds(const direct_t *direct, direct_round_t *round, uint32_t pairs)
 {
     const direct_schedule_t *schedule = direct->job->schedule;
@@ -253,8 +253,8 @@ static void direct_plan_receive_results(const direct_t *direct)
     }
 }
 
-/* Rank r folds chunk r of n and gives the result to all. Cost: 2(n−1) messages of 1/n each, the least
- * that any all-reduce can send, in two steps. */
+/* Rank r folds chunk r of n and gives the result to all. Cost: 2(n−1) messages of 1/n each, the
+ * least that any all-reduce can send, in two steps. */
 void direct_all_reduce(const direct_job_t *job)
 {
     direct_t direct;

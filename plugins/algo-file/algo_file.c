@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The plugin: algorithms that are files. All files are read and checked when the instance is created,
- * so that a broken one is known before the first call. */
+ * The plugin: algorithms that are files. All files are read and checked when the instance is
+ * created, so that a broken one is known before the first call. */
 #include <stdio.h>
 #include <string.h>
 

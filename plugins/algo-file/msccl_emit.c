@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Writes one gpu of a program as a plan, and numbers the instructions for that. A tb is a lane with at most one port out and one in. A step
- * is one MOVE, or several where its chunks do not lie alike: IN and OUT, FINAL or not. A queue cannot
- * tell one MOVE of n chunks from n MOVEs. */
+ * Writes one gpu of a program as a plan, and numbers the instructions for that. A tb is a lane with
+ * at most one port out and one in. A step is one MOVE, or several where its chunks do not lie
+ * alike: IN and OUT, FINAL or not. A queue cannot tell one MOVE of n chunks from n MOVEs. */
 #include "msccl_emit.h"
 
 #include "msccl.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The XML of a program, by expat. Elements are algo > gpu > tb > step, ids count from 0 in the order
- * of the file. A document type is refused, and with it every entity that a file could define: what
- * is read is never larger than the file. */
+ * The XML of a program, by expat. Elements are algo > gpu > tb > step, ids count from 0 in the
+ * order of the file. A document type is refused, and with it every entity that a file could define:
+ * what is read is never larger than the file. */
 #include "msccl_parse.h"
 
 #include <errno.h>

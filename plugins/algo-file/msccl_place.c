@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Where the chunks of a program's buffers lie. A program for in-place calls has one memory for input
- * and output; in a plan, IN can only be read. So a chunk is read from IN until it is written for the
- * first time, and what is written goes to OUT, or to TMP where the chunk is no output: its shadow. */
+ * Where the chunks of a program's buffers lie. A program for in-place calls has one memory for
+ * input and output; in a plan, IN can only be read. So a chunk is read from IN until it is written
+ * for the first time, and what is written goes to OUT, or to TMP where the chunk is no output: its
+ * shadow. */
 #include "msccl_place.h"
 
 #include "msccl.h"

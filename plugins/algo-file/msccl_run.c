@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A run of all gpus with queues that never fill, on sets of contributions in place of data. It finds
- * what the format leaves out: which step completes a reduction, which piece of the message a chunk
- * of scratch holds, and whether a chunk of the input was overwritten when it is read. Streams without
- * "receive from any" are confluent, so one run shows what every run does, unless there is a race; that,
- * and queues that do fill, are for the core's verifier. */
+ * A run of all gpus with queues that never fill, on sets of contributions in place of data. It
+ * finds what the format leaves out: which step completes a reduction, which piece of the message a
+ * chunk of scratch holds, and whether a chunk of the input was overwritten when it is read. Streams
+ * without "receive from any" are confluent, so one run shows what every run does, unless there is a
+ * race; that, and queues that do fill, are for the core's verifier. */
 #include "msccl_run.h"
 
 #include <stdarg.h>
@@ -351,8 +351,8 @@ static weft_status_t run_all(run_t *run)
     return run->status;
 }
 
-/* The format does not name a root, so the first run of a rooted collective takes every gpu for one and
- * shows whose data goes everywhere, or where all data comes together. */
+/* The format does not name a root, so the first run of a rooted collective takes every gpu for one
+ * and shows whose data goes everywhere, or where all data comes together. */
 weft_status_t msccl_run(msccl_program_t *program)
 {
     run_t run = {.program = program};

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The five plans: one lane, one port per peer and direction, first all sends, then all receives. A
- * rank sends a chunk to each peer before it waits for any, so plans never hang as long as a chunk has
- * no more slices than a queue has slots.
+ * rank sends a chunk to each peer before it waits for any, so plans never hang as long as a chunk
+ * has no more slices than a queue has slots.
  *
- * Folds go in rank order 0 … n−1 with the same grouping everywhere, so every rank that folds gets the
- * same bits. The accumulator is TMP and not OUT: in place OUT is IN, which later folds still read. */
+ * Folds go in rank order 0 … n−1 with the same grouping everywhere, so every rank that folds gets
+ * the same bits. The accumulator is TMP and not OUT: in place OUT is IN, which later folds still
+ * read. */
 #include "flat_plan.h"
 
 typedef struct flat {
@@ -40,8 +41,8 @@ static void flat_port_from(flat_t *flat, uint32_t peer)
     flat->from[peer] = flat->builder->port(flat->builder, flat->lane, peer, 0, 0);
 }
 
-/* The peer `distance` positions after this rank. Ranks start with different peers, so that no rank is
- * asked by all at once. */
+/* The peer `distance` positions after this rank. Ranks start with different peers, so that no rank
+ * is asked by all at once. */
 static uint32_t flat_peer(const flat_t *flat, uint32_t distance)
 {
     return (flat->rank + distance) % flat->n;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * All-reduce and all-gather. Every plan has one lane; its exchanges are PARs of one MOVE each way, and
- * each MOVE walks a run of consecutive chunks, so a plan has O(log n) instructions.
+ * All-reduce and all-gather. Every plan has one lane; its exchanges are PARs of one MOVE each way,
+ * and each MOVE walks a run of consecutive chunks, so a plan has O(log n) instructions.
  *
- * The operands of a reduction stand in the order of their ranks. So the partial result of a group of
- * ranks is the same expression wherever it is made, and every element of every rank gets the bits of
- * one and the same tree. */
+ * The operands of a reduction stand in the order of their ranks. So the partial result of a group
+ * of ranks is the same expression wherever it is made, and every element of every rank gets the
+ * bits of one and the same tree. */
 #include "halving_plan.h"
 
 #include "halving_lane.h"
@@ -22,8 +22,9 @@ static void halving_fold(const halving_t *h, uint32_t i, uint32_t peer, weft_ope
     move->flags = i + 1 == h->job.steps ? WEFT_MOVE_FINAL : 0;
 }
 
-/* Invariant: after step i this rank holds range `keep` of the message combined over the 2^(i+1) units
- * that agree with its position in all higher bits. The first of a pair starts with both inputs. */
+/* Invariant: after step i this rank holds range `keep` of the message combined over the 2^(i+1)
+ * units that agree with its position in all higher bits. The first of a pair starts with both
+ * inputs. */
 static void halving_plan_reduce_halves(const halving_t *h)
 {
     int folded = halving_has_twin(h);
@@ -94,8 +95,8 @@ void halving_all_reduce(const weft_algo_call_t *call, weft_plan_builder_t *build
     halving_plan_gather_ranges(&h);
 }
 
-/* Invariant: before step i (p−1 … 0) this rank has the blocks of the 2^(p−1−i) units that agree with
- * its position in all bits above. Cost: log2 n exchanges, n−1 blocks in; no scratch. */
+/* Invariant: before step i (p−1 … 0) this rank has the blocks of the 2^(p−1−i) units that agree
+ * with its position in all bits above. Cost: log2 n exchanges, n−1 blocks in; no scratch. */
 void halving_all_gather(const weft_algo_call_t *call, weft_plan_builder_t *builder)
 {
     halving_t h;

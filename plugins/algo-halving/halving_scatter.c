@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Reduce-scatter by recursive halving. The blocks a rank keeps are folded in TMP; the second rank of a
- * pair sends its blocks on two channels, those that the first gives away and those that it keeps, so
- * that both sides of the first exchange take them in as they go and no step is added. */
+ * Reduce-scatter by recursive halving. The blocks a rank keeps are folded in TMP; the second rank
+ * of a pair sends its blocks on two channels, those that the first gives away and those that it
+ * keeps, so that both sides of the first exchange take them in as they go and no step is added. */
 #include "halving_scatter.h"
 
 #include "halving_lane.h"
@@ -26,7 +26,8 @@ static scatter_run_t scatter_blocks(const scatter_t *s, uint32_t unit, uint32_t 
     return (scatter_run_t){first, halving_first(&s->h.job, unit + cnt) - first};
 }
 
-/* The data of the range that this rank has before step i: one operand, or its own and its twin's input. */
+/* The data of the range that this rank has before step i: one operand, or its own and its twin's
+ * input. */
 static uint32_t scatter_own(const scatter_t *s, uint32_t i, uint32_t block, weft_operand_t twin,
                             weft_operand_t own[2])
 {

@@ -29,8 +29,8 @@ uint32_t halving_second(const halving_job_t *job, uint32_t unit)
     return unit < job->pairs ? 2 * unit + 1 : job->n;
 }
 
-/* Invariant: before step i `position` holds a range of 2^p / 2^i units that its partners of the steps to
- * come hold too; the bit that tells it from its partner says which half it keeps. */
+/* Invariant: before step i `position` holds a range of 2^p / 2^i units that its partners of the
+ * steps to come hold too; the bit that tells it from its partner says which half it keeps. */
 static halving_step_t halving_steps_halve(const halving_job_t *job, uint32_t position, uint32_t i,
                                           int near)
 {

@@ -76,8 +76,8 @@ static weft_status_t hier_check_topo(const weft_algo_frame_job_t *job, uint32_t 
     return WEFT_OK;
 }
 
-/* What counts as hosts. Returns the algorithm between them: this one again where a level further out
- * parts them. */
+/* What counts as hosts. Returns the algorithm between them: this one again where a level further
+ * out parts them. */
 static const char *hier_choose_view(const weft_algo_frame_job_t *job, weft_algo_topo_t *split,
                                     uint32_t *memory)
 {

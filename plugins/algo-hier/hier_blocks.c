@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Reduce-scatter and all-gather in two levels, for hosts with equal numbers of ranks: the ranks at one
- * place of all hosts form a group, and a rank stands for the blocks of its group. They are one lane,
- * for what passes between the levels is scratch. */
+ * Reduce-scatter and all-gather in two levels, for hosts with equal numbers of ranks: the ranks at
+ * one place of all hosts form a group, and a rank stands for the blocks of its group. They are one
+ * lane, for what passes between the levels is scratch. */
 #include "hier_blocks.h"
 
 #include "level.h"
@@ -20,8 +20,8 @@ static uint32_t hier_blocks_place_after(const hier_t *hier, uint32_t distance)
     return (hier->layout->index + distance) % hier->layout->locals;
 }
 
-/* The current chunk of the blocks of one host: to the ranks of this host that stand for them, or from
- * those to OUT. */
+/* The current chunk of the blocks of one host: to the ranks of this host that stand for them, or
+ * from those to OUT. */
 static void hier_blocks_meet_places(const hier_t *hier, uint32_t host, int up)
 {
     uint32_t members = 0, others = hier->layout->locals - 1;
@@ -38,8 +38,9 @@ static void hier_blocks_meet_places(const hier_t *hier, uint32_t host, int up)
     }
 }
 
-/* First this host folds the blocks of each group, then the groups reduce and scatter. Cost, l ranks on
- * each of h hosts: h(l−1) blocks inside the host, and between hosts what the other algorithm sends. */
+/* First this host folds the blocks of each group, then the groups reduce and scatter. Cost, l ranks
+ * on each of h hosts: h(l−1) blocks inside the host, and between hosts what the other algorithm
+ * sends. */
 void hier_reduce_scatter(const hier_job_t *job)
 {
     const hier_layout_t *layout = job->layout;
@@ -62,7 +63,8 @@ void hier_reduce_scatter(const hier_job_t *job)
     b->call(b, hier.lane, between, weft_tmp(0, 0), weft_out(0, 0), sums, CHANNEL_BETWEEN);
 }
 
-/* First the groups gather, then every rank gives what it has to its host. Cost: as reduce_scatter. */
+/* First the groups gather, then every rank gives what it has to its host. Cost: as
+ * reduce_scatter. */
 void hier_all_gather(const hier_job_t *job)
 {
     const hier_layout_t *layout = job->layout;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Reduce-scatter and all-gather in two levels, for hosts with equal numbers of ranks: the ranks at one
- * position on all hosts form a group, and a rank stands for the blocks of its group. They are one lane,
- * for what passes between the levels is scratch. */
+ * Reduce-scatter and all-gather in two levels, for hosts with equal numbers of ranks: the ranks at
+ * one position on all hosts form a group, and a rank stands for the blocks of its group. They are
+ * one lane, for what passes between the levels is scratch. */
 #ifndef WEFT_ALGO_HIER_HIER_BLOCKS_H
 #define WEFT_ALGO_HIER_HIER_BLOCKS_H
 

@@ -5,9 +5,9 @@
  *
  * In an all-to-all the block from rank i of a host to position p of another goes over the rank at
  * position p mod l of the l ranks of i's host: one rail per position where hosts are equal. Sending
- * inside the host, passing on, and receiving are lanes of their own; all go through the other hosts in
- * the order of their distance on the ring of hosts. The lane that is furthest behind finds what it
- * waits for, so nothing hangs. */
+ * inside the host, passing on, and receiving are lanes of their own; all go through the other hosts
+ * in the order of their distance on the ring of hosts. The lane that is furthest behind finds what
+ * it waits for, so nothing hangs. */
 #include "hier_pairs.h"
 
 #include "layout.h"
@@ -36,9 +36,10 @@ static hier_t hier_pairs_begin(const hier_job_t *job)
     return hier;
 }
 
-/* Gather and scatter ---------------------------------------------------------------------------- */
+/* Gather and scatter --------------------------------------------------------------------------- */
 
-/* A block of this job: its place at the root, or the buffer of its own rank. Ports tell no length. */
+/* A block of this job: its place at the root, or the buffer of its own rank. Ports tell no
+ * length. */
 static void hier_pairs_pass(const hier_t *hier, weft_operand_t dst, weft_operand_t src)
 {
     weft_move_t move = {.dst = {dst}, .src = {src}, .ndst = 1, .nsrc = 1};
@@ -126,8 +127,8 @@ static void hier_pairs_rooted(const hier_job_t *job)
     }
 }
 
-/* Cost, n ranks, h hosts, l ranks on a host: n−1 blocks at the root over h+l−2 links, l at each other
- * leader. */
+/* Cost, n ranks, h hosts, l ranks on a host: n−1 blocks at the root over h+l−2 links, l at each
+ * other leader. */
 void hier_gather(const hier_job_t *job)
 {
     hier_pairs_rooted(job);
@@ -139,7 +140,7 @@ void hier_scatter(const hier_job_t *job)
     hier_pairs_rooted(job);
 }
 
-/* All-to-all ------------------------------------------------------------------------------------ */
+/* All-to-all ----------------------------------------------------------------------------------- */
 
 /* The host `distance` places behind this one on the ring of hosts, or before it. */
 static uint32_t hier_pairs_host_after(const hier_layout_t *layout, uint32_t distance)
@@ -173,7 +174,8 @@ static void hier_pairs_send(const hier_t *hier)
     }
 }
 
-/* Lane 1: to the ranks of other hosts at the positions of this rank, from all ranks of this host. */
+/* Lane 1: to the ranks of other hosts at the positions of this rank, from all ranks of this
+ * host. */
 static void hier_pairs_pass_on(const hier_t *hier)
 {
     const hier_layout_t *layout = hier->layout;

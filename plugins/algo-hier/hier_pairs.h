@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Gather, scatter and all-to-all in two levels: blocks pass through one rank of each host, so a rank
- * has a link to every host and not to every rank. */
+ * Gather, scatter and all-to-all in two levels: blocks pass through one rank of each host, so a
+ * rank has a link to every host and not to every rank. */
 #ifndef HIER_PAIRS_H
 #define HIER_PAIRS_H
 

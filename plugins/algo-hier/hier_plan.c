@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Three plans. Inside a host a rank sends in one lane and takes in another, chunk after chunk: a wait
- * for one chunk does not keep the next from leaving. Whoever is furthest behind finds its queues empty
- * and can send, so nothing hangs as long as a chunk has no more slices than a queue has slots. Sending a
- * whole piece before taking anything, in one lane, would hang as soon as a piece is longer than a queue.
+ * Three plans. Inside a host a rank sends in one lane and takes in another, chunk after chunk: a
+ * wait for one chunk does not keep the next from leaving. Whoever is furthest behind finds its
+ * queues empty and can send, so nothing hangs as long as a chunk has no more slices than a queue
+ * has slots. Sending a whole piece before taking anything, in one lane, would hang as soon as a
+ * piece is longer than a queue.
  *
- * The phases of a pass are lanes, tied by barriers, so that the hosts exchange one pass while the next
- * one is being gathered and the last one is being spread. What crosses a barrier lies in OUT, which
- * is another position in every pass; scratch would be overwritten by the next one. */
+ * The phases of a pass are lanes, tied by barriers, so that the hosts exchange one pass while the
+ * next one is being gathered and the last one is being spread. What crosses a barrier lies in OUT,
+ * which is another position in every pass; scratch would be overwritten by the next one. */
 #include "hier_plan.h"
 
 static const weft_operand_t none = {WEFT_OPERAND_NONE, 0, 0};
@@ -63,8 +64,8 @@ static void hier_plan_spread_piece(const hier_t *hier)
     hier_chunks_end(hier);
 }
 
-/* The lanes of a head behind that in which it sends. It takes results when it has its own: a lane that
- * waits for memory would keep the rank from seeing what comes from other hosts. */
+/* The lanes of a head behind that in which it sends. It takes results when it has its own: a lane
+ * that waits for memory would keep the rank from seeing what comes from other hosts. */
 static void hier_plan_head(hier_t *hier, uint32_t between, uint32_t sum)
 {
     uint32_t others = hier->layout->heads - 1;
@@ -82,9 +83,9 @@ static void hier_plan_head(hier_t *hier, uint32_t between, uint32_t sum)
 }
 
 /* The first lane sends pieces to heads and the last one takes results; those between them are of
- * heads. The only head of a host has neither. Cost per rank, l ranks on each of h hosts: 2(l−1)/l blocks
- * inside the host, and between hosts what the other algorithm sends for 1/l of a block; two waits inside
- * the host. */
+ * heads. The only head of a host has neither. Cost per rank, l ranks on each of h hosts: 2(l−1)/l
+ * blocks inside the host, and between hosts what the other algorithm sends for 1/l of a block; two
+ * waits inside the host. */
 void hier_all_reduce(const hier_job_t *job)
 {
     const hier_layout_t *layout = job->layout;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Rings of heads. The hosts stand on a ring in the order in which neighbours are near; head j of all
- * hosts are ring j, and the blocks of the ranks at positions j, j+L, j+2L … of their hosts go round it.
- * One block of each host at a time, a round; where a host has no rank at that position, nothing moves
- * for it. Every MOVE speaks of one block, so the plans serve blocks of different lengths, too.
+ * Rings of heads. The hosts stand on a ring in the order in which neighbours are near; head j of
+ * all hosts are ring j, and the blocks of the ranks at positions j, j+L, j+2L … of their hosts go
+ * round it. One block of each host at a time, a round; where a host has no rank at that position,
+ * nothing moves for it. Every MOVE speaks of one block, so the plans serve blocks of different
+ * lengths, too.
  *
- * A head sends one block of a round before it takes one, so nothing hangs as long as a chunk has fewer
- * slices than a queue has slots. */
+ * A head sends one block of a round before it takes one, so nothing hangs as long as a chunk has
+ * fewer slices than a queue has slots. */
 #include "hier_ring.h"
 
 #include "layout.h"
@@ -23,7 +24,8 @@ typedef struct hier_ring {
     int is_head;
 } hier_ring_t;
 
-/* The rank whose block ring `ring` carries in `round` for the host `back` places before this one. */
+/* The rank whose block ring `ring` carries in `round` for the host `back` places before this
+ * one. */
 static int64_t hier_ring_block(const hier_ring_t *r, uint32_t round, uint32_t back, uint32_t ring)
 {
     const hier_layout_t *layout = r->layout;
@@ -59,7 +61,7 @@ static void hier_ring_init(hier_ring_t *r, const hier_job_t *job, uint32_t tmp)
     }
 }
 
-/* All-gather ------------------------------------------------------------------------------------ */
+/* All-gather ----------------------------------------------------------------------------------- */
 
 /* How the two lanes of an all-gather meet: where the ring has taken each block, and where a block
  * that another rank of this host gave came in. */
@@ -195,7 +197,7 @@ void hier_ring_all_gather(const hier_job_t *job)
     hier_ring_keep_own(&inside, &taken);
 }
 
-/* Reduce-scatter -------------------------------------------------------------------------------- */
+/* Reduce-scatter ------------------------------------------------------------------------------- */
 
 /* Sends this rank's part of the blocks that come up in the step to the heads of its host. */
 static void hier_ring_give(const hier_ring_t *r, uint32_t round, uint32_t back)
@@ -234,8 +236,8 @@ static void hier_ring_fold(const hier_ring_t *r, uint32_t block, weft_operand_t 
     }
 }
 
-/* A step of a head. The last host on the way of a block is that of its rank, which is the head itself
- * or, in later rounds, another rank of its host. */
+/* A step of a head. The last host on the way of a block is that of its rank, which is the head
+ * itself or, in later rounds, another rank of its host. */
 static void hier_ring_step(const hier_ring_t *r, uint32_t round, uint32_t back, uint32_t step)
 {
     const hier_layout_t *layout = r->layout;

@@ -24,13 +24,13 @@ typedef struct hier_layout {
     uint32_t place;       /* of this rank's host in it */
 } hier_layout_t;
 
-/* Sets the hosts of `split`, a copy of `topo`, to the groups of the innermost level that has groups of
- * several ranks, and several groups. Returns whether a level further out parts these groups. */
+/* Sets the hosts of `split`, a copy of `topo`, to the groups of the innermost level that has groups
+ * of several ranks, and several groups. Returns whether a level further out parts these groups. */
 bool hier_view_choose(const weft_algo_topo_t *topo, uint32_t n, weft_algo_topo_t *split);
 
 /* Takes the ranks of each host in groups of `size`, the last one smaller, and counts every group as
- * a host: sets the hosts of `split`, a copy of `topo`; they are in host[0 … n−1]; `count` has n zeroed
- * words. */
+ * a host: sets the hosts of `split`, a copy of `topo`; they are in host[0 … n−1]; `count` has n
+ * zeroed words. */
 void hier_view_split(const weft_algo_topo_t *topo, uint32_t n, uint32_t size,
                      weft_algo_topo_t *split, uint32_t *host, uint32_t *count);
 

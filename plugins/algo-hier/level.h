@@ -35,8 +35,8 @@ uint32_t hier_ask_between(hier_t *hier, const hier_job_t *job, const uint32_t *g
                           uint32_t root_position, uint32_t *tmp_p);
 
 void hier_new_lane(hier_t *hier);
-/* `count` new lanes, of which the first is written next, that begin when all that was written in this one is
- * done. */
+/* `count` new lanes, of which the first is written next, that begin when all that was written in
+ * this one is done. */
 void hier_join_lanes(hier_t *hier, uint32_t count);
 
 /* Ports to (`sends`) or from one position on this host, or the first `count` of them but this

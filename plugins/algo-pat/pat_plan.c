@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The two plans. Each has a lane that sends and a lane that receives, tied together by waits: so a
- * rank never waits for the answer to one block before it sends the next, and a round takes one hop of
- * latency however many blocks move in it. The blocks of a round are a LOOP with a stride of 2d blocks,
- * of MOVEs that pack as many of them as fit into a message, and a MOVE of the rest: so a plan has
- * O(log n) instructions.
+ * rank never waits for the answer to one block before it sends the next, and a round takes one hop
+ * of latency however many blocks move in it. The blocks of a round are a LOOP with a stride of 2d
+ * blocks, of MOVEs that pack as many of them as fit into a message, and a MOVE of the rest: so a
+ * plan has O(log n) instructions.
  *
  * The sending lane waits for the receives of the round before only, and the receiving lane for its
- * ports; round by round each rank gets on, so the plans do not hang whatever the depth of the queues. */
+ * ports; round by round each rank gets on, so the plans do not hang whatever the depth of the
+ * queues. */
 #include "pat_plan.h"
 
 #include <stdbool.h>
@@ -82,8 +83,8 @@ static uint32_t pat_loop(const pat_t *pat, uint32_t lane, uint32_t times, const 
     return pc;
 }
 
-/* The operand `blocks` strides further on. IN and OUT have a block for each rank where that goes round,
- * and TMP is long enough. */
+/* The operand `blocks` strides further on. IN and OUT have a block for each rank where that goes
+ * round, and TMP is long enough. */
 static void pat_skip_operand(const pat_t *pat, weft_operand_t *operand, uint32_t blocks)
 {
     int64_t n = pat->n, at = operand->index + (int64_t)operand->stride * blocks;
@@ -150,15 +151,16 @@ void pat_all_gather(const weft_algo_call_t *call, weft_plan_builder_t *builder)
     }
 }
 
-/* Returns whether the last distance of round i has nothing to receive, so that it leaves from IN: the
- * distance n−1 of an odd n. Where blocks are packed it has a message of its own. */
+/* Returns whether the last distance of round i has nothing to receive, so that it leaves from IN:
+ * the distance n−1 of an odd n. Where blocks are packed it has a message of its own. */
 static bool pat_leaves_input(const pat_t *pat, uint32_t i)
 {
     uint32_t d = UINT32_C(1) << i, last = d + 2 * d * (pat_blocks(pat->n, d) - 1);
     return i > 0 && last == pat->n - 1 && pat->n % 2 == 1;
 }
 
-/* Sends of round i: partial sums at the distances d, 3d … ahead. TMP chunk s/2 belongs to distance s. */
+/* Sends of round i: partial sums at the distances d, 3d … ahead. TMP chunk s/2 belongs to distance
+ * s. */
 static void pat_plan_scatter_send(const pat_t *pat, uint32_t i, uint32_t received)
 {
     uint32_t d = UINT32_C(1) << i, blocks = pat_blocks(pat->n, d);
@@ -202,8 +204,8 @@ static uint32_t pat_plan_scatter_receive(const pat_t *pat, uint32_t i)
 }
 
 /* Invariant: after the round of hop d the partial sum for the owner s ahead, s a multiple of 2d, is
- * combined over this rank and the 2d−1 before it, as far as they are less than n away from the owner.
- * Cost: ⌈log2 n⌉ rounds, n−1 blocks out and in; TMP of n/2 blocks. */
+ * combined over this rank and the 2d−1 before it, as far as they are less than n away from the
+ * owner. Cost: ⌈log2 n⌉ rounds, n−1 blocks out and in; TMP of n/2 blocks. */
 void pat_reduce_scatter(const weft_algo_call_t *call, weft_plan_builder_t *builder)
 {
     pat_t pat;

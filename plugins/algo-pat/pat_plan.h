@@ -13,8 +13,9 @@
  * Blocks that move to one partner in one round share messages as far as they fit into them.
  *
  * Sources: the order is that of NCCL's PAT: S. Jeaugey, "PAT: a new algorithm for all-gather and
- * reduce-scatter operations at scale", arXiv 2506.20252 (2025); rounds and peers are those of J. Bruck, C.-T. Ho, S. Kipnis, E. Upfal, D. Weathersby, "Efficient algorithms for
- * all-to-all communications in multiport message-passing systems", IEEE TPDS 8 (1997). */
+ * reduce-scatter operations at scale", arXiv 2506.20252 (2025); rounds and peers are those of J.
+ * Bruck, C.-T. Ho, S. Kipnis, E. Upfal, D. Weathersby, "Efficient algorithms for all-to-all
+ * communications in multiport message-passing systems", IEEE TPDS 8 (1997). */
 #ifndef PAT_PLAN_H
 #define PAT_PLAN_H
 

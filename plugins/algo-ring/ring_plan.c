@@ -2,13 +2,14 @@
  *
  * The five plans. Every ring has one lane, one port to the next rank and one from the previous one.
  * Without rings of the topology there is one, on which ranks stand in the order in which neighbours
- * are near, so it enters each host once. With R rings each carries every R-th chunk, on a channel of
- * its own; so do rings that are run backwards as well. In what follows p is the position of this rank on a ring and at(p) the rank at a position;
- * where ranks are in order the two are equal. Equal steps are a LOOP, so a plan has the same size for
- * 3 ranks and for 10,000, and grows with the hosts where ranks are dealt to them in turn.
+ * are near, so it enters each host once. With R rings each carries every R-th chunk, on a channel
+ * of its own; so do rings that are run backwards as well. In what follows p is the position of this
+ * rank on a ring and at(p) the rank at a position; where ranks are in order the two are equal.
+ * Equal steps are a LOOP, so a plan has the same size for 3 ranks and for 10,000, and grows with
+ * the hosts where ranks are dealt to them in turn.
  *
- * Chains of two or more steps never hang as long as a chunk has fewer slices than a queue has slots:
- * in a ring in which every rank first sends a whole chunk, one free slot must remain. */
+ * Chains of two or more steps never hang as long as a chunk has fewer slices than a queue has
+ * slots: in a ring in which every rank first sends a whole chunk, one free slot must remain. */
 #include "ring_plan.h"
 
 #include <stdbool.h>
@@ -79,7 +80,8 @@ static ring_t ring_plan_begin(const ring_job_t *job, uint32_t chunks)
     return ring;
 }
 
-/* A port to the rank `distance` positions after this one. Rings that the topology found have NICs. */
+/* A port to the rank `distance` positions after this one. Rings that the topology found have
+ * NICs. */
 static weft_operand_t ring_plan_port(const ring_t *ring, int64_t distance, uint32_t sends)
 {
     weft_plan_builder_t *b = ring->builder;
@@ -173,8 +175,9 @@ static int32_t ring_plan_stride(const ring_t *ring, int64_t distance)
     return 2 * up > n ? -(int32_t)(n - up) : (int32_t)up;
 }
 
-/* Steps over the blocks of the ranks that are `first`, `first`−1, … positions after this one. Blocks
- * at equal distances are one LOOP. `block` is the operand of `dst` or `src` that is the block. */
+/* Steps over the blocks of the ranks that are `first`, `first`−1, … positions after this one.
+ * Blocks at equal distances are one LOOP. `block` is the operand of `dst` or `src` that is the
+ * block. */
 static void ring_steps_over(const ring_t *ring, int64_t first, uint32_t times,
                             weft_operand_t dst[2], weft_operand_t src[2], weft_operand_t *block)
 {
@@ -193,10 +196,10 @@ static void ring_steps_over(const ring_t *ring, int64_t first, uint32_t times,
 }
 
 /* Chunks are numbered by positions. Invariant: after step s (1 … n−1) of the first half position p
- * holds, or has just sent, chunk p−s combined over positions p−s … p; so after step n−1 chunk p+1 is
- * complete here. After step s of the second half position p has the results of chunks p+1, p, …
- * p+1−s.
- * Cost: 2n−1 MOVEs and 2(n−1) messages of 1/n each, the least that any all-reduce can send. */
+ * holds, or has just sent, chunk p−s combined over positions p−s … p; so after step n−1 chunk p+1
+ * is complete here. After step s of the second half position p has the results of chunks p+1, p, …
+ * p+1−s. Cost: 2n−1 MOVEs and 2(n−1) messages of 1/n each, the least that any all-reduce can
+ * send. */
 void ring_all_reduce(const ring_job_t *job)
 {
     uint32_t n = job->call->nranks;
@@ -215,8 +218,8 @@ void ring_all_reduce(const ring_job_t *job)
     }
 }
 
-/* Invariant: after step s position p has sent the block of at(p−s) combined over positions p−s+1 … p;
- * the last step completes this rank's block here. Cost: n MOVEs, n−1 messages of one block. */
+/* Invariant: after step s position p has sent the block of at(p−s) combined over positions p−s+1 …
+ * p; the last step completes this rank's block here. Cost: n MOVEs, n−1 messages of one block. */
 void ring_reduce_scatter(const ring_job_t *job)
 {
     ring_t ring = ring_plan_begin(job, 1);
@@ -231,8 +234,8 @@ void ring_reduce_scatter(const ring_job_t *job)
     }
 }
 
-/* Invariant: after step s position p has the blocks of at(p), at(p−1), … at(p−s). Cost: n MOVEs, n−1
- * messages of one block. */
+/* Invariant: after step s position p has the blocks of at(p), at(p−1), … at(p−s). Cost: n MOVEs,
+ * n−1 messages of one block. */
 void ring_all_gather(const ring_job_t *job)
 {
     ring_t ring = ring_plan_begin(job, 1);
@@ -258,8 +261,8 @@ void ring_broadcast(const ring_job_t *job)
     }
 }
 
-/* The chain ends at the root. Invariant: what place i sends is combined over places 0 … i. Cost: one
- * MOVE per rank, as broadcast. */
+/* The chain ends at the root. Invariant: what place i sends is combined over places 0 … i. Cost:
+ * one MOVE per rank, as broadcast. */
 void ring_reduce(const ring_job_t *job)
 {
     ring_t ring = ring_plan_begin(job, 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * All-reduce: halving by the steps of Swing, then the same way back. A lane for each dimension to begin with,
- * and for each way round, has its share of the data: so all links of a torus carry at once, in both
- * directions. Exchanges are PARs of one MOVE each way over a run of chunks. */
+ * All-reduce: halving by the steps of Swing, then the same way back. A lane for each dimension to
+ * begin with, and for each way round, has its share of the data: so all links of a torus carry at
+ * once, in both directions. Exchanges are PARs of one MOVE each way over a run of chunks. */
 #include "swing_plan.h"
 
 #include <stddef.h>
@@ -53,8 +53,8 @@ static void swing_exchange(const swing_lane_t *l, const weft_move_t *give, const
     l->builder->move(l->builder, l->lane, take);
 }
 
-/* Invariant: after step i this rank holds run `keep` combined over the 2^(i+1) ranks that the steps so far
- * join. Of two partners the one with the lower label stands on the left. */
+/* Invariant: after step i this rank holds run `keep` combined over the 2^(i+1) ranks that the steps
+ * so far join. Of two partners the one with the lower label stands on the left. */
 static void swing_halve(const swing_lane_t *l)
 {
     for (uint32_t i = 0; i < l->order.nsteps; i++) {

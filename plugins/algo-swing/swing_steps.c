@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See swing_steps.h. Why labels are what they are: two steps of one ring, one after the other, shift even
- * places by a difference of two ρ. That of steps i < j is an odd multiple of 2^(i+1). So the steps after step
- * j join an even place to all even ones that are multiples of 2^(j+2) away, and by the last of them to an odd
- * one each. Step j parts them by bit j+1 of the even place, and the last step parts even from odd. */
+ * See swing_steps.h. Why labels are what they are: two steps of one ring, one after the other,
+ * shift even places by a difference of two ρ. That of steps i < j is an odd multiple of 2^(i+1). So
+ * the steps after step j join an even place to all even ones that are multiples of 2^(j+2) away,
+ * and by the last of them to an odd one each. Step j parts them by bit j+1 of the even place, and
+ * the last step parts even from odd. */
 #include "swing_steps.h"
 
 static uint32_t swing_log2(uint32_t size)

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Arithmetic of Swing (De Sensi, Bonato, Saam and Hoefler, "Swing: Short-cutting Rings for Higher Bandwidth
- * Allreduce", NSDI 2024): the partner of each step, and the pieces that the two exchange. Pure functions; no
- * I/O, no state.
+ * Arithmetic of Swing (De Sensi, Bonato, Saam and Hoefler, "Swing: Short-cutting Rings for Higher
+ * Bandwidth Allreduce", NSDI 2024): the partner of each step, and the pieces that the two exchange.
+ * Pure functions; no I/O, no state.
  *
- * Step j along a ring of 2^m places joins place c with c + ρ if c is even and with c − ρ if c is odd, where
- * ρ = (1 − (−2)^(j+1)) / 3: 1, −1, 3, −5, 11 … So partners are nearer than 1, 2, 4, 8, 16 …, and no link of
- * the ring carries as much. On a torus the steps go round its dimensions.
+ * Step j along a ring of 2^m places joins place c with c + ρ if c is even and with c − ρ if c is
+ * odd, where ρ = (1 − (−2)^(j+1)) / 3: 1, −1, 3, −5, 11 … So partners are nearer than 1, 2, 4, 8,
+ * 16 …, and no link of the ring carries as much. On a torus the steps go round its dimensions.
  *
- * The data are n pieces. Each rank keeps half of its pieces at every step. The ranks that can still be reached
- * by the steps to come share what they keep, so each step parts such a set into two; the label of a rank has a
- * bit for each step that says into which. In the order of labels the pieces that a rank keeps are one run. */
+ * The data are n pieces. Each rank keeps half of its pieces at every step. The ranks that can still
+ * be reached by the steps to come share what they keep, so each step parts such a set into two; the
+ * label of a rank has a bit for each step that says into which. In the order of labels the pieces
+ * that a rank keeps are one run. */
 #ifndef SWING_STEPS_H
 #define SWING_STEPS_H
 

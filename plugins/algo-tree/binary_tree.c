@@ -20,8 +20,8 @@ tree_vertex_t tree_base(uint32_t n, uint32_t r)
         return vertex;
     }
     uint32_t low = r & (~r + 1), above = (r - low) | (low << 1);
-    /* At the right edge the parent would be past the end; its nearest ancestor that exists takes its
-     * position. */
+    /* At the right edge the parent would be past the end; its nearest ancestor that exists takes
+     * its position. */
     vertex.parent = above < n ? above : r - low;
     vertex.which = r < vertex.parent ? 0 : 1;
     if (low == 1) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A lane is one MOVE over all chunks of its tree. The way down ends at ranks that only store, so its
- * queues always drain; the way up waits for nothing but them, where it turns round. So plans do not
- * hang for any depth of the queues and any number of slices. */
+ * A lane is one MOVE over all chunks of its tree. The way down ends at ranks that only store, so
+ * its queues always drain; the way up waits for nothing but them, where it turns round. So plans do
+ * not hang for any depth of the queues and any number of slices. */
 #include "tree_plan.h"
 
 /* One lane in the making. */
@@ -79,8 +79,8 @@ static uint32_t tree_grid(const tree_settings_t *settings, const weft_algo_call_
     return trees;
 }
 
-/* Invariant: a slice that a rank has sent up is combined over all ranks under it; the slice on top is
- * complete and turns round there in the same MOVE. Cost: four MOVEs at most. */
+/* Invariant: a slice that a rank has sent up is combined over all ranks under it; the slice on top
+ * is complete and turns round there in the same MOVE. Cost: four MOVEs at most. */
 void tree_all_reduce(const tree_settings_t *settings, const weft_algo_call_t *call,
                      const weft_algo_topo_t *topo, weft_plan_builder_t *builder)
 {

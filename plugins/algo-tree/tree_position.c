@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See tree_position.h. Nodes are numbered so that the root's is 0: nodes that are ranks by distance from
- * the root, nodes that are hosts by distance of their numbers. */
+ * See tree_position.h. Nodes are numbered so that the root's is 0: nodes that are ranks by distance
+ * from the root, nodes that are hosts by distance of their numbers. */
 #include "tree_position.h"
 
 #include <stdbool.h>

@@ -50,8 +50,8 @@ uint32_t tree_count(const tree_settings_t *settings, const weft_algo_call_t *cal
 
 /* The place of call->rank in a tree. Trees of one chain stand together, the base tree first. With
  * `rooted` call->root is on top of all; else the two of a chain have different tops. The ranks of a
- * node are in the order of the chain, but the node of the root starts with the root. Cost: O(log n),
- * and O(nranks) to find the ranks of other hosts. */
+ * node are in the order of the chain, but the node of the root starts with the root. Cost: O(log
+ * n), and O(nranks) to find the ranks of other hosts. */
 tree_position_t tree_position(const tree_settings_t *settings, const weft_algo_call_t *call,
                               const weft_algo_topo_t *topo, uint32_t tree, int rooted);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Combinations in plain C: the reference for the vector files, their way with the last few elements,
- * and all there is on other processors. The compiler turns most loops into vector code. */
+ * Combinations in plain C: the reference for the vector files, their way with the last few
+ * elements, and all there is on other processors. The compiler turns most loops into vector
+ * code. */
 #include "combine.h"
 #include "convert.h"
 #include "float_mode.h"

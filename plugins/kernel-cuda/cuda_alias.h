@@ -16,8 +16,8 @@
 cudaError_t cuda_alias_add(weft_kernel_t *kernel, const void *at, uint64_t bytes,
                            ptrdiff_t *shift_p);
 
-/* Nothing on the device uses the alias of this shift any more. The kernel keeps it; when it has many
- * it leaves them to the process (cuda_kept.h). */
+/* Nothing on the device uses the alias of this shift any more. The kernel keeps it; when it has
+ * many it leaves them to the process (cuda_kept.h). */
 void cuda_alias_drop(weft_kernel_t *kernel, const void *at, ptrdiff_t shift);
 
 /* Leaves all to the process. */

@@ -2,9 +2,9 @@
  *
  * Buffers of the caller in the device's memory: extension weft.kernel.memory/1.
  *
- * A buffer that is freed is kept for the next one of about its size: the driver's cudaFree() waits for
- * every kernel of the device, and those may wait for the rank that frees. When the driver has no memory
- * left, and when the kernel ends, they are left to the process (cuda_kept.h). */
+ * A buffer that is freed is kept for the next one of about its size: the driver's cudaFree() waits
+ * for every kernel of the device, and those may wait for the rank that frees. When the driver has
+ * no memory left, and when the kernel ends, they are left to the process (cuda_kept.h). */
 #include "cuda_buffers.h"
 
 #include <cuda_runtime_api.h>

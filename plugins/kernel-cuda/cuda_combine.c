@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The functions that select() gives out. They get no instance, so they go by where the operands lie: on
- * the processor if no device has any of them, on the device if it reaches all, else piece by piece
- * through memory of the processor. */
+ * The functions that select() gives out. They get no instance, so they go by where the operands
+ * lie: on the processor if no device has any of them, on the device if it reaches all, else piece
+ * by piece through memory of the processor. */
 #include "cuda_combine.h"
 
 #include <string.h>
@@ -70,7 +70,8 @@ static cudaError_t combine_launch(weft_dtype_t dtype, weft_op_t op, const weft_c
     return cuda_launch_combine(dtype, op, c, (uint32_t)blocks, stream);
 }
 
-/* Bits of the operands that the processor does not reach: of destinations behind those of sources. */
+/* Bits of the operands that the processor does not reach: of destinations behind those of
+ * sources. */
 static uint32_t combine_find_apart(const weft_combine_t *c)
 {
     uint32_t apart = 0;
@@ -84,7 +85,8 @@ static uint32_t combine_find_apart(const weft_combine_t *c)
     return apart;
 }
 
-/* Fetches sources of devices into the room; one result for all devices takes the place of the first. */
+/* Fetches sources of devices into the room; one result for all devices takes the place of the
+ * first. */
 static cudaError_t combine_piece(weft_dtype_t dtype, weft_op_t op, const weft_combine_t *c,
                                  uint32_t apart, uint64_t from, uint64_t count, cuda_side_t *side)
 {
@@ -153,8 +155,8 @@ static cudaError_t combine_copy(const weft_combine_t *c, size_t bytes, cuda_side
     return error == cudaSuccess ? cuda_stream_settle(side->stream, NULL) : error;
 }
 
-/* What the device does not take is done piece by piece. What it has begun is not: a destination may be a source,
- * and have the sum already. */
+/* What the device does not take is done piece by piece. What it has begun is not: a destination may
+ * be a source, and have the sum already. */
 static cudaError_t combine_beside(const cuda_places_t *places, weft_dtype_t dtype, weft_op_t op,
                                   const weft_combine_t *c)
 {
@@ -175,8 +177,8 @@ static cudaError_t combine_beside(const cuda_places_t *places, weft_dtype_t dtyp
     return error;
 }
 
-/* Asked and done inside the context of an instance: the question where an operand lies makes one on the first
- * device, in a thread that has none. */
+/* Asked and done inside the context of an instance: the question where an operand lies makes one on
+ * the first device, in a thread that has none. */
 static cudaError_t combine_inside(weft_dtype_t dtype, weft_op_t op, const weft_combine_t *c)
 {
     const cuda_places_t places = cuda_combine_places_of(c);

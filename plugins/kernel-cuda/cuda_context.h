@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Around calls of the CUDA runtime: the device's primary context is current inside; afterwards the
- * caller's context is current again, and his thread's last error is as it was. The context is saved,
- * not the number of its device: cudaSetDevice() of a device that the caller never used would make a
- * primary context there, of some hundred megabytes, and a caller may have a context of his own.
+ * caller's context is current again, and his thread's last error is as it was. The context is
+ * saved, not the number of its device: cudaSetDevice() of a device that the caller never used would
+ * make a primary context there, of some hundred megabytes, and a caller may have a context of his
+ * own.
  *
- * Inside, the capture mode of the thread is relaxed. While the application captures a graph, CUDA refuses
- * calls of other threads that could invalidate the capture. The calls of this plugin cannot: they use
- * streams of its own, or only query. */
+ * Inside, the capture mode of the thread is relaxed. While the application captures a graph, CUDA
+ * refuses calls of other threads that could invalidate the capture. The calls of this plugin
+ * cannot: they use streams of its own, or only query. */
 #ifndef KERNEL_CUDA_CUDA_CONTEXT_H
 #define KERNEL_CUDA_CUDA_CONTEXT_H
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What CUDA tells of the devices of this machine and of the ways between them. Properties and attributes
- * come from the driver alone; free memory needs a context, hundreds of MiB on a device, so it is told of
- * the chosen device only, which has one already. How many NVLinks there are CUDA does not tell. */
+ * What CUDA tells of the devices of this machine and of the ways between them. Properties and
+ * attributes come from the driver alone; free memory needs a context, hundreds of MiB on a device,
+ * so it is told of the chosen device only, which has one already. How many NVLinks there are CUDA
+ * does not tell. */
 #include "cuda_describe.h"
 
 #include <stdio.h>

@@ -220,8 +220,8 @@ static uint32_t cuda_device_least(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-/* Lanes wait for those of other ranks, so all that share a device must find room on it. Ranks that share
- * one take all of it: what each moves is the device's own memory, which needs many blocks. */
+/* Lanes wait for those of other ranks, so all that share a device must find room on it. Ranks that
+ * share one take all of it: what each moves is the device's own memory, which needs many blocks. */
 static void cuda_device_channels_choose(weft_kernel_t *kernel)
 {
     const uint32_t room = cuda_device_room(kernel);

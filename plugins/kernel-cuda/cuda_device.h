@@ -20,13 +20,15 @@ void cuda_device_close(const weft_kernel_t *kernel);
  * Errors: ERR_UNSUPPORTED (there is none). */
 weft_status_t cuda_device_share(weft_kernel_t *kernel, uint32_t ranks);
 
-/* The most blocks that a rank may have in a launch: those of all ranks that share the device, of the
- * job or of this process, whichever are more, must be resident at once, as they wait for each other,
- * and leave room for kernels that set memory or wait for the host. *sharers_p: how many they are. */
+/* The most blocks that a rank may have in a launch: those of all ranks that share the device, of
+ * the job or of this process, whichever are more, must be resident at once, as they wait for each
+ * other, and leave room for kernels that set memory or wait for the host. *sharers_p: how many they
+ * are. */
 uint32_t cuda_device_blocks(const weft_kernel_t *kernel, uint32_t *sharers_p);
 
-/* Whether the device reaches all memory of the host where it lies. Where pages move to the device that touches
- * them (HMM), the host would fetch them back again: such memory counts as the host's alone. */
+/* Whether the device reaches all memory of the host where it lies. Where pages move to the device
+ * that touches them (HMM), the host would fetch them back again: such memory counts as the host's
+ * alone. */
 bool cuda_device_shares_pages(int device);
 
 /* As cuda_context_enter(), for the device of the instance. */

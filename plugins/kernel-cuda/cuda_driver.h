@@ -14,8 +14,8 @@ void *cuda_driver_function(const char *name, unsigned version);
 /* Whether launches return when their kernels have ended (CUDA_LAUNCH_BLOCKING). */
 bool cuda_driver_blocks_launches(void);
 
-/* The allocation of the driver's in which the memory is; the runtime does not tell. False: it is in none, or
- * this driver cannot tell. */
+/* The allocation of the driver's in which the memory is; the runtime does not tell. False: it is in
+ * none, or this driver cannot tell. */
 bool cuda_driver_range(const void *memory, void **base_p, uint64_t *bytes_p);
 
 #endif

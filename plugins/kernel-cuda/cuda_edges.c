@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See cuda_edges.h. Measured on one H200 between ranks that share it (bench/results/2026-11-26-gpu.md); what a path
- * between two devices adds is presumed: no two devices have run the plugin. `scripts/gpu-check scan` writes lines
- * of [figures] that take the place of these. From the driver come the clock and the width of the device's
- * memory. The width of the bus and the number of links CUDA does not tell. */
+ * See cuda_edges.h. Measured on one H200 between ranks that share it
+ * (bench/results/2026-11-26-gpu.md); what a path between two devices adds is presumed: no two
+ * devices have run the plugin. `scripts/gpu-check scan` writes lines of [figures] that take the
+ * place of these. From the driver come the clock and the width of the device's memory. The width of
+ * the bus and the number of links CUDA does not tell. */
 #include "cuda_edges.h"
 
 #include <stdbool.h>
@@ -31,8 +32,8 @@ static const weft_kernel_edge_t edges[WEFT_KERNEL_PATH_COUNT] = {
                                .together = 10 * GB_S},
 };
 
-/* Short calls go step by step (decision 123): a step takes so long, and each further message of it. Whole runs
- * meet first, which takes a leader. */
+/* Short calls go step by step (decision 123): a step takes so long, and each further message of it.
+ * Whole runs meet first, which takes a leader. */
 static const weft_kernel_edge_t protocols[WEFT_KERNEL_PATH_COUNT][WEFT_KERNEL_PROTOCOL_COUNT] = {
     [WEFT_KERNEL_PATH_SAME] = {[WEFT_KERNEL_PROTOCOL_LL] = {3600, 2500, 6 * GB_S, 0},
                                [WEFT_KERNEL_PROTOCOL_LL128] = {3600, 2500, 10 * GB_S, 0},
@@ -45,8 +46,8 @@ static const weft_kernel_edge_t protocols[WEFT_KERNEL_PATH_COUNT][WEFT_KERNEL_PR
                               [WEFT_KERNEL_PROTOCOL_WHOLE] = {40500, 26000, 12 * GB_S, 20 * GB_S}},
 };
 
-/* Accesses of the device's memory for a byte on its way: read from the source, written to a slot, read
- * there, written to its destination. Half of the words of LL are data. */
+/* Accesses of the device's memory for a byte on its way: read from the source, written to a slot,
+ * read there, written to its destination. Half of the words of LL are data. */
 static const uint32_t accesses[WEFT_KERNEL_PROTOCOL_COUNT] = {4, 6, 4, 2};
 
 /* The edge of a device whose memory has that bandwidth; 0: not known. */
@@ -61,8 +62,8 @@ static weft_kernel_edge_t edges_bound(weft_kernel_edge_t edge, uint64_t most)
     return edge;
 }
 
-/* What fits a header travels in it, which is flagged words, whatever the option says. A protocol that
- * it names takes all that there is room for, LL in place of LL128 on a path without. */
+/* What fits a header travels in it, which is flagged words, whatever the option says. A protocol
+ * that it names takes all that there is room for, LL in place of LL128 on a path without. */
 static void edges_ranges(const cuda_travel_t *travel, weft_kernel_path_t path,
                          weft_kernel_range_t *range)
 {

@@ -6,8 +6,8 @@
 
 #include "cuda_instance.h"
 
-/* Fills edges and launch of a device whose memory has that bandwidth in bytes per second; 0: not known.
- * Blocking: no. Thread: [any]. */
+/* Fills edges and launch of a device whose memory has that bandwidth in bytes per second; 0: not
+ * known. Blocking: no. Thread: [any]. */
 void cuda_edges_fill(const cuda_travel_t *travel, uint64_t memory, weft_kernel_props_t *props);
 
 #endif

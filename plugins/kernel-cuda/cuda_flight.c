@@ -5,9 +5,9 @@
 
 #include <pthread.h>
 
-/* Of the process, not of an instance: instances share the context (decision 76). `launching` is held by
- * readers for a launch, by a writer for a pause. One pause waits for another: the last instance to end
- * finds what it left behind. */
+/* Of the process, not of an instance: instances share the context (decision 76). `launching` is
+ * held by readers for a launch, by a writer for a pause. One pause waits for another: the last
+ * instance to end finds what it left behind. */
 static pthread_rwlock_t launching = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_mutex_t pausing = PTHREAD_MUTEX_INITIALIZER;
 

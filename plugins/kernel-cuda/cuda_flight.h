@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The work that all instances of this process have on devices, to tell when none is there: only then
- * a call of the driver that waits for the context cannot wait for a rank. Ranks that are threads
- * share a context, and the kernel of one may wait for the rank that makes such a call. */
+ * The work that all instances of this process have on devices, to tell when none is there: only
+ * then a call of the driver that waits for the context cannot wait for a rank. Ranks that are
+ * threads share a context, and the kernel of one may wait for the rank that makes such a call. */
 #ifndef KERNEL_CUDA_CUDA_FLIGHT_H
 #define KERNEL_CUDA_CUDA_FLIGHT_H
 
@@ -27,9 +27,9 @@ void cuda_flight_remove(cuda_flight_t *flight);
 void cuda_flight_launch_begin(void);
 void cuda_flight_launch_end(void);
 
-/* Keeps all threads from launching and returns true, if no kernel of the process that may wait for a
- * rank is on a device or on its way there; false: one is, or a thread is launching. Blocking: while
- * another thread has a pause. */
+/* Keeps all threads from launching and returns true, if no kernel of the process that may wait for
+ * a rank is on a device or on its way there; false: one is, or a thread is launching. Blocking:
+ * while another thread has a pause. */
 bool cuda_flight_pause(const cuda_context_driver_t *driver);
 void cuda_flight_resume(void);
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Memory for adapters: buffers of whole pages, their dma-bufs, and the flush behind which kernels see what an
- * adapter wrote. The runtime knows no dma-bufs, so the driver is asked for those by name.
+ * Memory for adapters: buffers of whole pages, their dma-bufs, and the flush behind which kernels
+ * see what an adapter wrote. The runtime knows no dma-bufs, so the driver is asked for those by
+ * name.
  *
- * A device with a coherent link to the processor (Grace) has two ways for adapters: that link, which
- * the host's words take too, and PCI Express. The driver takes each for an ordering domain of its
- * own, says that nothing needs a flush, and flushes nothing (cuFlushGPUDirectRDMAWrites). So all goes
- * over the link: by dma-bufs, which are mapped there unless
+ * A device with a coherent link to the processor (Grace) has two ways for adapters: that link,
+ * which the host's words take too, and PCI Express. The driver takes each for an ordering domain of
+ * its own, says that nothing needs a flush, and flushes nothing (cuFlushGPUDirectRDMAWrites). So
+ * all goes over the link: by dma-bufs, which are mapped there unless
  * CU_MEM_RANGE_FLAG_DMA_BUF_MAPPING_TYPE_PCIE is given, and by nothing else. */
 #include "cuda_gpudirect.h"
 
@@ -35,7 +36,7 @@ static weft_status_t gpudirect_refused(const weft_kernel_t *kernel, const char *
                                    kernel->device, why);
 }
 
-/* Sight ---------------------------------------------------------------------------------------------- */
+/* Sight ---------------------------------------------------------------------------------------- */
 
 static bool cuda_gpudirect_attribute(const weft_kernel_t *kernel, enum cudaDeviceAttr which,
                                      int *value_p)
@@ -50,7 +51,8 @@ static bool cuda_gpudirect_can_flush(const weft_kernel_t *kernel)
            (options & cudaFlushGPUDirectRDMAWritesOptionHost) != 0;
 }
 
-/* A pointer to a function does not fit a pointer to data by the letter of C; the system says that it does. */
+/* A pointer to a function does not fit a pointer to data by the letter of C; the system says that
+ * it does. */
 static export_fn_t cuda_gpudirect_export_function(const weft_kernel_t *kernel)
 {
     void *asks = cuda_driver_function("cuDeviceGetAttribute", 2000);
@@ -109,7 +111,7 @@ static weft_status_t gpudirect_flush(weft_kernel_t *kernel)
                                 : cuda_failed(kernel, error, "flushing what an adapter wrote");
 }
 
-/* Memory --------------------------------------------------------------------------------------------- */
+/* Memory --------------------------------------------------------------------------------------- */
 
 /* Runs beside captures of the application. */
 static weft_status_t gpudirect_alloc(weft_kernel_t *kernel, uint64_t bytes, void **memory_p)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * See cuda_ipc.h. Within a process a pointer is enough, once peer access between the devices is
- * enabled. Between processes the driver's IPC handles import whole allocations, so each export is an
- * allocation. The driver knows whether two devices have a path to each other over NVLink or PCIe.
+ * enabled. Between processes the driver's IPC handles import whole allocations, so each export is
+ * an allocation. The driver knows whether two devices have a path to each other over NVLink or
+ * PCIe.
  *
- * A freed export is kept for the next one: cudaFree() waits for every kernel of the device, and kernels
- * of this plugin wait for other ranks. It is left to the process when the instance is destroyed. */
+ * A freed export is kept for the next one: cudaFree() waits for every kernel of the device, and
+ * kernels of this plugin wait for other ranks. It is left to the process when the instance is
+ * destroyed. */
 #include "cuda_ipc.h"
 
 #include <pthread.h>
@@ -24,7 +26,8 @@
 #include "cuda_paths.h"
 #include "cuda_pool.h"
 
-/* The driver exports pages of this size. A smaller export would expose its neighbours to the peer. */
+/* The driver exports pages of this size. A smaller export would expose its neighbours to the
+ * peer. */
 #define GRANULE (UINT64_C(2) << 20)
 
 /* The location of a device. Processes are told apart by a random number, because their ids repeat
@@ -58,8 +61,8 @@ typedef struct cuda_ipc_import {
 } cuda_ipc_import_t;
 
 /* The exports of this process. A handle names memory of another instance, so instances have to find
- * each other: this is the only state of the plugin at file scope (decision 33). The lock is not held
- * where the driver may wait for device kernels. */
+ * each other: this is the only state of the plugin at file scope (decision 33). The lock is not
+ * held where the driver may wait for device kernels. */
 static struct ipc_registry {
     pthread_mutex_t lock;
     cuda_export_t *exports;
@@ -81,7 +84,7 @@ static uint64_t cuda_ipc_this_process(const weft_kernel_t *kernel)
     return number;
 }
 
-/* Locations ------------------------------------------------------------------------------------------- */
+/* Locations ------------------------------------------------------------------------------------ */
 
 static void ipc_location(weft_kernel_t *kernel, uint8_t location[WEFT_IPC_LOCATION_BYTES])
 {
@@ -116,8 +119,8 @@ static bool cuda_ipc_is_bus(const char bus[CUDA_BUS_BYTES])
            sscanf(text, "%4x:%2x:%2x.%1x%c", &domain, &number, &device, &function, &rest) == 4;
 }
 
-/* Two processes on a device take turns, unless MPS runs: said once. Drivers that do not know whether
- * it does are believed to. */
+/* Two processes on a device take turns, unless MPS runs: said once. Drivers that do not know
+ * whether it does are believed to. */
 static void cuda_ipc_check_turns(weft_kernel_t *kernel, const cuda_ipc_location_t *there,
                                  const cuda_ipc_location_t *here)
 {
@@ -166,7 +169,7 @@ static weft_status_t ipc_can_access(weft_kernel_t *kernel,
     return WEFT_OK;
 }
 
-/* Exports ------------------------------------------------------------------------------------------- */
+/* Exports -------------------------------------------------------------------------------------- */
 
 /* Memory that waits for a next use, or NULL. */
 static cuda_export_t *cuda_ipc_export_reuse(const weft_kernel_t *kernel, uint64_t bytes)
@@ -296,7 +299,7 @@ void cuda_ipc_close(weft_kernel_t *kernel)
     cuda_ipc_exports_leave(cuda_ipc_exports_sweep());
 }
 
-/* Exported ranges --------------------------------------------------------------------------------------- */
+/* Exported ranges ------------------------------------------------------------------------------ */
 
 static weft_status_t ipc_export_add_foreign(weft_kernel_t *kernel, void *memory, uint64_t bytes,
                                             const cuda_ipc_handle_t *handle)
@@ -362,7 +365,7 @@ static void ipc_unexport_range(weft_kernel_t *kernel, void *memory)
     cuda_ipc_exports_leave(cuda_ipc_exports_sweep());
 }
 
-/* Imports ------------------------------------------------------------------------------------------- */
+/* Imports -------------------------------------------------------------------------------------- */
 
 /* The export of this process that is open at `at`, taken once more or once less. */
 static cuda_export_t *cuda_ipc_export_count(uint64_t at, uint64_t bytes, bool takes)
@@ -440,8 +443,8 @@ static void ipc_unimport(weft_kernel_t *kernel, void *memory)
     cuda_guard_leave(&guard);
 }
 
-/* Memory of another device: slots, which begin with a mark, are tried; windows may be in use, and are refused
- * if slots were tried in vain. */
+/* Memory of another device: slots, which begin with a mark, are tried; windows may be in use, and
+ * are refused if slots were tried in vain. */
 static weft_status_t cuda_ipc_try(weft_kernel_t *kernel, const cuda_ipc_handle_t *handle,
                                   void *memory, uint64_t bytes)
 {
@@ -450,7 +453,8 @@ static weft_status_t cuda_ipc_try(weft_kernel_t *kernel, const cuda_ipc_handle_t
                : cuda_paths_check(kernel, handle->bus);
 }
 
-/* Another kernel of this process exported it: the address is looked up before anybody believes it. */
+/* Another kernel of this process exported it: the address is looked up before anybody believes
+ * it. */
 static weft_status_t cuda_ipc_import_here(weft_kernel_t *kernel, const cuda_ipc_handle_t *handle,
                                           uint64_t bytes, void **memory_p)
 {

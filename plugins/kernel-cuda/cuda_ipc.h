@@ -15,8 +15,8 @@ extern const weft_kernel_ipc_t cuda_ipc;
  * freed with that import. */
 void cuda_ipc_close(weft_kernel_t *kernel);
 
-/* The device whose memory was exported or imported at that address, or −1: this process does not see it, or
- * nothing was. */
+/* The device whose memory was exported or imported at that address, or −1: this process does not
+ * see it, or nothing was. */
 int cuda_ipc_device_of(const void *memory);
 
 #endif

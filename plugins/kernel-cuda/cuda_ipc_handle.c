@@ -19,7 +19,7 @@ weft_status_t cuda_ipc_handle_refuse(const weft_kernel_t *kernel, const char *wh
                                    kernel->device, why);
 }
 
-/* What the driver knows -------------------------------------------------------------------------------- */
+/* What the driver knows ------------------------------------------------------------------------ */
 
 typedef CUresult (*pointer_fn_t)(void *data, CUpointer_attribute which, CUdeviceptr at);
 
@@ -50,7 +50,7 @@ static bool ipc_is_of_device(const weft_kernel_t *kernel, const void *memory)
            where.type == cudaMemoryTypeDevice && where.device == kernel->device;
 }
 
-/* Making them ---------------------------------------------------------------------------------------- */
+/* Making them ---------------------------------------------------------------------------------- */
 
 static void ipc_handle_private(const weft_kernel_t *kernel, const void *memory, const char *why,
                                cuda_ipc_handle_t *handle)
@@ -112,10 +112,10 @@ void cuda_ipc_handle_end(const cuda_ipc_handle_t *handle)
     }
 }
 
-/* Opening them ----------------------------------------------------------------------------------------- */
+/* Opening them --------------------------------------------------------------------------------- */
 
-/* Returns whether the imported memory is as long as the handle says. If the driver knows no length, the byte at the
- * end must be memory of a device too. */
+/* Returns whether the imported memory is as long as the handle says. If the driver knows no length,
+ * the byte at the end must be memory of a device too. */
 static bool ipc_reaches_to(const void *memory, uint64_t bytes)
 {
     struct cudaPointerAttributes at;

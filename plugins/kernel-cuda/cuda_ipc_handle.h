@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Handles of memory that other kernels import: what a process writes for its own memory, and what another
- * one opens by it. Memory of cudaMalloc() has IPC handles of the driver, that of cuMemCreate() has
- * descriptors or handles of the fabric,
- * that of pools has one of its pool (cuda_offers.h). */
+ * Handles of memory that other kernels import: what a process writes for its own memory, and what
+ * another one opens by it. Memory of cudaMalloc() has IPC handles of the driver, that of
+ * cuMemCreate() has descriptors or handles of the fabric, that of pools has one of its pool
+ * (cuda_offers.h). */
 #ifndef KERNEL_CUDA_CUDA_IPC_HANDLE_H
 #define KERNEL_CUDA_CUDA_IPC_HANDLE_H
 
@@ -62,13 +62,13 @@ bool cuda_ipc_handle_fill(const weft_kernel_t *kernel, const void *memory, uint6
                           cuda_ipc_handle_t *handle);
 void cuda_ipc_handle_end(const cuda_ipc_handle_t *handle);
 
-/* Opens the memory of another process. `seen`: this process sees its device. Any value of the handle
- * is legal. Errors: ERR_UNSUPPORTED, ERR_SYSTEM. Blocking: briefly, at most two seconds. */
+/* Opens the memory of another process. `seen`: this process sees its device. Any value of the
+ * handle is legal. Errors: ERR_UNSUPPORTED, ERR_SYSTEM. Blocking: briefly, at most two seconds. */
 weft_status_t cuda_ipc_handle_open(weft_kernel_t *kernel, const cuda_ipc_handle_t *handle,
                                    uint64_t bytes, bool seen, cuda_ipc_mapping_t *mapping);
 
-/* Ends memory of a pool, which its owner may free as soon as it likes; leaves all else to the process
- * (cuda_kept.h). */
+/* Ends memory of a pool, which its owner may free as soon as it likes; leaves all else to the
+ * process (cuda_kept.h). */
 void cuda_ipc_mapping_leave(weft_kernel_t *kernel, const cuda_ipc_mapping_t *mapping);
 
 #endif

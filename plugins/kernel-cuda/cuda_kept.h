@@ -28,8 +28,9 @@ void cuda_kept_put(int device, cuda_kept_kind_t kind, void *memory, uint64_t byt
 void *cuda_kept_take(int device, cuda_kept_kind_t kind, uint64_t *bytes_p);
 
 /* Gives everything back to the driver, unless a kernel of the process may wait for a rank. Returns
- * whether there was anything to give back, and it went. Says once when much is kept. Blocking: where the application's own kernels run,
- * until they have ended. Not under a lock that a launch takes. */
+ * whether there was anything to give back, and it went. Says once when much is kept. Blocking:
+ * where the application's own kernels run, until they have ended. Not under a lock that a launch
+ * takes. */
 bool cuda_kept_end(weft_kernel_t *kernel);
 
 #endif

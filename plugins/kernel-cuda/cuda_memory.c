@@ -35,7 +35,7 @@ struct cuda_words {
     uint64_t used;
 };
 
-/* Pages -------------------------------------------------------------------------------------------- */
+/* Pages ---------------------------------------------------------------------------------------- */
 
 static cuda_range_t cuda_memory_span_of(const void *at, uint64_t bytes)
 {
@@ -56,7 +56,8 @@ static cuda_range_t *cuda_memory_range_after(weft_kernel_t *kernel, uintptr_t fr
     return least;
 }
 
-/* Sandboxes and virtual devices refuse it, and so does a low RLIMIT_MEMLOCK. The host can do without. */
+/* Sandboxes and virtual devices refuse it, and so does a low RLIMIT_MEMLOCK. The host can do
+ * without. */
 static weft_status_t cuda_memory_not_registered(const weft_kernel_t *kernel, cudaError_t error)
 {
     if (error == cudaErrorNotSupported || error == cudaErrorOperatingSystem ||
@@ -165,7 +166,7 @@ void cuda_pages_unregister(weft_kernel_t *kernel, const void *at, uint64_t bytes
     pthread_mutex_unlock(&kernel->lock);
 }
 
-/* Blocks ------------------------------------------------------------------------------------------- */
+/* Blocks --------------------------------------------------------------------------------------- */
 
 static void *cuda_memory_block_alloc(weft_kernel_t *kernel, uint64_t bytes)
 {
@@ -218,7 +219,7 @@ void cuda_mapped_free(weft_kernel_t *kernel, void *memory)
     pthread_mutex_unlock(&kernel->lock);
 }
 
-/* Words -------------------------------------------------------------------------------------------- */
+/* Words ---------------------------------------------------------------------------------------- */
 
 static cuda_words_t *cuda_memory_words_add(weft_kernel_t *kernel)
 {
@@ -285,7 +286,7 @@ static void cuda_memory_words_close(weft_kernel_t *kernel)
     }
 }
 
-/* End ---------------------------------------------------------------------------------------------- */
+/* End ------------------------------------------------------------------------------------------ */
 
 void cuda_memory_close(weft_kernel_t *kernel)
 {

@@ -28,7 +28,8 @@ void cuda_mapped_free(weft_kernel_t *kernel, void *memory);
 uint64_t *cuda_word_alloc(weft_kernel_t *kernel);
 void cuda_word_free(weft_kernel_t *kernel, uint64_t *word);
 
-/* Leaves all of this memory, and that of cuda_pool.h, to the process (cuda_kept.h), when the instance is destroyed. */
+/* Leaves all of this memory, and that of cuda_pool.h, to the process (cuda_kept.h), when the
+ * instance is destroyed. */
 void cuda_memory_close(weft_kernel_t *kernel);
 
 #endif

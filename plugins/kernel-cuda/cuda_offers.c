@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See cuda_offers.h. An offer goes out as one message: its bytes, and the descriptors beside them. */
+ * See cuda_offers.h. An offer goes out as one message: its bytes, and the descriptors beside
+ * them. */
 #include "cuda_offers.h"
 
 #include <errno.h>
@@ -66,7 +67,7 @@ static bool offers_is_own_user(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.uid == geteuid();
 }
 
-/* The other side ------------------------------------------------------------------------------------- */
+/* The other side ------------------------------------------------------------------------------- */
 
 void cuda_parcel_close(cuda_parcel_t *parcel)
 {
@@ -161,7 +162,7 @@ static void *offers_serve(void *arg)
     return NULL;
 }
 
-/* This side ------------------------------------------------------------------------------------------ */
+/* This side ------------------------------------------------------------------------------------ */
 
 static int offers_listen(uint64_t socket_number)
 {
@@ -260,7 +261,7 @@ void cuda_offers_remove(const cuda_offer_address_t *address)
     }
 }
 
-/* Fetching ------------------------------------------------------------------------------------------- */
+/* Fetching ------------------------------------------------------------------------------------- */
 
 /* How many descriptors came; they are in `fds`, and close when the program executes another. */
 static uint32_t offers_descriptors(struct msghdr *message, int fds[CUDA_PARCEL_DESCRIPTORS])

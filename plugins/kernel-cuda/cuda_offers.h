@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Descriptors of memory for other processes. A descriptor passes through a UNIX socket only, so a process
- * with offers has a thread that answers at one, and ends with the last offer. */
+ * Descriptors of memory for other processes. A descriptor passes through a UNIX socket only, so a
+ * process with offers has a thread that answers at one, and ends with the last offer. */
 #ifndef KERNEL_CUDA_CUDA_OFFERS_H
 #define KERNEL_CUDA_CUDA_OFFERS_H
 
@@ -10,8 +10,8 @@
 #define CUDA_PARCEL_DESCRIPTORS 64
 #define CUDA_PARCEL_BYTES 4632
 
-/* What another process opens memory by: descriptors of this process, and bytes that say what they are.
- * Whoever has it closes the descriptors by cuda_parcel_close(). */
+/* What another process opens memory by: descriptors of this process, and bytes that say what they
+ * are. Whoever has it closes the descriptors by cuda_parcel_close(). */
 typedef struct cuda_parcel {
     uint32_t ndescriptors;
     uint32_t nbytes; /* of `bytes`; 0: there is nothing */
@@ -21,8 +21,8 @@ typedef struct cuda_parcel {
 
 void cuda_parcel_close(cuda_parcel_t *parcel);
 
-/* Where an offer is to be had: the socket, and the number that tells it from others. Both are random;
- * who knows them, is of the same user and on the same host may fetch it. */
+/* Where an offer is to be had: the socket, and the number that tells it from others. Both are
+ * random; who knows them, is of the same user and on the same host may fetch it. */
 typedef struct cuda_offer_address {
     uint64_t socket, number;
 } cuda_offer_address_t;

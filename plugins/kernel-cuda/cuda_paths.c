@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See cuda_paths.h. The kernel's device is current in all of it. A try is made by a kernel, as copy engines
- * may take another path than the loads and stores of kernels. */
+ * See cuda_paths.h. The kernel's device is current in all of it. A try is made by a kernel, as copy
+ * engines may take another path than the loads and stores of kernels. */
 #include "cuda_paths.h"
 
 #include <string.h>
@@ -62,8 +62,8 @@ static cudaError_t cuda_paths_copy(const weft_kernel_t *kernel, cudaStream_t str
     return error == cudaSuccess ? cuda_paths_wait(kernel, stream) : error;
 }
 
-/* Reads, writes and reads. What was read must be the mark: a path that leads elsewhere may well give
- * back what was written over it. */
+/* Reads, writes and reads. What was read must be the mark: a path that leads elsewhere may well
+ * give back what was written over it. */
 static cudaError_t cuda_paths_go(const weft_kernel_t *kernel, cudaStream_t stream, uint8_t *there,
                                  uint64_t mark, uint64_t *here, bool *arrives_p)
 {

@@ -132,8 +132,8 @@ weft_status_t cuda_device_zero(weft_kernel_t *kernel, void *at, uint64_t bytes)
                                 "clearing device memory");
 }
 
-/* What was given back is back when the instance is gone, unless a kernel that waits is in front of it: a pool is good for
- * the next instance, and may be destroyed, before that. */
+/* What was given back is back when the instance is gone, unless a kernel that waits is in front of
+ * it: a pool is good for the next instance, and may be destroyed, before that. */
 void cuda_pool_close(weft_kernel_t *kernel)
 {
     if (kernel->pool_stream != NULL) {

@@ -33,7 +33,7 @@ typedef struct pooled_told {
 
 _Static_assert(sizeof(pooled_told_t) <= CUDA_PARCEL_BYTES, "fits the parcel");
 
-/* Packing -------------------------------------------------------------------------------------------- */
+/* Packing -------------------------------------------------------------------------------------- */
 
 static cudaMemPool_t pooled_pool_of(const void *memory)
 {
@@ -102,7 +102,7 @@ bool cuda_pooled_pack(const void *memory, uint64_t bytes, cuda_parcel_t *parcel,
     return true;
 }
 
-/* Opening -------------------------------------------------------------------------------------------- */
+/* Opening -------------------------------------------------------------------------------------- */
 
 typedef struct pooled_import {
     struct pooled_import *next;
@@ -114,8 +114,9 @@ typedef struct pooled_import {
     uint32_t users;
 } pooled_import_t;
 
-/* Of the process, beside the registry of decision 33: the driver would give the same address for a second import,
- * and end both with the first. Held in calls of the driver, none of which waits for kernels. */
+/* Of the process, beside the registry of decision 33: the driver would give the same address for a
+ * second import, and end both with the first. Held in calls of the driver, none of which waits for
+ * kernels. */
 static struct {
     pthread_mutex_t lock;
     pooled_import_t *first;
@@ -141,7 +142,8 @@ static bool pooled_import_pool(const cuda_parcel_t *parcel, pooled_told_t *told,
     return cudaMemPoolImportFromShareableHandle(pool_p, shared, type, 0) == cudaSuccess;
 }
 
-/* A pool of another process may be accessed from its own device only, until somebody says otherwise. */
+/* A pool of another process may be accessed from its own device only, until somebody says
+ * otherwise. */
 static bool pooled_grant(const weft_kernel_t *kernel, cudaMemPool_t pool)
 {
     struct cudaMemAccessDesc mine = {.flags = cudaMemAccessFlagsProtReadWrite};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See cuda_segments.h. The functions are the driver's, asked for by name; the kernel's device is current. */
+ * See cuda_segments.h. The functions are the driver's, asked for by name; the kernel's device is
+ * current. */
 #include "cuda_segments.h"
 
 #include <cuda.h>
@@ -50,7 +51,8 @@ static bool vmm_find(const char *name, unsigned version, void *pointer)
     return function != NULL;
 }
 
-/* Version 2 of the range, with sizes of 64 bits; the driver gives the one for the version asked for. */
+/* Version 2 of the range, with sizes of 64 bits; the driver gives the one for the version asked
+ * for. */
 static bool vmm_driver_find(vmm_driver_t *vmm)
 {
     return vmm_find("cuMemRetainAllocationHandle", 11000, &vmm->retain) &&
@@ -77,10 +79,10 @@ bool cuda_segments_have(const void *memory)
     return have;
 }
 
-/* Packing -------------------------------------------------------------------------------------------- */
+/* Packing -------------------------------------------------------------------------------------- */
 
-/* A descriptor if there may be one: fabric handles need a daemon and its channels besides. NULL, or what is
- * wrong with the segment. */
+/* A descriptor if there may be one: fabric handles need a daemon and its channels besides. NULL, or
+ * what is wrong with the segment. */
 static const char *segments_pack_handle(const vmm_driver_t *vmm, uint32_t types,
                                         CUmemGenericAllocationHandle handle, segments_told_t *told,
                                         cuda_parcel_t *parcel)
@@ -163,7 +165,7 @@ bool cuda_segments_pack(const weft_kernel_t *kernel, const void *memory, uint64_
     return true;
 }
 
-/* Mapping -------------------------------------------------------------------------------------------- */
+/* Mapping -------------------------------------------------------------------------------------- */
 
 /* What another process says of its segments: whether that and the descriptors agree. */
 static bool segments_read(const cuda_parcel_t *parcel, segments_told_t *told, uint64_t *all_p)
@@ -184,7 +186,8 @@ static bool segments_read(const cuda_parcel_t *parcel, segments_told_t *told, ui
     return descriptors == parcel->ndescriptors;
 }
 
-/* Maps segments from `at` on. Returns the bytes that are mapped; fewer than all: the driver refused. */
+/* Maps segments from `at` on. Returns the bytes that are mapped; fewer than all: the driver
+ * refused. */
 static uint64_t segments_map_all(const vmm_driver_t *vmm, const cuda_parcel_t *parcel,
                                  segments_told_t *told, CUdeviceptr at)
 {

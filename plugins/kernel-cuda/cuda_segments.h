@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Memory of the driver's virtual memory interface (cuMemCreate, cuMemMap): a range of addresses made of
- * segments, each an allocation of its own, as frameworks grow their heaps. IPC handles know nothing of
- * it; a file descriptor or a fabric handle for each segment does. */
+ * Memory of the driver's virtual memory interface (cuMemCreate, cuMemMap): a range of addresses
+ * made of segments, each an allocation of its own, as frameworks grow their heaps. IPC handles know
+ * nothing of it; a file descriptor or a fabric handle for each segment does. */
 #ifndef KERNEL_CUDA_CUDA_SEGMENTS_H
 #define KERNEL_CUDA_CUDA_SEGMENTS_H
 

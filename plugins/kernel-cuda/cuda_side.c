@@ -72,7 +72,8 @@ int cuda_side_some_device(void)
     return device;
 }
 
-/* Nobody has the lock, or the stream, whose device is current. What is still late goes on in the driver, and in its room. */
+/* Nobody has the lock, or the stream, whose device is current. What is still late goes on in the
+ * driver, and in its room. */
 static void side_free(cuda_side_t *side)
 {
     const bool late = cudaStreamQuery(side->stream) == cudaErrorNotReady;
@@ -99,7 +100,8 @@ static cuda_side_t *side_without_users(void)
     return side;
 }
 
-/* A stream that is left where its device cannot be made current is the driver's until the process ends. */
+/* A stream that is left where its device cannot be made current is the driver's until the process
+ * ends. */
 static void side_free_there(cuda_side_t *side, const cuda_context_driver_t *driver)
 {
     cuda_context_t saved;
@@ -140,8 +142,9 @@ static cuda_side_t *side_take_idle(int device)
     return side;
 }
 
-/* Gives `side` back as late, and makes the late one behind it the caller's; NULL as `side`: the first one. Returns
- * NULL if there is none. In one step: without it `side` might be freed in between. */
+/* Gives `side` back as late, and makes the late one behind it the caller's; NULL as `side`: the
+ * first one. Returns NULL if there is none. In one step: without it `side` might be freed in
+ * between. */
 static cuda_side_t *side_next_late(int device, cuda_side_t *side)
 {
     pthread_mutex_lock(&sides.lock);

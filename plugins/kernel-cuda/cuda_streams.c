@@ -2,9 +2,9 @@
  *
  * Streams, events and graphs: extension draft.weft.kernel.stream/0.
  *
- * Recording is relaxed: other ranks of the process are threads that allocate and register meanwhile, and
- * another thread may end a capture. What a stricter mode would refuse is looked for by nobody here:
- * the calls that are recorded are weft's own. */
+ * Recording is relaxed: other ranks of the process are threads that allocate and register
+ * meanwhile, and another thread may end a capture. What a stricter mode would refuse is looked for
+ * by nobody here: the calls that are recorded are weft's own. */
 #include "cuda_streams.h"
 
 #include <sched.h>
@@ -75,7 +75,7 @@ static weft_status_t streams_wait(weft_kernel_t *kernel, void *stream, uint64_t 
     return left != WEFT_OK ? left : status;
 }
 
-/* Events ----------------------------------------------------------------------------------------- */
+/* Events --------------------------------------------------------------------------------------- */
 
 static weft_status_t streams_event_record(weft_kernel_t *kernel, void *stream,
                                           weft_kernel_event_t **event_p)
@@ -142,7 +142,7 @@ static void streams_event_free(weft_kernel_t *kernel, weft_kernel_event_t *event
     kernel->host->free(kernel->host, event);
 }
 
-/* Graphs ----------------------------------------------------------------------------------------- */
+/* Graphs --------------------------------------------------------------------------------------- */
 
 static weft_status_t streams_capture_begin(weft_kernel_t *kernel, void *stream)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The plugin kernel-cuda: arithmetic on the memory of CUDA devices, and plans that they run themselves.
- * Holds the descriptor and the life of the instance. */
+ * The plugin kernel-cuda: arithmetic on the memory of CUDA devices, and plans that they run
+ * themselves. Holds the descriptor and the life of the instance. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What runs on the device: plans by one block per lane, and one combination by all threads of a grid.
- * One kernel for both, so that the arithmetic, most of the code, is compiled and loaded once. And host waits. */
+ * What runs on the device: plans by one block per lane, and one combination by all threads of a
+ * grid. One kernel for both, so that the arithmetic, most of the code, is compiled and loaded once.
+ * And host waits. */
 #include <string.h>
 
 #include "device/device_host_wait.h"
@@ -69,8 +70,8 @@ static size_t cuda_scalar_bytes(weft_dtype_t dtype)
     return sizes[dtype];
 }
 
-/* The status is that of the launch: <<<>>> would leave it as the thread's last error, among those of
- * calls before it. */
+/* The status is that of the launch: <<<>>> would leave it as the thread's last error, among those
+ * of calls before it. */
 static cudaError_t cuda_launch(const void *kernel, uint32_t blocks, uint32_t threads, void **args,
                                cudaStream_t stream, bool remote)
 {
@@ -78,10 +79,10 @@ static cudaError_t cuda_launch(const void *kernel, uint32_t blocks, uint32_t thr
     config.gridDim = dim3(blocks);
     config.blockDim = dim3(threads);
     config.stream = stream;
-    /* A fence of the whole system waits for the stores of all kernels of its domain, so those of compute
-     * kernels beside a plan would delay each slice of it, and its stores to peers their fences. Kernels
-     * of different domains order nothing for each other but by fences of the system, which a plan uses, and
-     * by their ends. */
+    /* A fence of the whole system waits for the stores of all kernels of its domain, so those of
+     * compute kernels beside a plan would delay each slice of it, and its stores to peers their
+     * fences. Kernels of different domains order nothing for each other but by fences of the
+     * system, which a plan uses, and by their ends. */
     cudaLaunchAttribute domain = {};
     domain.id = cudaLaunchAttributeMemSyncDomain;
     domain.val.memSyncDomain = cudaLaunchMemSyncDomainRemote;
@@ -133,8 +134,8 @@ extern "C" cudaError_t cuda_launch_lanes_max(uint32_t threads, int *blocks_p)
 
 extern "C" cudaError_t cuda_launch_usable(void)
 {
-    /* Loads them: a kernel that is loaded at its first launch may wait for those that run, which wait
-     * for other ranks. */
+    /* Loads them: a kernel that is loaded at its first launch may wait for those that run, which
+     * wait for other ranks. */
     cudaFuncAttributes attributes;
     cudaError_t error = cudaFuncGetAttributes(&attributes, cuda_grid);
     return error == cudaSuccess ? cudaFuncGetAttributes(&attributes, cuda_host_wait) : error;

@@ -11,7 +11,8 @@
 #include "lanes_seeks.h"
 #include "lanes_types.h"
 
-/* The spans of host memory that the device has to see: one if they touch, as registering takes time. */
+/* The spans of host memory that the device has to see: one if they touch, as registering takes
+ * time. */
 static void lanes_endpoint_end_spans(weft_lanes_endpoint_t *end, const weft_lanes_port_t *port)
 {
     const uint64_t bytes = (port->slots - 1) * port->stride + port->slot_bytes;
@@ -69,8 +70,8 @@ static void lanes_endpoint_end_forget(weft_lanes_endpoint_t *end)
     cuda_device_free(end->kernel, end->port.flagged.bench);
 }
 
-/* Makes what runs find of the end in memory of the device, once: captured runs read it at this address,
- * whatever becomes of the windows. */
+/* Makes what runs find of the end in memory of the device, once: captured runs read it at this
+ * address, whatever becomes of the windows. */
 static weft_status_t lanes_endpoint_end_near(weft_lanes_endpoint_t *end)
 {
     void *memory = NULL;

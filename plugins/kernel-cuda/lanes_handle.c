@@ -16,7 +16,7 @@
 
 #define RELEASE_NS 100000000u /* for runs under way to end */
 
-/* Memory ------------------------------------------------------------------------------------------- */
+/* Memory --------------------------------------------------------------------------------------- */
 
 static void handle_free(weft_lanes_handle_t *handle)
 {
@@ -51,7 +51,7 @@ static weft_status_t handle_upload(weft_lanes_handle_t *handle, const weft_lanes
     return status;
 }
 
-/* Prepare ------------------------------------------------------------------------------------------ */
+/* Prepare -------------------------------------------------------------------------------------- */
 
 /* All lanes of all ranks must be on the device at once: they wait for each other. */
 static weft_status_t handle_check_lanes(weft_kernel_t *kernel, const weft_lanes_program_t *program)
@@ -139,7 +139,7 @@ weft_status_t lanes_prepare(weft_kernel_t *kernel, const weft_lanes_program_t *p
     return status;
 }
 
-/* End ---------------------------------------------------------------------------------------------- */
+/* End ------------------------------------------------------------------------------------------ */
 
 /* Runs that wait behind others see the word when they begin. */
 static bool handle_end_runs(weft_lanes_handle_t *handle)

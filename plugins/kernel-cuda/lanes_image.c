@@ -11,7 +11,7 @@
 
 #define NO_LANE UINT32_MAX
 
-/* Checks ------------------------------------------------------------------------------------------- */
+/* Checks --------------------------------------------------------------------------------------- */
 
 static const char *lanes_image_refuse_operand(const weft_lanes_program_t *p,
                                               const weft_lanes_operand_t *o)
@@ -126,7 +126,7 @@ static const char *lanes_image_refuse_program(const weft_lanes_program_t *p)
     return why;
 }
 
-/* Layout ------------------------------------------------------------------------------------------- */
+/* Layout --------------------------------------------------------------------------------------- */
 
 /* Number of the mask of code[at] among those before it; counts them if it is none of them. */
 static uint32_t lanes_image_mask_number(const weft_lanes_program_t *p, uint32_t at)
@@ -324,7 +324,7 @@ void lanes_image_bind(const lanes_image_t *image, lanes_run_t *run, uint8_t *dev
     run->notices = (const lanes_notice_t *)(void *)(visible + image->notices);
 }
 
-/* Runs --------------------------------------------------------------------------------------------- */
+/* Runs ----------------------------------------------------------------------------------------- */
 
 static lanes_record_t *lanes_image_records_of(const lanes_image_t *image, uint8_t *visible)
 {

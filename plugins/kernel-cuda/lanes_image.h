@@ -60,16 +60,16 @@ bool lanes_image_fits(const lanes_image_t *image, const weft_lanes_call_t *call,
 /* Copies the call into the run, except for vectors, scratch, ports and number. */
 void lanes_image_call(lanes_run_t *run, const weft_lanes_call_t *call);
 
-/* Writes a port in the device's form, but for what is in memory of the device; `at` is the word of its
- * endpoint. Returns false, with the reason in `why`, on failure. */
+/* Writes a port in the device's form, but for what is in memory of the device; `at` is the word of
+ * its endpoint. Returns false, with the reason in `why`, on failure. */
 bool lanes_image_port(lanes_port_t *to, const weft_lanes_port_t *from, uint64_t *at, char *why,
                       size_t bytes);
 
 /* From here on, `visible` is the host's address of the shared words.
  *
  * lanes_image_reset() makes them those of a program that never failed; numbers of runs stay. No run
- * may execute. lanes_image_abort() tells all runs to stop, lanes_image_seeks() how often the host has
- * set numbers of ends; it has stored these before. */
+ * may execute. lanes_image_abort() tells all runs to stop, lanes_image_seeks() how often the host
+ * has set numbers of ends; it has stored these before. */
 void lanes_image_reset(const lanes_image_t *image, uint8_t *visible);
 void lanes_image_abort(const lanes_image_t *image, uint8_t *visible);
 void lanes_image_seeks(const lanes_image_t *image, uint8_t *visible, uint64_t seeks);

@@ -35,8 +35,8 @@ cudaError_t lanes_order_query(const weft_lanes_queue_t *queue)
                                                            : error;
 }
 
-/* Asks all queues that may have blocks on the device whether they have. A question to the driver takes 2 us, half as
- * long as a launch, so it is asked only where the answer matters. */
+/* Asks all queues that may have blocks on the device whether they have. A question to the driver
+ * takes 2 us, half as long as a launch, so it is asked only where the answer matters. */
 static void lanes_order_refresh_all(const weft_kernel_t *kernel)
 {
     for (weft_lanes_queue_t *q = kernel->queues; q != NULL; q = q->next_open) {
@@ -46,7 +46,8 @@ static void lanes_order_refresh_all(const weft_kernel_t *kernel)
     }
 }
 
-/* Blocks that runs of all other queues may have on the device: those of one queue come one after another. */
+/* Blocks that runs of all other queues may have on the device: those of one queue come one after
+ * another. */
 static uint32_t lanes_order_others(const weft_lanes_queue_t *queue)
 {
     uint32_t blocks = 0;

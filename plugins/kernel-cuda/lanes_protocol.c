@@ -5,8 +5,8 @@
 
 #include "cuda_ipc.h"
 
-/* Whether 128 bytes that a warp stores at once are seen at once in memory of the peer's device: in that
- * of the same device, and over NVLink, the only path with all atomic operations. */
+/* Whether 128 bytes that a warp stores at once are seen at once in memory of the peer's device: in
+ * that of the same device, and over NVLink, the only path with all atomic operations. */
 static bool lanes_protocol_keeps_lines(const weft_kernel_t *kernel, const lanes_port_t *port)
 {
     const int there = cuda_ipc_device_of(port->payloads);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Protocols of ports between two devices: how long a payload may be to travel in flagged words (NCCL: LL) or in
- * flagged lines (NCCL: LL128). Longer ones go through slots, behind fences (NCCL: Simple). The
- * program says which is worth it, by the core's figures; each header tells. */
+ * Protocols of ports between two devices: how long a payload may be to travel in flagged words
+ * (NCCL: LL) or in flagged lines (NCCL: LL128). Longer ones go through slots, behind fences (NCCL:
+ * Simple). The program says which is worth it, by the core's figures; each header tells. */
 #ifndef KERNEL_CUDA_LANES_PROTOCOL_H
 #define KERNEL_CUDA_LANES_PROTOCOL_H
 

@@ -95,7 +95,8 @@ weft_status_t lanes_queue_open(weft_kernel_t *kernel, weft_lanes_queue_t **queue
     return status;
 }
 
-/* Defers the free: cancelled host waits that no stream has reached yet will still read their words. */
+/* Defers the free: cancelled host waits that no stream has reached yet will still read their
+ * words. */
 static void queue_defer(weft_lanes_queue_t *queue)
 {
     weft_kernel_t *kernel = queue->kernel;
@@ -150,7 +151,7 @@ void lanes_queues_close(weft_kernel_t *kernel)
     }
 }
 
-/* Order -------------------------------------------------------------------------------------------- */
+/* Order ---------------------------------------------------------------------------------------- */
 
 cudaError_t lanes_queue_join(weft_lanes_queue_t *queue, const lanes_stream_t *target)
 {
@@ -178,7 +179,7 @@ cudaError_t lanes_queue_record(weft_lanes_queue_t *queue, const lanes_stream_t *
     return error;
 }
 
-/* Host waits -------------------------------------------------------------------------------------- */
+/* Host waits ----------------------------------------------------------------------------------- */
 
 /* The launch would return when the wait is over, and the wait is over when the host has done what
  * the caller puts behind the launch. */

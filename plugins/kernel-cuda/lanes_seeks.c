@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See lanes_seeks.h. The notices of all handles have the same count, so it does not matter which program
- * a run before was of. */
+ * See lanes_seeks.h. The notices of all handles have the same count, so it does not matter which
+ * program a run before was of. */
 #include "lanes_seeks.h"
 
 void lanes_seeks_add(weft_lanes_handle_t *handle)

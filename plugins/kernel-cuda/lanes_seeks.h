@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Seeks: the host sets the number of an end's next slice. Runs take the number from each other, in memory
- * of the device, unless the host has set any since: to know, they find the count of all seeks of the
- * instance in the notice of their handle, which they read anyway. The thread rule is that of
- * draft.weft.kernel.lanes/0; communicators of several threads share the instance. */
+ * Seeks: the host sets the number of an end's next slice. Runs take the number from each other, in
+ * memory of the device, unless the host has set any since: to know, they find the count of all
+ * seeks of the instance in the notice of their handle, which they read anyway. The thread rule is
+ * that of draft.weft.kernel.lanes/0; communicators of several threads share the instance. */
 #ifndef KERNEL_CUDA_LANES_SEEKS_H
 #define KERNEL_CUDA_LANES_SEEKS_H
 

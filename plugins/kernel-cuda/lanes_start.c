@@ -19,7 +19,7 @@
 #include "lanes_stream.h"
 #include "launch.h"
 
-/* Jobs --------------------------------------------------------------------------------------------- */
+/* Jobs ----------------------------------------------------------------------------------------- */
 
 static weft_status_t lanes_start_buffers_check(const weft_lanes_handle_t *handle,
                                                const weft_lanes_call_t *call)
@@ -148,7 +148,8 @@ static weft_status_t lanes_start_ports_aim(weft_lanes_handle_t *handle,
     return status;
 }
 
-/* After a failure, when all runs have ended, the handle begins anew; what became of them is kept. */
+/* After a failure, when all runs have ended, the handle begins anew; what became of them is
+ * kept. */
 static weft_status_t lanes_start_failure_clear(weft_lanes_handle_t *handle)
 {
     const lanes_image_t *image = &handle->image;
@@ -202,7 +203,7 @@ static weft_status_t lanes_start_job_prepare(weft_lanes_queue_t *queue, const we
     return status;
 }
 
-/* Launches ----------------------------------------------------------------------------------------- */
+/* Launches ------------------------------------------------------------------------------------- */
 
 /* Copies one vector behind the others; NULL stays NULL. */
 static const uint64_t *lanes_start_vector_put(uint64_t **to, const uint64_t *vector, uint32_t n)
@@ -252,8 +253,8 @@ static uint64_t lanes_start_launch_bytes(const weft_lanes_job_t *jobs, uint32_t 
     return bytes;
 }
 
-/* Allocates the memory that the runs of a launch need beside themselves: a copy of each run, if they are
- * several, their vectors and their messages. The last of them retains it. */
+/* Allocates the memory that the runs of a launch need beside themselves: a copy of each run, if
+ * they are several, their vectors and their messages. The last of them retains it. */
 static weft_status_t lanes_start_launch_retain(lanes_launch_t *launch, const weft_lanes_job_t *jobs,
                                                lanes_run_t *runs)
 {

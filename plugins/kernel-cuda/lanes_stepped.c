@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Programs ----------------------------------------------------------------------------------------- */
+/* Programs ------------------------------------------------------------------------------------- */
 
 static bool stepped_has_port(const weft_lanes_program_t *p, uint32_t from, uint32_t n)
 {
@@ -133,7 +133,7 @@ void lanes_stepped_plan(lanes_stepped_t *stepped, const weft_lanes_program_t *pr
     }
 }
 
-/* Runs --------------------------------------------------------------------------------------------- */
+/* Runs ----------------------------------------------------------------------------------------- */
 
 static uint64_t stepped_offset(const weft_lanes_segmentation_t *seg,
                                const lanes_stepped_operand_t *o)

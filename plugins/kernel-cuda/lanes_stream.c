@@ -94,9 +94,10 @@ static weft_status_t lanes_stream_capture_check(const weft_lanes_queue_t *queue,
     return WEFT_OK;
 }
 
-/* A stream that captures may not be asked whose it is (cudaErrorStreamCaptureUnsupported), nor perhaps
- * for its id: if it is another device's, the launch fails. Its handle identifies it within the capture;
- * outside of captures the handle of a destroyed stream can come back, and the id does not. */
+/* A stream that captures may not be asked whose it is (cudaErrorStreamCaptureUnsupported), nor
+ * perhaps for its id: if it is another device's, the launch fails. Its handle identifies it within
+ * the capture; outside of captures the handle of a destroyed stream can come back, and the id does
+ * not. */
 static weft_status_t lanes_stream_number(const weft_lanes_queue_t *queue, lanes_stream_t *target)
 {
     if (target->capture != 0) {

@@ -9,8 +9,8 @@
 /* A stream of the application, or the queue's own. */
 typedef struct lanes_stream {
     cudaStream_t stream;
-    /* Of the stream, among those of its capture or among those that do not capture; 0: the queue's own,
-     * which waits for no other. */
+    /* Of the stream, among those of its capture or among those that do not capture; 0: the queue's
+     * own, which waits for no other. */
     unsigned long long number;
     unsigned long long capture; /* id of the capture; 0: the stream does not capture */
 } lanes_stream_t;

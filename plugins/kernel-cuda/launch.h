@@ -24,8 +24,8 @@ cudaError_t cuda_launch_combine(weft_dtype_t dtype, weft_op_t op, const weft_com
 struct lanes_launch; /* device/run.h */
 
 /* Launches runs on the current device, one block per lane. `remote`: in the domain of memory
- * synchronisation for kernels that talk to other devices, if the device has several. Copies *launch,
- * but not what it points to. Blocking: no. */
+ * synchronisation for kernels that talk to other devices, if the device has several. Copies
+ * *launch, but not what it points to. Blocking: no. */
 cudaError_t cuda_launch_lanes(const struct lanes_launch *launch, uint32_t threads, bool remote,
                               cudaStream_t stream);
 

@@ -21,8 +21,8 @@
 #include "ib_refusal.h"
 #include "ib_side.h"
 
-/* How long a peer may take for a step. It has proved who it is, so it is waited for: it may have to make the
- * queue pairs of hundreds of connections first, and each takes an adapter milliseconds. */
+/* How long a peer may take for a step. It has proved who it is, so it is waited for: it may have to
+ * make the queue pairs of hundreds of connections first, and each takes an adapter milliseconds. */
 #define JOIN_PATIENCE_NS UINT64_C(30000000000)
 
 typedef enum ib_join_step {
@@ -143,8 +143,8 @@ void ib_listener_close(weft_net_listener_t *listener)
     listener->host->free(listener->host, listener);
 }
 
-/* Returns the EPOLL* events of the side channel after which a step can go on. What the peer sends for the next
- * step must end no sleep in this one. */
+/* Returns the EPOLL* events of the side channel after which a step can go on. What the peer sends
+ * for the next step must end no sleep in this one. */
 static uint32_t ib_join_interest(ib_join_step_t step)
 {
     switch (step) {

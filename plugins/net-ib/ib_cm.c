@@ -3,8 +3,9 @@
  * Connects the queue pairs of iWARP ports. The acceptor's adapter listens on each rail while the
  * set-up lasts; the connector names queue pair and token in its request. iWARP requires the
  * connector to send first: it sends an empty message on each queue pair, and neither end sends
- * anything else before all of them have arrived. It sends them when the acceptor has said that its queue
- * pairs are connected, too: Soft-iWARP leaves unread what comes between its answer and that. */
+ * anything else before all of them have arrived. It sends them when the acceptor has said that its
+ * queue pairs are connected, too: Soft-iWARP leaves unread what comes between its answer and
+ * that. */
 #include "ib_cm.h"
 
 #include <endian.h>
@@ -444,7 +445,8 @@ weft_status_t ib_cm_poll(weft_net_conn_t *conn)
         return WEFT_OK;
     }
     weft_status_t status = ib_cm_advance(conn);
-    /* No event tells of a peer that goes before it has asked for the first queue pair, or between two. */
+    /* No event tells of a peer that goes before it has asked for the first queue pair, or between
+     * two. */
     if (status == WEFT_IN_PROGRESS && ib_side_is_closed(conn)) {
         status = ib_cm_failed(conn, 0, 0, "it closed the connection");
     }

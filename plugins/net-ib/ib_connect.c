@@ -64,8 +64,8 @@ static void ib_attempt_restart(weft_net_conn_t *conn)
     weft_endpoint_text(&attempt->address.list.entries[attempt->at].point, conn->info.peer);
 }
 
-/* Makes the queue pairs, all but those of lost rails, and the record of them. The address has the GID
- * of one rail. Where another one has none of its kind, so will the peer's. */
+/* Makes the queue pairs, all but those of lost rails, and the record of them. The address has the
+ * GID of one rail. Where another one has none of its kind, so will the peer's. */
 static weft_status_t ib_attempt_make_over(weft_net_conn_t *conn, uint32_t lost)
 {
     ib_attempt_t *attempt = conn->attempt;
@@ -268,8 +268,8 @@ static weft_status_t ib_attempt_advance(weft_net_conn_t *conn)
     return WEFT_OK;
 }
 
-/* Rails that failed on the way are left out, and everything begins anew: the peer has not been told that
- * this end is ready. */
+/* Rails that failed on the way are left out, and everything begins anew: the peer has not been told
+ * that this end is ready. */
 static weft_status_t ib_attempt_leave(weft_net_conn_t *conn, uint32_t lost)
 {
     weft_status_t status = ib_attempt_make(conn, le32toh(conn->attempt->mine.lost) | lost);

@@ -12,18 +12,18 @@
  * that port. */
 bool ib_filter_admits(const char *text, const char *name, uint32_t port);
 
-/* Returns whether a word of `text` chooses adapter `name` by its whole name; `port` is one of its ports,
- * or 0 for the adapter itself. */
+/* Returns whether a word of `text` chooses adapter `name` by its whole name; `port` is one of its
+ * ports, or 0 for the adapter itself. */
 bool ib_filter_exact(const char *text, const char *name, uint32_t port);
 
-/* Returns whether adapter `one` comes before `two`: as the words of `text` that choose them, or, if it is
- * the same word or none, by name, mlx5_2 before mlx5_10. */
+/* Returns whether adapter `one` comes before `two`: as the words of `text` that choose them, or, if
+ * it is the same word or none, by name, mlx5_2 before mlx5_10. */
 bool ib_filter_before(const char *text, const char *one, const char *two);
 
 #define IB_FILTER_WORD 80 /* bytes of the longest word, with its zero byte; longer ones are cut */
 
-/* Copies word `number` of `text`, as a choice of its own; `*excludes_p` tells whether `text` leaves out
- * what it fits. Returns false if there is none. */
+/* Copies word `number` of `text`, as a choice of its own; `*excludes_p` tells whether `text` leaves
+ * out what it fits. Returns false if there is none. */
 bool ib_filter_word(const char *text, uint32_t number, char word[IB_FILTER_WORD], bool *excludes_p);
 
 #endif

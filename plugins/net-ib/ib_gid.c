@@ -102,8 +102,8 @@ static bool ib_gid_admitted(const struct ibv_gid_entry *entry, const ib_gid_wish
     return wish->peer == NULL || ib_gid_compatible(entry->gid_type, &entry->gid, wish->peer);
 }
 
-/* The bits that an address has in common with the peer's from the left on, as far as addresses of one
- * network differ at all: 24 bits of IPv4, 64 of IPv6. As in RFC 6724, rule 9. */
+/* The bits that an address has in common with the peer's from the left on, as far as addresses of
+ * one network differ at all: 24 bits of IPv4, 64 of IPv6. As in RFC 6724, rule 9. */
 static uint32_t ib_gid_common(const union ibv_gid *gid, const ib_gid_t *peer)
 {
     ib_gid_family_t family = ib_gid_family(gid);

@@ -37,8 +37,8 @@ typedef struct ib_gid_wish {
 
 ib_gid_family_t ib_gid_family(const union ibv_gid *gid);
 
-/* Returns the best entry for the port, or NULL: of the peer's network, if the peer is known; RoCE v2 before
- * v1, routable before link-local, IPv4 before IPv6, low index before high. */
+/* Returns the best entry for the port, or NULL: of the peer's network, if the peer is known; RoCE
+ * v2 before v1, routable before link-local, IPv4 before IPv6, low index before high. */
 const struct ibv_gid_entry *ib_gid_choose(const struct ibv_gid_entry *table, uint32_t count,
                                           uint32_t port, const ib_gid_wish_t *wish);
 

@@ -29,10 +29,10 @@ bool ib_port_is_ethernet(const ib_port_t *port)
     return port->attr.link_layer == IBV_LINK_LAYER_ETHERNET;
 }
 
-/* An adapter, or its port if `port` is not 0, that does not serve is left out, so that it does not end
- * the job. It does if the user wants exactly that one, and if this process is short of something: then
- * all would be left out. Returns ERR_UNSUPPORTED if it is left out, else ERR_RESOURCE with the error
- * set. */
+/* An adapter, or its port if `port` is not 0, that does not serve is left out, so that it does not
+ * end the job. It does if the user wants exactly that one, and if this process is short of
+ * something: then all would be left out. Returns ERR_UNSUPPORTED if it is left out, else
+ * ERR_RESOURCE with the error set. */
 static weft_status_t WEFT_PRINTF(4, 5)
     ib_leave_out(const ib_hca_t *hca, uint8_t port, int cause, const char *format, ...)
 {
@@ -242,7 +242,8 @@ static bool ib_hca_any_wanted(const char *word, struct ibv_device **devices, int
     return false;
 }
 
-/* libibverbs leaves out in silence what it has no driver for, as in a container without the package. */
+/* libibverbs leaves out in silence what it has no driver for, as in a container without the
+ * package. */
 static void ib_hcas_driverless(const weft_host_t *host, struct ibv_device **devices, int count)
 {
     const char *known[IB_DEVICES_MAX];
@@ -260,8 +261,8 @@ static void ib_hcas_driverless(const weft_host_t *host, struct ibv_device **devi
     }
 }
 
-/* The system lists adapters as their drivers began, which may be otherwise on each host; devices of the
- * same number meet. */
+/* The system lists adapters as their drivers began, which may be otherwise on each host; devices of
+ * the same number meet. */
 static void ib_hcas_sort(const char *filter, struct ibv_device **devices, int count)
 {
     for (int i = 1; i < count; i++) {
@@ -286,8 +287,8 @@ static void ib_hca_names(struct ibv_device **devices, int count, char *names, si
     }
 }
 
-/* Refuses a word of `devices` that chooses no adapter, and warns of one that leaves none out. A host
- * without any may have the word of others. */
+/* Refuses a word of `devices` that chooses no adapter, and warns of one that leaves none out. A
+ * host without any may have the word of others. */
 static weft_status_t ib_hcas_check(const weft_net_t *net, struct ibv_device **devices, int count)
 {
     const weft_host_t *host = net->host;
@@ -469,9 +470,9 @@ static weft_status_t ib_hca_descriptors_check(const weft_host_t *host)
                                         SPARE_FDS);
 }
 
-/* Before Linux 5.12 a process that has forked gets a copy of a registered page when it writes to it, and
- * the adapter keeps the old one. libibverbs keeps such pages out of children; where the kernel needs
- * no help it does nothing. */
+/* Before Linux 5.12 a process that has forked gets a copy of a registered page when it writes to
+ * it, and the adapter keeps the old one. libibverbs keeps such pages out of children; where the
+ * kernel needs no help it does nothing. */
 static void ib_hca_fork_prepare(const weft_host_t *host)
 {
     int cause = ibv_fork_init();

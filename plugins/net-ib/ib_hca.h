@@ -8,9 +8,9 @@
 
 #include "ib.h"
 
-/* Opens the adapters and adds the ports that the options admit to `net`. What does not serve is left
- * out with a warning. Returns OK, also when there are none; ERR_CONFIG, ERR_RESOURCE or ERR_SYSTEM
- * with the error set. */
+/* Opens the adapters and adds the ports that the options admit to `net`. What does not serve is
+ * left out with a warning. Returns OK, also when there are none; ERR_CONFIG, ERR_RESOURCE or
+ * ERR_SYSTEM with the error set. */
 weft_status_t ib_ports_open(weft_net_t *net);
 void ib_ports_close(weft_net_t *net);
 
@@ -19,7 +19,8 @@ void ib_ports_close(weft_net_t *net);
 bool ib_port_gid(const ib_port_t *port, const ib_gid_t *peer, ib_gid_t *gid);
 bool ib_port_is_ethernet(const ib_port_t *port);
 
-/* Reads the LID and the MTU (enum ibv_mtu) that the port has now: both may change while a job runs. */
+/* Reads the LID and the MTU (enum ibv_mtu) that the port has now: both may change while a job
+ * runs. */
 void ib_port_path(const ib_port_t *port, uint32_t *lid_p, uint32_t *mtu_p);
 
 /* Appends lines about the port and its GID table to `text`, which holds `bytes`; the chosen GID

@@ -158,7 +158,7 @@ static void ib_device_events(weft_net_device_t *device)
     for (int i = 0; i < count; i++) {
         const ib_watch_t *watch = events[i].data.ptr;
         if (watch == NULL) {
-            continue; /* a listener, or a connection under way: accept() or connect_poll() goes on */
+            continue; /* of a listener or a connection under way: accept(), connect_poll() */
         }
         switch (watch->kind) {
         case IB_WATCH_SIDE:

@@ -196,8 +196,8 @@ static void ib_path_fill(const weft_net_conn_t *conn, const ib_rail_t *rail,
     }
 }
 
-/* On RoCE the kernel asks for the peer's hardware address within this call, and waits a second for the
- * answer. While many ranks ask at once, questions and answers are lost. */
+/* On RoCE the kernel asks for the peer's hardware address within this call, and waits a second for
+ * the answer. While many ranks ask at once, questions and answers are lost. */
 static int ib_qp_meet(struct ibv_qp *handle, struct ibv_qp_attr *attr)
 {
     int cause = ETIMEDOUT;

@@ -7,9 +7,9 @@
 
 #include "ib_hello.h"
 
-/* Opens all rails but those in the mask `lost`, and creates all queue pairs on them; the peer has GIDs
- * like `peers`, one for each rail. Called again, it makes all anew. Returns OK;
- * ERR_LINK, ERR_RESOURCE or ERR_SYSTEM with the error set. */
+/* Opens all rails but those in the mask `lost`, and creates all queue pairs on them; the peer has
+ * GIDs like `peers`, one for each rail. Called again, it makes all anew. Returns OK; ERR_LINK,
+ * ERR_RESOURCE or ERR_SYSTEM with the error set. */
 weft_status_t ib_qps_create(weft_net_conn_t *conn, const ib_gid_t peers[IB_RAILS_MAX],
                             uint32_t lost);
 

@@ -182,8 +182,8 @@ void ib_rail_note(weft_net_conn_t *conn, const struct ibv_wc *wc)
 bool ib_rail_refused(weft_net_conn_t *conn, ib_qp_t *qp, int cause)
 {
     uint32_t index = (uint32_t)(qp - conn->qps);
-    /* A full queue is a bug here, not a fault of the rail. Soft-iWARP refuses requests of a queue pair that the peer
-     * has closed, and what it sent before that may still be unread. */
+    /* A full queue is a bug here, not a fault of the rail. Soft-iWARP refuses requests of a queue
+     * pair that the peer has closed, and what it sent before that may still be unread. */
     bool may = conn->failover != NULL || conn->cm != NULL;
     if (!may || cause == ENOMEM || !conn->ready) {
         return false;

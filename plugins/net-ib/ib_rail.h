@@ -15,8 +15,8 @@ weft_status_t ib_rail_open(weft_net_conn_t *conn, uint32_t index, const ib_gid_t
 /* Closes all rails, so that they can be opened again. Their queue pairs are destroyed before. */
 void ib_rails_close(weft_net_conn_t *conn);
 
-/* Lets the device's epoll set watch the completion channels, or no longer. While the connection is under
- * way poll() leaves their events to ib_rails_drain(). */
+/* Lets the device's epoll set watch the completion channels, or no longer. While the connection is
+ * under way poll() leaves their events to ib_rails_drain(). */
 void ib_rails_watch(weft_net_conn_t *conn);
 void ib_rails_unwatch(weft_net_conn_t *conn);
 void ib_rail_unwatch(const weft_net_conn_t *conn, ib_rail_t *rail);
@@ -34,12 +34,13 @@ const char *ib_rail_lost_now(const ib_rail_t *rail);
 weft_status_t ib_rail_short_of(weft_net_conn_t *conn, const ib_rail_t *rail, const char *what,
                                int cause);
 
-/* Notes a completion that is not OK, and that the connection is to be examined. Nothing is decided before its cause had time to show. */
+/* Notes a completion that is not OK, and that the connection is to be examined. Nothing is decided
+ * before its cause had time to show. */
 void ib_rail_note(weft_net_conn_t *conn, const struct ibv_wc *wc);
 
 /* Notes that the adapter refused a request of `qp`; `cause` is the errno. Returns whether the
- * connection can go on without that queue pair, over iWARP for as long as what the peer sent may take: then
- * its rail counts as lost and the queue pair is stopped. */
+ * connection can go on without that queue pair, over iWARP for as long as what the peer sent may
+ * take: then its rail counts as lost and the queue pair is stopped. */
 bool ib_rail_refused(weft_net_conn_t *conn, ib_qp_t *qp, int cause);
 
 /* Returns why the rail is lost, and in *since_p since when; NULL if it is not. */
@@ -52,8 +53,8 @@ uint32_t ib_rails_up(const weft_net_conn_t *conn);
  * if it needs all, since failover is not wanted or cannot be. */
 uint32_t ib_rails_lost(const weft_net_conn_t *conn);
 
-/* Marks these rails as lost, before any is open. Returns OK, or ERR_LINK with the error set if no rail
- * is left. */
+/* Marks these rails as lost, before any is open. Returns OK, or ERR_LINK with the error set if no
+ * rail is left. */
 weft_status_t ib_rails_leave(weft_net_conn_t *conn, uint32_t mask);
 
 /* Returns whether the lost rails are exactly those of the mask. */

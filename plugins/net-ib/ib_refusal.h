@@ -23,8 +23,8 @@ weft_status_t ib_refuse(weft_net_conn_t *conn, weft_status_t status, int cause, 
 /* Tells the connector the reason, at most once and without waiting. */
 void ib_refusal_send(weft_net_conn_t *conn, weft_status_t status);
 
-/* Takes what the acceptor sent in place of its record. Returns ERR_LINK with the error set: its text
- * is the acceptor's, as far as it is printable. */
+/* Takes what the acceptor sent in place of its record. Returns ERR_LINK with the error set: its
+ * text is the acceptor's, as far as it is printable. */
 weft_status_t ib_refusal_take(const weft_net_conn_t *conn, const void *record);
 
 #endif

@@ -7,9 +7,11 @@
 
 #include "ib.h"
 
-/* Lets the device's epoll set watch the socket of a connection under way for EPOLL* events; 0: for none. */
+/* Lets the device's epoll set watch the socket of a connection under way for EPOLL* events; 0: for
+ * none. */
 void ib_side_await(weft_net_conn_t *conn, uint32_t events);
-/* Returns whether the peer of a connection under way has closed its end. What it sent before stays unread. */
+/* Returns whether the peer of a connection under way has closed its end. What it sent before stays
+ * unread. */
 bool ib_side_is_closed(const weft_net_conn_t *conn);
 /* The same for a ready connection, until the socket is watched no longer. */
 void ib_side_watch(weft_net_conn_t *conn);

@@ -15,8 +15,8 @@
 
 static const uint8_t hello_magic[8] = {'n', 'c', 'c', 'l', 'n', 'e', 't', '1'};
 
-/* Ends the call that makes a comm with the peer's handle. After a failure a library may have stored one that it
- * has freed. */
+/* Ends the call that makes a comm with the peer's handle. After a failure a library may have stored
+ * one that it has freed. */
 static weft_status_t ncclnet_join_made(weft_net_conn_t *conn, const ncclnet_call_t *call,
                                        int result, void *made, void **comm)
 {

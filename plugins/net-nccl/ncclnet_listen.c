@@ -219,7 +219,8 @@ static weft_net_conn_t *ncclnet_listener_advance(weft_net_listener_t *listener,
             ncclnet_conn_ready(conn);
             return conn;
         }
-        /* What concerns one peer, as its handle with which the library does nothing, is no failure of the listener. */
+        /* What concerns one peer, as its handle with which the library does nothing, is no failure
+         * of the listener. */
         bool own = status != WEFT_ERR_LINK && conn->why[0] == '\0';
         if (!late && own) {
             *status_p = status;

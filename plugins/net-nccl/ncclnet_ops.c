@@ -173,9 +173,10 @@ static weft_status_t ncclnet_request_test(weft_net_conn_t *conn, void *request, 
         &call, conn, net->library->shim->test(net->library->table, request, done_p, bytes_p));
 }
 
-/* AGAIN: not done. Receives are posted ahead, so some are under way when a peer leaves as it should,
- * which NCCL never does. A library may find the end of the stream behind a message, and tell it of the
- * request of that message. A request is ours until it is done, so it is asked once more. */
+/* AGAIN: not done. Receives are posted ahead, so some are under way when a peer leaves as it
+ * should, which NCCL never does. A library may find the end of the stream behind a message, and
+ * tell it of the request of that message. A request is ours until it is done, so it is asked once
+ * more. */
 static weft_status_t ncclnet_op_test(weft_net_conn_t *conn, ncclnet_way_t *way,
                                      weft_posted_op_t *op)
 {

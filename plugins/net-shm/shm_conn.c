@@ -24,16 +24,16 @@ enum {
 
 #define ACK 0x6b6f6d73u /* "smok" */
 
-/* One descriptor beside the bytes of a message. Alignment leaves room for a second one, which a peer may
- * use. */
+/* One descriptor beside the bytes of a message. Alignment leaves room for a second one, which a
+ * peer may use. */
 typedef union shm_control {
     struct cmsghdr header;
     char bytes[CMSG_SPACE(sizeof(int))];
 } shm_control_t;
 
-/* Abstract sockets have no file mode, so the kernel is asked which user is at the other end. Processes
- * may have changed their user since they joined, as services that begin as root do: a listener counts
- * for the user who made it, and a connector for the one it is now. */
+/* Abstract sockets have no file mode, so the kernel is asked which user is at the other end.
+ * Processes may have changed their user since they joined, as services that begin as root do: a
+ * listener counts for the user who made it, and a connector for the one it is now. */
 static weft_status_t shm_conn_identify(weft_net_conn_t *conn)
 {
     struct ucred peer;
@@ -126,8 +126,8 @@ static weft_status_t shm_conn_reach(weft_net_conn_t *conn)
             : "");
 }
 
-/* The record of the connector is the size of the memory; its first bytes carry the descriptor. A stream may
- * take and deliver it in pieces. */
+/* The record of the connector is the size of the memory; its first bytes carry the descriptor. A
+ * stream may take and deliver it in pieces. */
 static struct msghdr shm_conn_record(weft_net_conn_t *conn, struct iovec *vec,
                                      shm_control_t *control)
 {
@@ -163,7 +163,8 @@ static weft_status_t shm_conn_send_descriptor(weft_net_conn_t *conn)
     return WEFT_OK;
 }
 
-/* A peer that has kept its user sends away a process that has changed its own (shm_conn_identify). */
+/* A peer that has kept its user sends away a process that has changed its own
+ * (shm_conn_identify). */
 static weft_status_t shm_conn_refused(weft_net_conn_t *conn, const char *what, int error)
 {
     const uint32_t joined = conn->device->net->own.uid, now = (uint32_t)geteuid();

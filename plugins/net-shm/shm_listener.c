@@ -96,8 +96,8 @@ static void shm_listener_tell(weft_net_listener_t *listener, const weft_net_conn
                                                    : "left before it was connected");
 }
 
-/* Advances the connections that hold the secret and have not handed over their memory yet. *conn_p is one
- * that is complete, or NULL. ERR_RESOURCE: this process has no memory for one. */
+/* Advances the connections that hold the secret and have not handed over their memory yet. *conn_p
+ * is one that is complete, or NULL. ERR_RESOURCE: this process has no memory for one. */
 static weft_status_t shm_listener_join(weft_net_listener_t *listener, weft_net_conn_t **conn_p)
 {
     uint64_t now = listener->host->clock_ns(listener->host);

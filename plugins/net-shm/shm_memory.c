@@ -109,7 +109,8 @@ static weft_status_t shm_memory_take(const weft_host_t *host, const shm_memory_t
     return WEFT_OK;
 }
 
-/* A connection that could never be used up fails at once, though most of it is committed by need. */
+/* A connection that could never be used up fails at once, though most of it is committed by
+ * need. */
 static weft_status_t shm_memory_check(const weft_host_t *host, uint64_t bytes)
 {
     uint64_t available =
@@ -185,7 +186,8 @@ weft_status_t shm_memory_create(const weft_host_t *host, uint64_t bytes, uint64_
         goto err_release;
     }
     bool all = !shm_memory_can_populate() || commit > bytes;
-    /* The pages exist before the peer learns of them: a host without room fails here, not by SIGBUS. */
+    /* The pages exist before the peer learns of them: a host without room fails here, not by
+     * SIGBUS. */
     status = shm_memory_take(host, memory, 0, all ? memory->bytes : shm_round_up(commit), false);
     if (status != WEFT_OK) {
         goto err_release;

@@ -13,8 +13,9 @@ typedef struct shm_memory {
     int fd; /* −1 after the peer has got it */
 } shm_memory_t;
 
-/* Tries the calls that such memory is made of, with one page. Returns the name of one that the system
- * refuses to this process whatever it asks for, with errno, as a filter of a container does; else NULL. */
+/* Tries the calls that such memory is made of, with one page. Returns the name of one that the
+ * system refuses to this process whatever it asks for, with errno, as a filter of a container does;
+ * else NULL. */
 const char *shm_memory_refused(void);
 /* Makes at least `bytes` of zeroed, sealed memory, the first `commit` of them committed.
  * ERR_RESOURCE, ERR_SYSTEM. */

@@ -102,8 +102,8 @@ typedef struct sock_chunk {
     uint64_t length;
 } sock_chunk_t;
 
-/* Returns whether TCP repeats what the peer's system does not answer. One probe of a closed window may be
- * on its way; an answer sets the count to 0. */
+/* Returns whether TCP repeats what the peer's system does not answer. One probe of a closed window
+ * may be on its way; an answer sets the count to 0. */
 static inline bool sock_info_repeats(const struct tcp_info *info)
 {
     return info->tcpi_retransmits > 0 || info->tcpi_probes > 1;

@@ -16,8 +16,8 @@
 #include "sock_connect.h"
 #include "sock_rails.h"
 
-/* For all streams of a connection, each of which takes three round trips and may lose a segment. Longer
- * than the connector waits for one answer: it opens them one after the other. */
+/* For all streams of a connection, each of which takes three round trips and may lose a segment.
+ * Longer than the connector waits for one answer: it opens them one after the other. */
 #define SOCK_FORMING_NS UINT64_C(10000000000)
 
 /* An authenticated stream whose join record is not complete yet. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See sock_congestion.h. BBR: N. Cardwell et al., BBR: Congestion-Based Congestion Control, ACM Queue
- * 14(5), 2016. */
+ * See sock_congestion.h. BBR: N. Cardwell et al., BBR: Congestion-Based Congestion Control, ACM
+ * Queue 14(5), 2016. */
 #include "sock_congestion.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The congestion control of the sockets (TCP_CONGESTION). BBR sends at a rate that it estimates, by timers.
- * Between near hosts 256 KiB took more than twice as long with it (decision 105). So
- * near connections use a control that sends as acknowledgements come, and far ones the system's. */
+ * The congestion control of the sockets (TCP_CONGESTION). BBR sends at a rate that it estimates, by
+ * timers. Between near hosts 256 KiB took more than twice as long with it (decision 105). So near
+ * connections use a control that sends as acknowledgements come, and far ones the system's. */
 #ifndef WEFT_PLUGINS_NET_SOCKET_CONGESTION_H
 #define WEFT_PLUGINS_NET_SOCKET_CONGESTION_H
 
@@ -19,8 +19,8 @@ typedef struct sock_congestion {
     uint32_t far_us;                /* round trip from which on a connection is far */
 } sock_congestion_t;
 
-/* Finds what `wanted` means here: "auto", "system", or the name of a control. ERR_CONFIG, with the names
- * that there are, if the kernel does not have it or does not let this user choose it. */
+/* Finds what `wanted` means here: "auto", "system", or the name of a control. ERR_CONFIG, with the
+ * names that there are, if the kernel does not have it or does not let this user choose it. */
 weft_status_t sock_congestion_find(const weft_host_t *host, const char *wanted,
                                    sock_congestion_t *found);
 

@@ -255,8 +255,9 @@ static sock_hint_t sock_stream_hint(const sock_stream_t *stream, int *cause_p)
 }
 
 /* The end of all streams is the end of the connection, and so is the loss of one, but not before
- * everything that was sent has been received: data may wait in the kernel or, read ahead, in the stage
- * for receives that are still to be posted, or be on its way on a stream that has not ended. */
+ * everything that was sent has been received: data may wait in the kernel or, read ahead, in the
+ * stage for receives that are still to be posted, or be on its way on a stream that has not
+ * ended. */
 weft_status_t sock_conn_check(weft_net_conn_t *conn)
 {
     int cause = 0;

@@ -2,7 +2,8 @@
  *
  * The connecting side. It tries the addresses of the peer in turn: one stream goes through connect,
  * handshake and join record, the other streams follow to the same address, and the acknowledgement
- * of the acceptor says that it has them all. An address that answers is kept, however slowly it does.
+ * of the acceptor says that it has them all. An address that answers is kept, however slowly it
+ * does.
  *
  * Over several rails all streams begin at once. Rails on which one fails are left out in the next
  * try; with fewer than two left it goes on as above. */
@@ -275,8 +276,8 @@ static weft_status_t sock_legs_advance(weft_net_conn_t *conn, uint32_t first)
     return waiting ? WEFT_IN_PROGRESS : WEFT_OK;
 }
 
-/* The first stream is read as soon as it waits for the acknowledgement: its end would keep a core awake
- * that waits for the others. */
+/* The first stream is read as soon as it waits for the acknowledgement: its end would keep a core
+ * awake that waits for the others. */
 static weft_status_t sock_attempt_advance(weft_net_conn_t *conn)
 {
     weft_status_t status = WEFT_OK, ack = WEFT_IN_PROGRESS;
@@ -375,8 +376,8 @@ static weft_status_t sock_attempt_step(weft_net_conn_t *conn)
     if (status == WEFT_OK) {
         return status;
     }
-    /* From here on the peer may have taken the connection and may use it: to leave it now would break it
-     * there. How long its answer may take is for the core to say. */
+    /* From here on the peer may have taken the connection and may use it: to leave it now would
+     * break it there. How long its answer may take is for the core to say. */
     if (status == WEFT_IN_PROGRESS && sock_attempt_has_joined(conn)) {
         return status;
     }

@@ -28,7 +28,8 @@ static void sock_device_arm(weft_net_device_t *device)
 }
 
 /* A stream that ended says nothing of the others: what was sent on them before may be on its second
- * way, after a loss. Each has its own end behind its data, in good time if the peer's system lives. */
+ * way, after a loss. Each has its own end behind its data, in good time if the peer's system
+ * lives. */
 static weft_status_t sock_conn_ended(weft_net_conn_t *conn)
 {
     uint32_t receiving = 0;
@@ -111,7 +112,7 @@ static void sock_device_events(weft_net_device_t *device)
     for (int i = 0; i < n; i++) {
         sock_stream_t *stream = events[i].data.ptr;
         if (stream == NULL || !stream->conn->ready) {
-            continue; /* a listener, or a connection under way: accept() or connect_poll() goes on */
+            continue; /* of a listener or a connection under way: accept(), connect_poll() */
         }
         stream->quiet = 0;
         if (stream->conn->busy) {

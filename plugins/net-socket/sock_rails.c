@@ -343,9 +343,9 @@ typedef struct rails_look {
     bool unanswered; /* something is */
 } rails_look_t;
 
-/* Data wait for an answer, and so do records: the sender of the chunks has nothing to repeat if only
- * what acknowledges them was lost. The peer's system answers probes of a window that is closed, so
- * a peer that is busy does not count as silent. */
+/* Data wait for an answer, and so do records: the sender of the chunks has nothing to repeat if
+ * only what acknowledges them was lost. The peer's system answers probes of a window that is
+ * closed, so a peer that is busy does not count as silent. */
 static void rails_look_at(sock_stream_t *stream, uint64_t now, rails_look_t *look)
 {
     sock_track_t *track = sock_rails_track(stream);

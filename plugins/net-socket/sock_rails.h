@@ -61,8 +61,8 @@ static inline void sock_rails_received(const sock_stream_t *stream)
 bool sock_rails_control(sock_stream_t *stream, const sock_header_t *header);
 
 /* A system call on the stream failed with `cause`, or its end has come (0). Returns OK if the
- * connection goes on over other streams, else as sock_conn_lost(). Also for one rail. A stream that cannot send may
- * still hold what the peer sent before. */
+ * connection goes on over other streams, else as sock_conn_lost(). Also for one rail. A stream that
+ * cannot send may still hold what the peer sent before. */
 weft_status_t sock_rails_send_failed(sock_stream_t *stream, int cause);
 weft_status_t sock_rails_receive_failed(sock_stream_t *stream, int cause);
 

@@ -25,7 +25,8 @@ typedef struct silence {
     uint64_t bytes;   /* of the first: unanswered ones */
 } silence_t;
 
-/* Returns whether the stream has been silent for `patience`; *repeats_p: how often TCP has sent again. */
+/* Returns whether the stream has been silent for `patience`; *repeats_p: how often TCP has sent
+ * again. */
 static bool sock_stream_is_silent(sock_stream_t *stream, uint64_t now, double patience,
                                   uint32_t *repeats_p)
 {

@@ -261,8 +261,8 @@ static bool sock_stream_header(const sock_stream_t *stream, sock_header_t *heade
     return true;
 }
 
-/* Parses the next header of data, if it has arrived and its receive is posted, and takes the control
- * records before it. */
+/* Parses the next header of data, if it has arrived and its receive is posted, and takes the
+ * control records before it. */
 static weft_status_t sock_stream_parse(sock_stream_t *stream)
 {
     const weft_op_queue_t *queue = &stream->conn->ops.recv;

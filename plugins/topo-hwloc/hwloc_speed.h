@@ -8,8 +8,8 @@
  * the first port of an RDMA device, or a network interface. 0: nobody knows. */
 double hwloc_port_speed(const char *names);
 
-/* Reads the number at the start of a text, as strtod does, with a decimal point whatever the locale of
- * the program. Sets *end_p behind it, or to `text` if there is none. */
+/* Reads the number at the start of a text, as strtod does, with a decimal point whatever the locale
+ * of the program. Sets *end_p behind it, or to `text` if there is none. */
 double hwloc_number(const char *text, char **end_p);
 
 #endif

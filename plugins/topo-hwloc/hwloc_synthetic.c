@@ -19,9 +19,9 @@ static const char *hwloc_synthetic_behind(const char *at, char end)
     return at != NULL ? at + 1 : NULL;
 }
 
-/* Takes a level, as hwloc does: "type:count", with attributes in parentheses, or memory in brackets. No blank is
- * needed between two, and what stands between the begin of a type and its colon is not looked at.
- * Returns what is behind it, or NULL. */
+/* Takes a level, as hwloc does: "type:count", with attributes in parentheses, or memory in
+ * brackets. No blank is needed between two, and what stands between the begin of a type and its
+ * colon is not looked at. Returns what is behind it, or NULL. */
 static const char *hwloc_synthetic_level(const char *at, uint64_t *count_p)
 {
     char *end = NULL;

@@ -94,8 +94,8 @@ static void hwloc_xml_set(xml_reader_t *reader, const char *type, const char *na
     for (; *at != '\0'; at += *at == ',' ? 1 : 0) {
         const char *word = strncmp(at, "0x", 2) == 0 ? at + 2 : at;
         const size_t digits = strspn(word, "0123456789abcdefABCDEF");
-        /* A word without digits is 0: "0x1,,0x1" is bits 64 and 0. hwloc 2.9 does not count one that is the first, and
-         * ends the process. */
+        /* A word without digits is 0: "0x1,,0x1" is bits 64 and 0. hwloc 2.9 does not count one
+         * that is the first, and ends the process. */
         if (((word != at || words == 0) && digits == 0) || digits > 8 ||
             (word[digits] != '\0' && word[digits] != ',')) {
             hwloc_xml_refuse(reader, "<object type=\"%s\">: %s \"%.60s\" is no set, as 0x0000ffff",

@@ -16,8 +16,8 @@ typedef struct tuner_prefer {
     char origin[WEFT_COLL_COUNT][PREFER_ORIGIN_MAX];
 } tuner_prefer_t;
 
-/* Reads lines (WEFT_OPTION_LIST) of "all_reduce:algo-ring, broadcast:algo-x:depth=2,mirror=1". Commas
- * and blanks separate. ERR_CONFIG with the place, the wrong word and what is allowed. */
+/* Reads lines (WEFT_OPTION_LIST) of "all_reduce:algo-ring, broadcast:algo-x:depth=2,mirror=1".
+ * Commas and blanks separate. ERR_CONFIG with the place, the wrong word and what is allowed. */
 weft_status_t tuner_prefer_parse(const weft_host_t *host, const char *text, tuner_prefer_t *prefer);
 
 /* Returns ERR_CONFIG, with the nearest name, if an algorithm is wanted that is not loaded. */

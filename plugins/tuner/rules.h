@@ -49,12 +49,12 @@ void rules_destroy(const weft_host_t *host, rules_t *rules);
 weft_status_t rules_check(const weft_host_t *host, const rules_t *rules, const char *const *algos,
                           uint32_t count);
 
-/* Returns whether a rule about such calls is for this one: its algorithm serves it as the rule says,
- * or is forced. */
+/* Returns whether a rule about such calls is for this one: its algorithm serves it as the rule
+ * says, or is forced. */
 typedef bool (*rules_holds_fn_t)(const void *arg, const rules_rule_t *rule);
 
-/* Finds the rules for a call that hold. Returns 1 and found[0] for the first of them; 2 where the call lies in a gap, with the nearest rule below
- * it and the nearest above; 0: none. */
+/* Finds the rules for a call that hold. Returns 1 and found[0] for the first of them; 2 where the
+ * call lies in a gap, with the nearest rule below it and the nearest above; 0: none. */
 uint32_t rules_find(const rules_t *rules, const weft_tuner_call_t *call, rules_holds_fn_t holds,
                     const void *arg, const rules_rule_t *found[2]);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * An algorithm with parameters. The functions of one line are here because rules and preferences share
- * them. */
+ * An algorithm with parameters. The functions of one line are here because rules and preferences
+ * share them. */
 #include "spec.h"
 
 #include <string.h>

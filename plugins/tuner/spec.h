@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * An algorithm, with parameters where they are named: "algo-x" or "algo-x:depth=2,mirror=1". The core
- * knows which parameters there are. */
+ * An algorithm, with parameters where they are named: "algo-x" or "algo-x:depth=2,mirror=1". The
+ * core knows which parameters there are. */
 #ifndef TUNER_SPEC_H
 #define TUNER_SPEC_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The plugin tuner: takes the candidate and the slices with the least modelled time. A pure function
- * of its arguments and options, so that all ranks come to the same answer. */
+ * The plugin tuner: takes the candidate and the slices with the least modelled time. A pure
+ * function of its arguments and options, so that all ranks come to the same answer. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -138,7 +138,8 @@ static void tuner_size_text(uint64_t bytes, char *text, size_t size)
     }
 }
 
-/* The answer in words; `next` is the best of another algorithm or parameters, if its time is finite. */
+/* The answer in words; `next` is the best of another algorithm or parameters, if its time is
+ * finite. */
 static void tuner_explain(const weft_tuner_candidate_t *candidates, const tuner_best_t *best,
                           const tuner_best_t *next, const char *why, weft_tuner_choice_t *choice)
 {
@@ -219,8 +220,8 @@ static bool tuner_rule_serves(const tuner_question_t *q, const rules_rule_t *rul
             tuner_search(q, &wanted, WEFT_TUNER_NONE).seconds < INFINITY);
 }
 
-/* A rule that forces what is not offered holds too, to be refused; where the configuration leaves no
- * choice it has none either. */
+/* A rule that forces what is not offered holds too, to be refused; where the configuration leaves
+ * no choice it has none either. */
 static bool tuner_rule_holds(const void *arg, const rules_rule_t *rule)
 {
     const tuner_question_t *q = arg;
@@ -271,7 +272,8 @@ static weft_status_t tuner_refuse_force(const weft_tuner_t *tuner, const rules_r
                                   q->call->nranks, names);
 }
 
-/* A forced number beyond the limits of the call is an error that names the limit; others are cut. */
+/* A forced number beyond the limits of the call is an error that names the limit; others are
+ * cut. */
 static weft_status_t tuner_refuse_beyond(const weft_tuner_t *tuner, const rules_rule_t *rule,
                                          const weft_tuner_call_t *call)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * One tuner plugin from which all broken ones are made: a compile definition BREAK_<WHAT> spoils one
- * thing. Every operation aborts, so a loader that runs code of a refused plugin is caught. */
+ * One tuner plugin from which all broken ones are made: a compile definition BREAK_<WHAT> spoils
+ * one thing. Every operation aborts, so a loader that runs code of a refused plugin is caught. */
 #include <stdlib.h>
 
 #include <weft/plugin/algo.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Two copies of the library in one process, as of a program that is linked to one and loads a package
- * with another: each calls its own functions. */
+ * Two copies of the library in one process, as of a program that is linked to one and loads a
+ * package with another: each calls its own functions. */
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,8 @@
 #include <cmocka.h>
 #include <weft/weft.h>
 
-/* Functions of the second copy; those of the first, which the program is linked to, come first for all. */
+/* Functions of the second copy; those of the first, which the program is linked to, come first for
+ * all. */
 static void *copies_function(const char *name)
 {
     void *second = dlopen(WEFT_LIBRARY_COPY, RTLD_NOW | RTLD_LOCAL);

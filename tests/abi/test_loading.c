@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Plugins that cannot be used: each gives one line with path, reason, found, expected and the line of
- * the INI file that lists it, and nothing of it stays loaded. */
+ * Plugins that cannot be used: each gives one line with path, reason, found, expected and the line
+ * of the INI file that lists it, and nothing of it stays loaded. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

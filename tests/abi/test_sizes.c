@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Sizes and offsets of every public struct on 64-bit machines, and the numbers that cross the ABI or
- * the wire. A line that changes here breaks programs and plugins built before: structs that start
- * with `size` may grow at their end (change SIZE, add FIELDs), nothing else may move. The compiler
- * checks; running the program only says that it was built. */
+ * Sizes and offsets of every public struct on 64-bit machines, and the numbers that cross the ABI
+ * or the wire. A line that changes here breaks programs and plugins built before: structs that
+ * start with `size` may grow at their end (change SIZE, add FIELDs), nothing else may move. The
+ * compiler checks; running the program only says that it was built. */
 #include <weft/plugin/algo.h>
 #include <weft/plugin/describe.h>
 #include <weft/plugin/kernel.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A program that opens a library of ours, uses it in a thread, and closes it before the thread ends. */
+ * A program that opens a library of ours, uses it in a thread, and closes it before the thread
+ * ends. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <setjmp.h>

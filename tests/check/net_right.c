@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The right half of net-wrong: messages over abstract AF_UNIX stream sockets, between processes of
- * one host, or packet sockets, which are as right ("packets"). Mistakes on the wire are made here, all
- * others by net_wrong.c around it. */
+ * one host, or packet sockets, which are as right ("packets"). Mistakes on the wire are made here,
+ * all others by net_wrong.c around it. */
 #include "net_right.h"
 
 #include <errno.h>

@@ -43,7 +43,7 @@ __attribute__((no_sanitize("undefined", "address"))) static void crash(void)
     *wrong_nowhere = 1;
 }
 
-/* Control --------------------------------------------------------------------------------------- */
+/* Control -------------------------------------------------------------------------------------- */
 
 static weft_status_t wrong_create(const weft_host_t *h, const void *config, weft_net_t **net_p)
 {
@@ -197,7 +197,7 @@ static weft_status_t wrong_reachable(weft_net_device_t *device, const weft_net_a
     return right->reachable(device, address);
 }
 
-/* Connections ----------------------------------------------------------------------------------- */
+/* Connections ---------------------------------------------------------------------------------- */
 
 static weft_net_conn_t *first_conn;
 
@@ -285,7 +285,7 @@ static void wrong_conn_close(weft_net_conn_t *conn)
     right->conn_close(conn);
 }
 
-/* Messages -------------------------------------------------------------------------------------- */
+/* Messages ------------------------------------------------------------------------------------- */
 
 static weft_status_t wrong_post(weft_net_conn_t *conn, const weft_net_op_t *ops, uint32_t count,
                                 uint32_t *posted_p)

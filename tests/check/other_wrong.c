@@ -306,8 +306,8 @@ static weft_status_t algo_wrong_supports(weft_algo_t *algo, const weft_algo_call
     return algo_right->supports(algo, call);
 }
 
-/* Says what the right algorithm says, but for one mistake. First the table, by which its functions find
- * the rest. */
+/* Says what the right algorithm says, but for one mistake. First the table, by which its functions
+ * find the rest. */
 typedef struct wrong_plan {
     weft_plan_builder_t builder;
     weft_plan_builder_t *to;

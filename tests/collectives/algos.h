@@ -19,8 +19,9 @@ const char *algos_name(uint32_t i);
 const char *algos_setting(void);
 /* A setting that gives every one of them something to do on one host. */
 const char *algos_option(void);
-/* Whether algorithm `i` serves the collective on n ranks of one host: supports() and emit(), and for a vector
- * collective whether its plan, proved, can be bound to vectors. One rank alone is served by the core. `why` is the refusal. */
+/* Whether algorithm `i` serves the collective on n ranks of one host: supports() and emit(), and
+ * for a vector collective whether its plan, proved, can be bound to vectors. One rank alone is
+ * served by the core. `why` is the refusal. */
 bool algos_claim(uint32_t i, weft_coll_t coll, uint32_t n, char *why, size_t bytes);
 
 #endif

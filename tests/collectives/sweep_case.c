@@ -190,8 +190,8 @@ static uint8_t *take_area(int i, size_t bytes)
                : take(bytes);
 }
 
-/* In place the smaller buffer lies inside the larger one, where the collective says; on a rank that is
- * not the root of a gather or a scatter there is nothing to share. */
+/* In place the smaller buffer lies inside the larger one, where the collective says; on a rank that
+ * is not the root of a gather or a scatter there is nothing to share. */
 static void place(const sweep_case_t *c, uint32_t rank, buffers_t *b, size_t elem)
 {
     uint64_t most = b->send_count > b->recv_count ? b->send_count : b->recv_count;

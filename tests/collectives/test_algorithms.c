@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Every algorithm of the build × every fixed form × numbers of ranks, on real communicators whose
- * ranks are threads. What an algorithm claims by supports() must come out right, with the same bits on
- * all ranks; what it does not claim is printed at the end. Slots are small, so that the largest count takes several passes.
+ * ranks are threads. What an algorithm claims by supports() must come out right, with the same bits
+ * on all ranks; what it does not claim is printed at the end. Slots are small, so that the largest
+ * count takes several passes.
  *   test-collectives-algorithms NET [windows] RANKS…     windows: all buffers lie in windows */
 #include <setjmp.h>
 #include <stdarg.h>

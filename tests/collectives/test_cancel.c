@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A rank that waits for others to join is called back: it returns soon, the others hear why, and nothing
- * stays. */
+ * A rank that waits for others to join is called back: it returns soon, the others hear why, and
+ * nothing stays. */
 #include <glob.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -196,8 +196,8 @@ static void *nothing(void *arg)
     return arg;
 }
 
-/* With the first thread of a process TSan starts one of its own, which stays: it is there before the tests
- * count. */
+/* With the first thread of a process TSan starts one of its own, which stays: it is there before
+ * the tests count. */
 static int start_first_thread(void **state)
 {
     pthread_t thread;

@@ -446,7 +446,8 @@ static void progress_threads_come_and_go(void **state)
     run_on_one_net(4, come_and_go);
 }
 
-/* An operator of communicator `comm` waits in the progress thread until rank 0 has made calls elsewhere. */
+/* An operator of communicator `comm` waits in the progress thread until rank 0 has made calls
+ * elsewhere. */
 static struct {
     _Atomic int entered, released, gave_up;
 } operator_state;
@@ -487,7 +488,8 @@ static int visit_elsewhere(uint32_t rank)
     return wrong;
 }
 
-/* Rank 0 calls first, so its operator is not called before rank 1's call: in the progress thread. */
+/* Rank 0 calls first, so its operator is not called before rank 1's call: in the progress
+ * thread. */
 static int operator_waits(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     _Atomic int *called = arg;

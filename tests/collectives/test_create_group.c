@@ -241,8 +241,8 @@ static void wrong_arguments_are_refused(void **state)
     assert_int_equal(ranks_run_threads(&job), 0);
 }
 
-/* Rank 1 dies, or aborts the parent and stays away: the others go on without it. Named all the same,
- * it fails what they would make. */
+/* Rank 1 dies, or aborts the parent and stays away: the others go on without it. Named all the
+ * same, it fails what they would make. */
 static int survivors_go_on(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     static const uint32_t some[] = {0, 2, 3, 4}, all[] = {0, 1, 2, 3, 4};
@@ -404,8 +404,9 @@ static uint64_t end_and_get_id(weft_comm_t *comm)
     return error.comm_id;
 }
 
-/* A split by colour 1 as the first operation, and a group of rank 1 with tag 0. Then shrinks without rank 0,
- * and without anybody: their calls of other kinds and members have the same numbers in the same order. */
+/* A split by colour 1 as the first operation, and a group of rank 1 with tag 0. Then shrinks
+ * without rank 0, and without anybody: their calls of other kinds and members have the same numbers
+ * in the same order. */
 static int make_children_of_all_kinds(weft_comm_t *comm, uint32_t rank, uint32_t nranks, void *arg)
 {
     const uint32_t zero = 0, one = 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Deterministic mode: an element's result has the same bits whatever the size of the message it is in,
- * how that is cut, which transport carries it, and which ranks share a host. */
+ * Deterministic mode: an element's result has the same bits whatever the size of the message it is
+ * in, how that is cut, which transport carries it, and which ranks share a host. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -46,7 +46,8 @@ static float value(uint32_t rank, uint64_t i)
     return (x >> 40 & 1 ? -mantissa : mantissa) * (float)(1 << shift);
 }
 
-/* Half and bfloat16 are the upper bits of what they should be: any bits will do, if they are finite. */
+/* Half and bfloat16 are the upper bits of what they should be: any bits will do, if they are
+ * finite. */
 static void put(void *buffer, weft_dtype_t dtype, uint64_t at, float x)
 {
     uint32_t bits;
@@ -89,7 +90,8 @@ static weft_status_t call(const work_t *w, weft_comm_t *comm, const void *in, vo
     }
 }
 
-/* Elements first … first + count of the job's data; a reduce_scatter gives block r of them to rank r. */
+/* Elements first … first + count of the job's data; a reduce_scatter gives block r of them to rank
+ * r. */
 static int piece(const work_t *w, weft_comm_t *comm, uint32_t rank, uint32_t n, uint64_t first,
                  uint64_t count)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Sends, receives and groups: whatever the order of calls, of ranks and of communicators, a group ends
- * with the right data; what cannot end says whom it waited for. */
+ * Sends, receives and groups: whatever the order of calls, of ranks and of communicators, a group
+ * ends with the right data; what cannot end says whom it waited for. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -58,7 +58,8 @@ static int says(weft_comm_t *comm, weft_status_t got, weft_status_t wanted, cons
     return 1;
 }
 
-/* Everybody to everybody, large; even ranks go up and send first, odd ones go down and receive first. */
+/* Everybody to everybody, large; even ranks go up and send first, odd ones go down and receive
+ * first. */
 static int opposite_orders(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     enum { COUNT = LARGE / 4 };
@@ -159,7 +160,8 @@ static int self_send(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
     return bad;
 }
 
-/* One end is asynchronous, and first; the other one blocks. A receive from any rank may be that end. */
+/* One end is asynchronous, and first; the other one blocks. A receive from any rank may be that
+ * end. */
 static int self_meets(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     int32_t out = mark(rank, rank, 1), in[3] = {0};

@@ -101,8 +101,8 @@ static void a_group_tells_its_first_failure(void **state)
     assert_int_equal(ranks_run_nets(2, failing_group), 0);
 }
 
-/* A patient group that is done when its end returns has neither request nor entry, be it of one communicator
- * or of two; rank 1 keeps rank 0 waiting for longer than that, every other time. */
+/* A patient group that is done when its end returns has neither request nor entry, be it of one
+ * communicator or of two; rank 1 keeps rank 0 waiting for longer than that, every other time. */
 static int one_patient_group(weft_comm_t *comm, weft_comm_t *other, uint32_t rank,
                              uint32_t message[2], const weft_call_t *end)
 {
@@ -196,7 +196,8 @@ static weft_request_t *begin_for_caller(weft_comm_t *comm, weft_request_t **vari
                : NULL;
 }
 
-/* What a group that failed leaves behind: it ended with `status`. `variable` held the request once. */
+/* What a group that failed leaves behind: it ended with `status`. `variable` held the request
+ * once. */
 static int group_has_failed(weft_request_t *request, weft_request_t *const *variable,
                             weft_completion_queue_t *queue, weft_status_t status, uint32_t rank)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A call of a group that fails without its communicator: the end of the group says which call it was
- * and why, as the call alone does. */
+ * A call of a group that fails without its communicator: the end of the group says which call it
+ * was and why, as the call alone does. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -28,8 +28,8 @@ static weft_status_t gather(uint32_t *rank, uint32_t *all, weft_comm_t *comm)
     return weft_all_gather(rank, all, 1, WEFT_UINT32, comm, NULL);
 }
 
-/* The first in order of the calls is told, with its own reason: not that of a later call, and not that
- * of a call before the group. The communicator goes on. */
+/* The first in order of the calls is told, with its own reason: not that of a later call, and not
+ * that of a call before the group. The communicator goes on. */
 static int fails_with_its_reason(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     float x[8] = {1};

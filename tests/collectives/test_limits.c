@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Limits of one communicator: plans have no more channels, others keep theirs, and ranks that do not agree are
- * told so. */
+ * Limits of one communicator: plans have no more channels, others keep theirs, and ranks that do
+ * not agree are told so. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

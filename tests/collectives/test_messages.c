@@ -206,8 +206,8 @@ static int leave_one_waiting(weft_comm_t *comm, uint32_t rank, uint32_t n, void 
     return wrong;
 }
 
-/* Ranks 2 and above leave without a word: before rank 0 looks for messages, or, with `arg`, while it does so
- * and connects to them. Rank 1 is late. */
+/* Ranks 2 and above leave without a word: before rank 0 looks for messages, or, with `arg`, while
+ * it does so and connects to them. Rank 1 is late. */
 static int leave_before_a_late_one(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     uint32_t value = 1, source = WEFT_ANY_RANK;
@@ -290,7 +290,7 @@ static void a_rank_that_waits_long_says_so_once(void **state)
     }
 }
 
-/* Large messages -------------------------------------------------------------------------------- */
+/* Large messages ------------------------------------------------------------------------------- */
 
 enum { LARGE = 3 << 20 };
 
@@ -312,8 +312,8 @@ static void drop(weft_comm_t *comm, int alloc, uint8_t *memory)
     }
 }
 
-/* Round and round, of several lengths, one with a last slice that its header holds; the sender uses its
- * buffer as soon as it may. */
+/* Round and round, of several lengths, one with a last slice that its header holds; the sender uses
+ * its buffer as soon as it may. */
 static int pass_on(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     static const uint64_t lengths[] = {1, 100, 16383, 16384, 70001, (1 << 20) + 40, LARGE};
@@ -390,7 +390,8 @@ static int mixed_is_wrong(const mixed_t *m, uint32_t i, const uint8_t *at)
     return wrong;
 }
 
-/* Calls some messages from number `i` on in one way, and waits for them. Returns how many were wrong. */
+/* Calls some messages from number `i` on in one way, and waits for them. Returns how many were
+ * wrong. */
 static int mixed_some(mixed_t *m, uint32_t i, uint32_t count)
 {
     const uint32_t rank = m->rank;

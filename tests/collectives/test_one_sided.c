@@ -52,7 +52,8 @@ static bool is_filled(const uint8_t *bytes, size_t count, uint32_t seed)
     return true;
 }
 
-/* Around a ring: each rank puts to its right, which answers with a signal. Bytes beside the put stay. */
+/* Around a ring: each rank puts to its right, which answers with a signal. Bytes beside the put
+ * stay. */
 static int put_around(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     static const size_t sizes[] = {0, 1, 8, 33, 300, 4096, 100003, MOST};
@@ -132,7 +133,8 @@ static void groups_put_and_wait(void **state)
     run(4, exchange_in_groups, NULL);
 }
 
-/* Rank 0 makes no call while others put more than all slots hold; later it takes all signals at once. */
+/* Rank 0 makes no call while others put more than all slots hold; later it takes all signals at
+ * once. */
 static int put_to_an_absent_one(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     enum { PUTS = 5 };
@@ -207,7 +209,8 @@ static void small_puts_stay_in_order(void **state)
     run(3, stream_of_puts, NULL);
 }
 
-/* A put waits for the window of its number; waits of several threads' requests take signals in order. */
+/* A put waits for the window of its number; waits of several threads' requests take signals in
+ * order. */
 static int put_before_the_window(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     uint32_t first = 0, second = 0, value = 77;
@@ -306,7 +309,8 @@ static void bad_arguments_are_refused(void **state)
     run_threads(2, put_into_other_windows, NULL);
 }
 
-/* Rank 0 alone makes windows that are refused, and later ones have the same numbers all the same. */
+/* Rank 0 alone makes windows that are refused, and later ones have the same numbers all the
+ * same. */
 static int register_wrongly(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     uint64_t out = rank + 1, in = 0;

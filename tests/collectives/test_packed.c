@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Messages of several blocks, by algo-pat: which calls have them, how many blocks fit, and that results
- * are right where a message is full, where one more would fit, and where blocks have several slices.
+ * Messages of several blocks, by algo-pat: which calls have them, how many blocks fit, and that
+ * results are right where a message is full, where one more would fit, and where blocks have
+ * several slices.
  *   test-collectives-packed section.key=value… */
 #include <setjmp.h>
 #include <stdarg.h>

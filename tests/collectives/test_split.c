@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Communicators out of communicators: who becomes a member, in which order, what they share, and many of
- * them in use at once. */
+ * Communicators out of communicators: who becomes a member, in which order, what they share, and
+ * many of them in use at once. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -167,8 +167,8 @@ static void parents_and_children_end_in_any_order(void **state)
     }
 }
 
-/* The first communicator ends first, the child works on alone, with ranks that leave the family while
- * others go on: they are inner nodes of the control tree. */
+/* The first communicator ends first, the child works on alone, with ranks that leave the family
+ * while others go on: they are inner nodes of the control tree. */
 static int orphan(const weft_unique_id_t *id, uint32_t rank, uint32_t n, const char *net)
 {
     weft_comm_t *first = NULL, *child = NULL;
@@ -218,7 +218,7 @@ static void a_child_outlives_the_first_communicator(void **state)
     }
 }
 
-/* All siblings at once ------------------------------------------------------------------------------ */
+/* All siblings at once ------------------------------------------------------------------------- */
 
 typedef struct user {
     weft_comm_t *comm;
@@ -317,7 +317,7 @@ static void asynchronous_calls_on_siblings_need_no_order(void **state)
     run(4, asynchronous);
 }
 
-/* Bad calls ----------------------------------------------------------------------------------------- */
+/* Bad calls ------------------------------------------------------------------------------------ */
 
 static int refused(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {

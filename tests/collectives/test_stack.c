@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Calls in threads with little stack. weft.h asks for 64 KiB; here are 48, so that there is some left. */
+ * Calls in threads with little stack. weft.h asks for 64 KiB; here are 48, so that there is some
+ * left. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>

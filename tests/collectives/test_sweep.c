@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Correctness sweep: every fixed form × data type × operator × count × in and out of place, bit-exact
- * against an independent reference, with the algorithms that the tuner takes, for one number of ranks
- * and one set of transports.
+ * Correctness sweep: every fixed form × data type × operator × count × in and out of place,
+ * bit-exact against an independent reference, with the algorithms that the tuner takes, for one
+ * number of ranks and one set of transports.
  *   full: all of that; sampled: every 7th case; large: every 5th case of large counts;
  *   device: sampled, on memory of the kernel's device; few: every 61st case there;
  *   windows: sampled, device-windows: device, with all buffers in windows;
  *   mixed: sampled, ranks in two domains of shared memory joined by the next transport of the list.
- * Under TSan a third of these: it looks at how ranks order their accesses, which types and operators
- * do not change.
- * Settings behind the word "odd" are of the ranks of odd number; on the others the kernel may have no
- * device, and buffers are the host's.
- *   test-collectives-sweep RANKS threads|processes HOW section.key=value… [odd section.key=value…] */
+ * Under TSan a third of these: it looks at how ranks order their accesses, which types and
+ * operators do not change. Settings behind the word "odd" are of the ranks of odd number; on the
+ * others the kernel may have no device, and buffers are the host's.
+ *   test-collectives-sweep RANKS threads|processes HOW section.key=value…
+ *       [odd section.key=value…] */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>

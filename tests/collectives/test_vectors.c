@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * V-forms: blocks of equal, growing, random and no length, packed, with gaps and in reverse order, out
- * of place and in place, bit-exact. What lies between and behind the blocks must stay as it was.
- * First with what the tuner takes, also with all buffers in windows, then with each algorithm that can.
+ * V-forms: blocks of equal, growing, random and no length, packed, with gaps and in reverse order,
+ * out of place and in place, bit-exact. What lies between and behind the blocks must stay as it
+ * was. First with what the tuner takes, also with all buffers in windows, then with each algorithm
+ * that can.
  *   test-collectives-vectors NET tuner|windows|each RANKS… */
 #include <setjmp.h>
 #include <stdarg.h>

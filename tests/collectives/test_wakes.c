@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A rank that sleeps goes on when what it waits for is here, and not only when its sleep is over. */
+ * A rank that sleeps goes on when what it waits for is here, and not only when its sleep is
+ * over. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -14,9 +15,9 @@
 #include "core/os/os.h"
 #include "tests/support/ranks.h"
 
-/* A sleep lasts a millisecond where nothing ends it. A call of ranks that sleep may take SOON_US longer than the
- * same call of ranks that yield: how long its handshakes take is a matter of the machine and of the build. One
- * short round will do, as the machine may be busy. */
+/* A sleep lasts a millisecond where nothing ends it. A call of ranks that sleep may take SOON_US
+ * longer than the same call of ranks that yield: how long its handshakes take is a matter of the
+ * machine and of the build. One short round will do, as the machine may be busy. */
 enum { ROUNDS = 300, YIELDING_ROUNDS = 30, LATE_MS = 3, SOON_US = 700 };
 
 typedef weft_status_t (*wakes_call_t)(weft_comm_t *comm, uint32_t rank, uint32_t *value);
@@ -105,8 +106,8 @@ static int wait_for_the_late_one(weft_comm_t *comm, uint32_t rank, uint32_t n, v
     return wrong;
 }
 
-/* Who naps looks every millisecond after some time: then one round in four is short, by chance. Most of some so
- * many in a row have to be. */
+/* Who naps looks every millisecond after some time: then one round in four is short, by chance.
+ * Most of some so many in a row have to be. */
 enum { LATER_MS = 20, SOON_LATER_US = 300, SOON_ANY_US = 80, ROUNDS_LATER = 20, PUTS = 64 };
 
 /* A call in which rank 0 waits for what rank 1 called late. */
@@ -153,8 +154,8 @@ static weft_status_t receive_from_two(weft_comm_t *comm, later_t *later, uint32_
     return weft_group_end();
 }
 
-/* Rank 2 does not send, which rank 0 cannot know. It makes no call in that communicator, and accepts a connection
- * there all the same. */
+/* Rank 2 does not send, which rank 0 cannot know. It makes no call in that communicator, and
+ * accepts a connection there all the same. */
 static weft_status_t receive_from_any(weft_comm_t *comm, later_t *later, uint32_t rank,
                                       uint64_t *value)
 {
@@ -184,7 +185,8 @@ static weft_status_t receive_over_two(weft_comm_t *comm, later_t *later, uint32_
     return weft_group_end();
 }
 
-/* More puts than there are slots, while their target waits for another rank, which waits for the last one. */
+/* More puts than there are slots, while their target waits for another rank, which waits for the
+ * last one. */
 static weft_status_t receive_beside_puts(weft_comm_t *comm, later_t *later, uint32_t rank,
                                          uint64_t *value)
 {
@@ -207,7 +209,8 @@ static int wait_later_in(weft_comm_t *comm, uint32_t rank, later_t *later)
     const uint64_t limit = (later->soon_us != 0 ? later->soon_us : SOON_LATER_US) * UINT64_C(1000);
     uint32_t soon = 0, few = 1;
     int wrong = 0;
-    /* Who waits for a link of its own accepts others. The links of what ends a round are made here. */
+    /* Who waits for a link of its own accepts others. The links of what ends a round are made
+     * here. */
     NEED(weft_broadcast(&few, &few, 1, WEFT_UINT32, 0, comm, NULL) == WEFT_OK);
     for (uint32_t i = 0; i < ROUNDS && few != 0 && wrong == 0; i++) {
         uint64_t called = 0;
@@ -226,8 +229,8 @@ static int wait_later_in(weft_comm_t *comm, uint32_t rank, later_t *later)
     return wrong;
 }
 
-/* Rank 1 is late in each round, until most were short. Ranks are processes: threads would share one that
- * progresses. */
+/* Rank 1 is late in each round, until most were short. Ranks are processes: threads would share one
+ * that progresses. */
 static int wait_later(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     static uint64_t memory;
@@ -306,8 +309,9 @@ static void a_message_in_one_of_several_communicators_ends_a_sleep(void **state)
     run_later_in_memory(3, &(later_t){.call = receive_over_two});
 }
 
-/* One rank waits for rank 1 until another one has sent its first message to it, which it receives later: were it
- * left to connect, it would do so STUCK_MS late. The lower one of the two makes the connection. */
+/* One rank waits for rank 1 until another one has sent its first message to it, which it receives
+ * later: were it left to connect, it would do so STUCK_MS late. The lower one of the two makes the
+ * connection. */
 enum { STUCK_MS = 200, CONNECTED_MS = 50, FIRST_ROUNDS = 20 };
 
 typedef struct first {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Windows from the user's side: what registering takes and refuses, calls that are under way when a window
- * ends, and memory that is gone as soon as its window is, also after a failure. Ranks are threads. */
+ * Windows from the user's side: what registering takes and refuses, calls that are under way when a
+ * window ends, and memory that is gone as soon as its window is, also after a failure. Ranks are
+ * threads. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>

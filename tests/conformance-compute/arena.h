@@ -19,8 +19,8 @@ typedef struct arena {
 void arena_open(arena_t *arena, size_t size);
 void arena_close(arena_t *arena);
 
-/* Places an operand of `bytes` and paints its surroundings. `offset` counts back from the end: 0 puts
- * its last byte before the page that faults. */
+/* Places an operand of `bytes` and paints its surroundings. `offset` counts back from the end: 0
+ * puts its last byte before the page that faults. */
 void arena_place(arena_t *arena, size_t bytes, size_t offset);
 
 /* True if the bytes around the operand are as painted. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * One combination to try on a kernel plugin: what, where its operands lie, and what must come out. */
+ * One combination to try on a kernel plugin: what, where its operands lie, and what must come
+ * out. */
 #ifndef WEFT_TESTS_KERNEL_SHAPE_H
 #define WEFT_TESTS_KERNEL_SHAPE_H
 

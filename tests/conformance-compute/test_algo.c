@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Conformance of algo plugins: for 2 to 17 ranks and some up to 64, on one host and on several, every
- * collective, some roots, several numbers of chunks in a message, and the ends of every parameter's
- * range, a plugin either refuses with a reason or emits plans that are well formed, the same every time, proved by the verifier at several depths, out of place and in
- * place, and run to the right result by the reference executor, which shares no code with it. What
- * each plugin claims is printed at the end.
+ * Conformance of algo plugins: for 2 to 17 ranks and some up to 64, on one host and on several,
+ * every collective, some roots, several numbers of chunks in a message, and the ends of every
+ * parameter's range, a plugin either refuses with a reason or emits plans that are well formed, the
+ * same every time, proved by the verifier at several depths, out of place and in place, and run to
+ * the right result by the reference executor, which shares no code with it. What each plugin claims
+ * is printed at the end.
  *   test-conformance-compute-algo [NAME…]     plugins of the build, all if none is named */
 #include <dirent.h>
 #include <setjmp.h>
@@ -70,7 +71,8 @@ static weft_algo_call_t call_of(const instance_t *instance, weft_coll_t coll, ui
 typedef enum spread {
     ONE_HOST,
     HOSTS_OF_TWO, /* in order, so that the last may hold one */
-    /* Two racks of hosts that have from one rank to many, on two islands each; ranks in no order. */
+    /* Two racks of hosts that have from one rank to many, on two islands each; ranks in no
+     * order. */
     SCATTERED,
     SPREADS
 } spread_t;

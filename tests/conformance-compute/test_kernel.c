@@ -55,8 +55,8 @@ static reference_case_t draw_case(weft_dtype_t dtype, weft_op_t op, uint32_t nsr
     return what;
 }
 
-/* Every length, and with each of them another number of destinations: the draws of one operator bring
- * all pairs of the two. */
+/* Every length, and with each of them another number of destinations: the draws of one operator
+ * bring all pairs of the two. */
 static void check_counts(const reference_case_t *what, weft_combine_fn_t fn, uint32_t draw)
 {
     shape_expect(&bench, what, COUNT_MAX);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Conformance of tuner plugins: whatever the model says, the choice is one of the candidates, inside
- * the limits of the call, the same every time, and explained. */
+ * Conformance of tuner plugins: whatever the model says, the choice is one of the candidates,
+ * inside the limits of the call, the same every time, and explained. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -7,7 +7,7 @@
 
 bench_t bench;
 
-/* The instance ------------------------------------------------------------------------------------- */
+/* The instance --------------------------------------------------------------------------------- */
 
 void bench_reset(void)
 {
@@ -114,7 +114,7 @@ int bench_run(const char *name, const struct CMUnitTest *tests, size_t ntests)
     return failures;
 }
 
-/* FIFOs -------------------------------------------------------------------------------------------- */
+/* FIFOs ---------------------------------------------------------------------------------------- */
 
 weft_lanes_port_t fifo_port(uint8_t *fifo, bool sends)
 {
@@ -145,7 +145,7 @@ void fifo_send(uint8_t *fifo, uint64_t n, uint64_t signature)
     __atomic_store_n((uint64_t *)(void *)head, n + 1, __ATOMIC_RELEASE);
 }
 
-/* Plans -------------------------------------------------------------------------------------------- */
+/* Plans ---------------------------------------------------------------------------------------- */
 
 static const weft_lanes_code_t code[] = {{.opcode = WEFT_LANES_MOVE}, {.opcode = WEFT_LANES_STOP}};
 static const uint32_t lane[] = {0, 2};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a rank works with in tests from the user's call down to the CUDA runtime of threads: two streams with a
- * call into each, and two buffers of the device. */
+ * What a rank works with in tests from the user's call down to the CUDA runtime of threads: two
+ * streams with a call into each, and two buffers of the device. */
 #ifndef WEFT_TEST_CUDA_DESK_H
 #define WEFT_TEST_CUDA_DESK_H
 
@@ -27,15 +27,16 @@ typedef struct desk_job {
 
 int desk_run(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg);
 
-/* Runs first calls as processes where streams share a hardware queue, and all that may wait for kernels does.
- * Returns how many ranks failed. */
+/* Runs first calls as processes where streams share a hardware queue, and all that may wait for
+ * kernels does. Returns how many ranks failed. */
 int desk_run_in_one_queue(const ranks_job_t *job);
 
 /* Waits until both streams are done: whether they ended well. */
 bool desk_settle(const desk_t *desk);
 
-/* "kernel-cuda.share=…" of the tests. TSan does not know that two mappings of a FIFO's heads are one, and sees
- * payloads that are ordered by them only where those have one address: in memory that the ranks share. */
+/* "kernel-cuda.share=…" of the tests. TSan does not know that two mappings of a FIFO's heads are
+ * one, and sees payloads that are ordered by them only where those have one address: in memory that
+ * the ranks share. */
 #ifdef WEFT_TSAN
 #define DESK_SHARE "kernel-cuda.share=no"
 #else

@@ -16,7 +16,7 @@ cudaError_t fake_told(cudaError_t error);
 /* The device that is current in this thread; makes a context if there is none. */
 int fake_device(void);
 
-/* Addresses of devices' memory (fake_addresses.c), under the lock of fake_memory.c -------------------- */
+/* Addresses of devices' memory (fake_addresses.c), under the lock of fake_memory.c ------------- */
 
 enum { FAKE_GRANULE = 1 << 16, FAKE_GRANULES = 1 << 20 };
 
@@ -26,16 +26,17 @@ void fake_addresses_give_back(const void *at, size_t bytes);
 /* The number of the granule that has the address; FAKE_GRANULES: none has. */
 uint32_t fake_addresses_granule(uintptr_t address);
 
-/* Memory of devices (fake_memory.c) ------------------------------------------------------------------ */
+/* Memory of devices (fake_memory.c) ------------------------------------------------------------ */
 
-/* The part of a file that is the allocation of cudaMalloc() that begins at `at`; false: none does. */
+/* The part of a file that is the allocation of cudaMalloc() that begins at `at`; false: none
+ * does. */
 bool fake_memory_fd(const void *at, int *fd, uint64_t *offset, uint64_t *bytes);
 /* The allocation of a device in which `at` is; false: it is in none. */
 bool fake_memory_range(const void *at, uintptr_t *base, uint64_t *bytes);
 /* Memory of the host that nobody may count on to be zeros; NULL: there is none. */
 void *fake_memory_private(size_t bytes);
-/* Memory of a device that really is at `real`: a part of the file, or −1, such private memory. The address
- * of its end is nobody else's. NULL: no room. */
+/* Memory of a device that really is at `real`: a part of the file, or −1, such private memory. The
+ * address of its end is nobody else's. NULL: no room. */
 void *fake_memory_apart(void *real, size_t bytes, int device, int fd);
 /* Of a call that disturbs captures: spoils them, or what it fails with now. */
 cudaError_t fake_memory_unsafe(const char *name);
@@ -56,19 +57,19 @@ void fake_allocation_drop(fake_allocation_t *a);
 bool fake_vmm_function(const char *name, void **function_p);
 /* The allocation that is mapped there, or NULL. */
 fake_allocation_t *fake_memory_allocation(const void *at);
-/* Addresses without memory, NULL: no room; maps an allocation there, for no device, with its bytes at
- * `real`, which are reserved. */
+/* Addresses without memory, NULL: no room; maps an allocation there, for no device, with its bytes
+ * at `real`, which are reserved. */
 void *fake_memory_reserve(uint64_t bytes);
 void fake_memory_unreserve(void *at, uint64_t bytes);
 bool fake_memory_map_allocation(void *at, uint8_t *real, fake_allocation_t *a);
-/* A handle of a file for other processes (fake_fabric.c), of the type of CUmemAllocationHandleType: a descriptor,
- * or what any process finds it by. False: such handles are not given. Takes a handle; returns a descriptor of
- * this process, or −1. */
+/* A handle of a file for other processes (fake_fabric.c), of the type of CUmemAllocationHandleType:
+ * a descriptor, or what any process finds it by. False: such handles are not given. Takes a handle;
+ * returns a descriptor of this process, or −1. */
 bool fake_fabric_export(void *handle, int fd, uint32_t type);
 int fake_fabric_import(void *handle, uint32_t type);
 
-/* The allocation that begins at `at` is of a pool, which it has a use of: all devices of `access` may access it.
- * The pool of an address, or NULL. All that is of the pool, for a device. */
+/* The allocation that begins at `at` is of a pool, which it has a use of: all devices of `access`
+ * may access it. The pool of an address, or NULL. All that is of the pool, for a device. */
 void fake_memory_pool_set(const void *at, cudaMemPool_t pool, uint32_t access);
 cudaMemPool_t fake_memory_pool(const void *at);
 void fake_memory_pool_grant(cudaMemPool_t pool, int device);
@@ -81,12 +82,12 @@ void fake_memory_grant(const void *at, int device);
 bool fake_memory_granted(const void *at, int device);
 /* Where the bytes of a pointer are for what runs on a device: itself, if it is the host's. */
 void *fake_memory_real(const void *at);
-/* The same for what a kernel is given: every word that is an address of a device's memory. Numbers are not
- * as large, and where it was done before it changes nothing. A device behind a bus ends the process at the address of
- * other memory of the host than what is registered. */
+/* The same for what a kernel is given: every word that is an address of a device's memory. Numbers
+ * are not as large, and where it was done before it changes nothing. A device behind a bus ends the
+ * process at the address of other memory of the host than what is registered. */
 void fake_memory_aim(void *words, size_t bytes);
-/* Pages of the host (fake_pages.c). Pins them, as who registers them does; false: some cannot be written. Whether all
- * of them are mapped. */
+/* Pages of the host (fake_pages.c). Pins them, as who registers them does; false: some cannot be
+ * written. Whether all of them are mapped. */
 bool fake_pages_pin(uintptr_t at, size_t bytes);
 bool fake_pages_are_mapped(uintptr_t at, size_t bytes);
 /* What a kernel does with a word, at the address that it uses: counted if fake_cuda.counts. */
@@ -95,32 +96,34 @@ enum { FAKE_READ, FAKE_GLANCE, FAKE_NOTE, FAKE_TELL, FAKE_HOLD, FAKE_STEPPED, FA
 bool fake_memory_is_apart(const void *word);
 void fake_memory_count(int what, const void *word);
 
-/* Stores of kernels in units of 16 and of 128 bytes (fake_stores.c) ------------------------------------ */
+/* Stores of kernels in units of 16 and of 128 bytes (fake_stores.c) ---------------------------- */
 
-/* A part of 16 bytes; `of_line`: of a unit of 128, whose parts a thread stores one after the other. */
+/* A part of 16 bytes; `of_line`: of a unit of 128, whose parts a thread stores one after the
+ * other. */
 void fake_store_part(uint64_t *at, uint64_t low, uint64_t high, int of_line);
 /* Time passes: what was stored comes to be seen. */
 void fake_stores_linger(void);
 /* All that the thread has stored is seen. */
 void fake_fence(void);
 
-/* Threads (fake_crew.c) ---------------------------------------------------------------------------- */
+/* Threads (fake_crew.c) ------------------------------------------------------------------------ */
 
 /* Runs on a thread of its own; there are as many as are needed at once. */
 void fake_crew_run(void (*run)(void *arg), void *arg);
 /* Joins all; they must have nothing to do. */
 void fake_crew_end(void);
 
-/* Steps (fake_steps.c) ----------------------------------------------------------------------------- */
+/* Steps (fake_steps.c) ------------------------------------------------------------------------- */
 
 /* Of everything that changes in streams, events and graphs. */
 extern pthread_mutex_t fake_lock;
 /* Under the lock, as all that follows unless it says otherwise: everybody who waits looks again. */
 void fake_changed(void);
-/* Until something changes. Ends the process when nothing has for long: `what` then never comes, and what
- * stands in the streams says why. */
+/* Until something changes. Ends the process when nothing has for long: `what` then never comes, and
+ * what stands in the streams says why. */
 void fake_wait(const char *what);
-/* Until *wanted is as much as `number`: at most so long that a loaded machine starts what does not wait first. */
+/* Until *wanted is as much as `number`: at most so long that a loaded machine starts what does not
+ * wait first. */
 void fake_linger(const uint64_t *wanted, uint64_t number);
 
 /* A point in a stream: what is before it has been done, or not yet. */
@@ -165,13 +168,13 @@ void fake_row_add(fake_row_t *row, fake_step_t *step);
 /* Frees the first. */
 void fake_row_drop(fake_row_t *row);
 
-/* Blocks (fake_blocks.c), without the lock --------------------------------------------------------- */
+/* Blocks (fake_blocks.c), without the lock ----------------------------------------------------- */
 
 /* Runs part(arg, 0) to part(arg, n − 1) all at once, and returns when all have ended. */
 void fake_together(void (*part)(const void *arg, uint32_t number), const void *arg, uint32_t n);
 enum { FAKE_BLOCKS_HELD = 4 }; /* blocks that a processor holds at once */
-/* The same for blocks of a kernel, as a step does it: each waits until the device has room for it, which it
- * is given in the order of the calls. */
+/* The same for blocks of a kernel, as a step does it: each waits until the device has room for it,
+ * which it is given in the order of the calls. */
 void fake_blocks(void (*block)(const void *arg, uint32_t number), const void *arg, uint32_t n);
 /* The blocks that follow on this thread are those of a kernel of the device. */
 void fake_blocks_device(int device);
@@ -179,7 +182,7 @@ int fake_blocks_device_now(void);
 /* Under the lock: which devices have no room. */
 void fake_blocks_tell(FILE *file);
 
-/* Hardware queues (fake_queues.c) ------------------------------------------------------------------ */
+/* Hardware queues (fake_queues.c) -------------------------------------------------------------- */
 
 typedef struct fake_queue fake_queue_t;
 
@@ -187,20 +190,22 @@ typedef struct fake_queue fake_queue_t;
 fake_queue_t *fake_queue_of(int device, int priority);
 /* A step is behind all that the queue has. */
 void fake_queue_put(fake_queue_t *queue, fake_step_t *step);
-/* Waits until all before the step have been issued and the point it waits for is passed; issues it. */
+/* Waits until all before the step have been issued and the point it waits for is passed; issues
+ * it. */
 void fake_queue_issue(fake_queue_t *queue, fake_step_t *step);
-/* Waits until the queue has room, and no call waits for the context, which keeps others from launching. */
+/* Waits until the queue has room, and no call waits for the context, which keeps others from
+ * launching. */
 void fake_queue_admit(const fake_queue_t *queue);
 uint32_t fake_queue_number(const fake_queue_t *queue);
 /* Under the lock: which calls wait for the context. */
 void fake_queues_tell(FILE *file);
 void fake_queues_free(void);
 
-/* Without the lock: what a call of this kind (FAKE_WAITS_*) waits for. Returns once all that was put into
- * streams before has been done. */
+/* Without the lock: what a call of this kind (FAKE_WAITS_*) waits for. Returns once all that was
+ * put into streams before has been done. */
 void fake_context_wait(uint32_t kind, const char *call);
 
-/* Streams (fake_streams.c) ------------------------------------------------------------------------- */
+/* Streams (fake_streams.c) --------------------------------------------------------------------- */
 
 struct CUstream_st {
     struct CUstream_st *next;
@@ -240,20 +245,22 @@ cudaError_t fake_put_lingering(const char *name, cudaStream_t stream, void (*wor
 #define fake_launch(stream, grid, arg, bytes) fake_launch_as(#grid, stream, grid, arg, bytes)
 cudaError_t fake_launch_as(const char *name, cudaStream_t stream, void (*grid)(const void *arg),
                            const void *arg, size_t bytes);
-/* Under the lock: whether a step with a number up to this one is in a stream. Somebody waits for it. */
+/* Under the lock: whether a step with a number up to this one is in a stream. Somebody waits for
+ * it. */
 bool fake_streams_busy(uint64_t number);
 /* Under the lock: what stands in the streams. */
 void fake_streams_tell(FILE *file);
 /* Without the lock: waits for all that has been put into the stream. */
 cudaError_t fake_stream_settle(cudaStream_t stream);
 
-/* Captures (fake_capture.c) ------------------------------------------------------------------------ */
+/* Captures (fake_capture.c) -------------------------------------------------------------------- */
 
 /* Whether a step may be put into the stream. */
 cudaError_t fake_capture_check(cudaStream_t stream);
 /* For a call that captured work is not allowed to see: spoils the capture, NULL is none. */
 cudaError_t fake_capture_spoil(struct fake_capture *capture);
-/* For a call that could disturb captures: spoils those that this thread is not allowed to disturb. */
+/* For a call that could disturb captures: spoils those that this thread is not allowed to
+ * disturb. */
 cudaError_t fake_capture_unsafe(void);
 /* Of the stream's capture, or 0. */
 uint64_t fake_capture_number(cudaStream_t stream);
@@ -262,7 +269,7 @@ struct fake_capture *fake_capture_find(uint64_t number);
 /* The stream waits for a point of a capture, and becomes part of it. */
 cudaError_t fake_capture_join(cudaStream_t stream, fake_point_t *point);
 
-/* Graphs (fake_graphs.c) --------------------------------------------------------------------------- */
+/* Graphs (fake_graphs.c) ----------------------------------------------------------------------- */
 
 struct CUgraph_st {
     uint32_t users; /* handles and graph launches */

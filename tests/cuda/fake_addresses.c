@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The addresses of all devices' memory. Freed ones are given again as late as possible, so use after free
- * crashes too. */
+ * The addresses of all devices' memory. Freed ones are given again as late as possible, so use
+ * after free crashes too. */
 #include <string.h>
 #include <sys/mman.h>
 

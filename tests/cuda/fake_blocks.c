@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Kernels of many blocks: a thread for each. A device holds so many at once as the plugin is told
- * (FAKE_BLOCKS_HELD of a processor); the others wait for their turn, in the order in which kernels began,
- * and what is behind them waits too. */
+ * (FAKE_BLOCKS_HELD of a processor); the others wait for their turn, in the order in which kernels
+ * began, and what is behind them waits too. */
 #include "tests/cuda/fake.h"
 
 typedef struct grid {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Captures: what is put into some streams becomes a graph. Which calls are allowed meanwhile, to whom, and
- * what those that are not do to the capture, is as CUDA says. Whether CUDA counts a call as unsafe is said
- * for few of them; here all are that wait, ask or allocate. */
+ * Captures: what is put into some streams becomes a graph. Which calls are allowed meanwhile, to
+ * whom, and what those that are not do to the capture, is as CUDA says. Whether CUDA counts a call
+ * as unsafe is said for few of them; here all are that wait, ask or allocate. */
 #include <stdlib.h>
 
 #include "tests/cuda/fake.h"
@@ -21,7 +21,7 @@ static capture_t *captures;
 static uint64_t count;
 static _Thread_local enum cudaStreamCaptureMode thread_mode = cudaStreamCaptureModeGlobal;
 
-/* Rules -------------------------------------------------------------------------------------------- */
+/* Rules ---------------------------------------------------------------------------------------- */
 
 cudaError_t fake_capture_spoil(capture_t *capture)
 {
@@ -81,7 +81,7 @@ cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode
     return cudaSuccess;
 }
 
-/* Streams ------------------------------------------------------------------------------------------ */
+/* Streams -------------------------------------------------------------------------------------- */
 
 uint64_t fake_capture_number(cudaStream_t stream)
 {
@@ -164,10 +164,10 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t handle, enum cudaStreamCaptureMo
     return error;
 }
 
-/* End ---------------------------------------------------------------------------------------------- */
+/* End ------------------------------------------------------------------------------------------ */
 
-/* Marks the steps of the row up to `last` as such that the origin waits for, and those that they wait
- * for. */
+/* Marks the steps of the row up to `last` as such that the origin waits for, and those that they
+ * wait for. */
 static void row_join(fake_row_t *rows, fake_row_t *row, const fake_step_t *last)
 {
     for (fake_step_t *step = row->first; step != NULL; step = step->next) {
@@ -255,7 +255,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t *graph)
     return error;
 }
 
-/* Questions ---------------------------------------------------------------------------------------- */
+/* Questions ------------------------------------------------------------------------------------ */
 
 static cudaError_t capture_ask(cudaStream_t handle, enum cudaStreamCaptureStatus *status,
                                unsigned long long *number)

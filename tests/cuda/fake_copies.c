@@ -24,8 +24,8 @@ static bool pageable(const void *at)
     return fake_memory_type(at) == cudaMemoryTypeUnregistered;
 }
 
-/* Bytes of pageable memory are taken at once, and have come there on return; not in a capture, whose
- * replays read and write what is there then. */
+/* Bytes of pageable memory are taken at once, and have come there on return; not in a capture,
+ * whose replays read and write what is there then. */
 static cudaError_t copy_put(void *to, const void *from, size_t bytes, cudaStream_t stream,
                             bool lingers)
 {
@@ -56,8 +56,9 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
     return copy_put(to, from, bytes, stream, false);
 }
 
-/* From pageable memory to a device it waits for the legacy stream, and returns when the bytes are taken: only the
- * streams that wait for the legacy one, and who waits for it or the device, know when they are there. */
+/* From pageable memory to a device it waits for the legacy stream, and returns when the bytes are
+ * taken: only the streams that wait for the legacy one, and who waits for it or the device, know
+ * when they are there. */
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)
 {
     const bool lingers =

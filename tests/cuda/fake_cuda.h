@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A CUDA runtime for tests, of threads and memory of the host: a library with the functions of
- * cuda_runtime_api.h that this tree calls, by their names and with their rules. The plugin's own C files
- * are linked to it (kernel-cuda-fake), so that what they do is tested on machines without a device, and so
- * are test programs that have streams of their own. A host that follows a pointer to a device's memory
- * crashes. What a test may set and count is in `fake_cuda`; for programs that cannot, FAKE_CUDA in the
- * environment sets some of it: "devices=3 processors=1 free=1000000 wrong late no_dmabuf no_pools misroutes
- * no_nvlink reorders bus old_driver".
+ * cuda_runtime_api.h that this tree calls, by their names and with their rules. The plugin's own C
+ * files are linked to it (kernel-cuda-fake), so that what they do is tested on machines without a
+ * device, and so are test programs that have streams of their own. A host that follows a pointer to
+ * a device's memory crashes. What a test may set and count is in `fake_cuda`; for programs that
+ * cannot, FAKE_CUDA in the environment sets some of it: "devices=3 processors=1 free=1000000 wrong
+ * late no_dmabuf no_pools misroutes no_nvlink reorders bus old_driver".
  *
- * It is as strict as a device may be (fake_queues.c, fake_blocks.c). A hang ends the process with the list
- * of what stands in the streams. Words of FAKE_CUDA that change it:
+ * It is as strict as a device may be (fake_queues.c, fake_blocks.c). A hang ends the process with
+ * the list of what stands in the streams. Words of FAKE_CUDA that change it:
  *   waits=free     calls that wait for all kernels of the process: those that free (the default) …
  *   waits=all      … those that allocate or register, and the first load of a kernel, too
  *   waits=no       … none

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Handles by which other processes get the file that is an allocation or a pool: descriptors, which have to be
- * passed, and handles of the fabric, which are bytes that say in which process the file is open. The driver gives
- * those only to processes that have a channel of the daemon IMEX (fake_cuda.fabric). */
+ * Handles by which other processes get the file that is an allocation or a pool: descriptors, which
+ * have to be passed, and handles of the fabric, which are bytes that say in which process the file
+ * is open. The driver gives those only to processes that have a channel of the daemon IMEX
+ * (fake_cuda.fabric). */
 #include <cuda.h>
 #include <fcntl.h>
 #include <stdio.h>

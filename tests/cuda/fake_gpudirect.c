@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Memory of devices that adapters use: dma-bufs, which are the files of allocations, and the flush. The driver's
- * functions are asked for by name, as there is no driver to link to. */
+ * Memory of devices that adapters use: dma-bufs, which are the files of allocations, and the flush.
+ * The driver's functions are asked for by name, as there is no driver to link to. */
 #include <cuda.h>
 #include <stdint.h>
 #include <string.h>

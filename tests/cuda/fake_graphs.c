@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Graphs: a row of steps for each stream that was captured, run at once at every replay. A graph and what
- * was instantiated from it share their rows, so that not even two executables of one graph run at the
- * same time. Graphs in graphs are not modelled. */
+ * Graphs: a row of steps for each stream that was captured, run at once at every replay. A graph
+ * and what was instantiated from it share their rows, so that not even two executables of one graph
+ * run at the same time. Graphs in graphs are not modelled. */
 #include <stdlib.h>
 
 #include "tests/cuda/fake.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * In place of kernels.cu: the device's code as the compiler of the host makes it, a thread for each block.
- * Also the driver's library that the plugin looks for. */
+ * In place of kernels.cu: the device's code as the compiler of the host makes it, a thread for each
+ * block. Also the driver's library that the plugin looks for. */
 #include <dlfcn.h>
 #include <string.h>
 
@@ -35,7 +35,8 @@ char *dlerror(void)
     return text;
 }
 
-/* Kernels, of which each is loaded once: by the question whether it can be, else by its first launch. */
+/* Kernels, of which each is loaded once: by the question whether it can be, else by its first
+ * launch. */
 enum { KERNEL_LANES, KERNEL_HOST_WAIT, KERNEL_COMBINE, KERNELS };
 
 static _Atomic bool kernel_loaded[KERNELS];
@@ -55,7 +56,7 @@ cudaError_t cuda_launch_usable(void)
     return fake_answer(__func__);
 }
 
-/* Plans -------------------------------------------------------------------------------------------- */
+/* Plans ---------------------------------------------------------------------------------------- */
 
 static void lanes_block(const void *launch, uint32_t block)
 {
@@ -68,8 +69,9 @@ static void lanes_block(const void *launch, uint32_t block)
     }
 }
 
-/* The lowest bit of the first element: a sum of perf's own figures does not mind, a check does. It is
- * done to the input, before the run: when the run has told its end, the buffers are the caller's. */
+/* The lowest bit of the first element: a sum of perf's own figures does not mind, a check does. It
+ * is done to the input, before the run: when the run has told its end, the buffers are the
+ * caller's. */
 static void spoil(const lanes_run_t *run)
 {
     if (run->segmentation.count > 0 && run->in != NULL) {
@@ -77,8 +79,8 @@ static void spoil(const lanes_run_t *run)
     }
 }
 
-/* What the launch names on the device is looked up when it begins; of runs, messages, ports and their
- * ends, which are in memory, that stays. */
+/* What the launch names on the device is looked up when it begins; of runs, messages, ports and
+ * their ends, which are in memory, that stays. */
 static void launch_aim(lanes_launch_t *launch)
 {
     fake_memory_aim(launch, sizeof *launch);
@@ -154,7 +156,7 @@ cudaError_t cuda_launch_lanes_max(uint32_t threads, int *blocks_p)
     return fake_answer(__func__);
 }
 
-/* Combinations ------------------------------------------------------------------------------------- */
+/* Combinations --------------------------------------------------------------------------------- */
 
 typedef struct order {
     weft_combine_t combine;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Memory that the runtime knows. A device's memory has two addresses: the one that everybody is given is only
- * reserved, so a host that follows it crashes; the other one is for what runs on the device. */
+ * Memory that the runtime knows. A device's memory has two addresses: the one that everybody is
+ * given is only reserved, so a host that follows it crashes; the other one is for what runs on the
+ * device. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,7 @@ static fake_spans_t areas; /* of the host */
 static fake_spans_t apart;             /* of devices, by where the bytes are … */
 static area_t *area_of[FAKE_GRANULES]; /* … by granule: what has it now */
 
-/* Areas -------------------------------------------------------------------------------------------- */
+/* Areas ---------------------------------------------------------------------------------------- */
 
 /* Under the lock: one of the host with a byte of the span, or NULL. */
 static area_t *area_in(uintptr_t begin, uintptr_t end)
@@ -156,8 +157,9 @@ static const fake_place_t *said_of(uintptr_t address)
     return said;
 }
 
-/* Under the lock: whether a word that a kernel is given is memory of the host which no device behind a bus reaches.
- * Addresses of a program are so high that no two short numbers in a word look like one. */
+/* Under the lock: whether a word that a kernel is given is memory of the host which no device
+ * behind a bus reaches. Addresses of a program are so high that no two short numbers in a word look
+ * like one. */
 static bool is_out_of_reach(uintptr_t word)
 {
     const uintptr_t least = UINT64_C(0x500000000000), end = UINT64_C(1) << 48;
@@ -295,7 +297,7 @@ bool fake_stream_captured(cudaStream_t handle)
     return is;
 }
 
-/* Of the host -------------------------------------------------------------------------------------- */
+/* Of the host ---------------------------------------------------------------------------------- */
 
 cudaError_t cudaHostRegister(void *at, size_t bytes, unsigned flags)
 {
@@ -373,7 +375,7 @@ cudaError_t cudaFreeHost(void *at)
     return cudaSuccess;
 }
 
-/* Of a device -------------------------------------------------------------------------------------- */
+/* Of a device ---------------------------------------------------------------------------------- */
 
 void *fake_memory_map(int fd, uint64_t offset, uint64_t bytes, int device)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Devices among each other, and memory that one process opens of another. A handle names the file of an
- * allocation by the process that has it open. */
+ * Devices among each other, and memory that one process opens of another. A handle names the file
+ * of an allocation by the process that has it open. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,8 @@ typedef struct handle {
 
 _Static_assert(sizeof(handle_t) <= sizeof(cudaIpcMemHandle_t), "fits");
 
-/* Memory of other processes that is open here: once for each handle, however often it was opened. */
+/* Memory of other processes that is open here: once for each handle, however often it was
+ * opened. */
 typedef struct import {
     struct import *next;
     handle_t handle;

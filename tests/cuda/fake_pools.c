@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The stream-ordered allocator: pools of memory. cudaMallocAsync() uses the device's current pool, which is
- * the application's to limit (fake_cuda.pool_full), and which no other process opens. Allocations in graphs are
- * not modelled.
+ * The stream-ordered allocator: pools of memory. cudaMallocAsync() uses the device's current pool,
+ * which is the application's to limit (fake_cuda.pool_full), and which no other process opens.
+ * Allocations in graphs are not modelled.
  *
- * A pool that was made for other processes has a file that stands for it, and each of its allocations has one
- * too, with a page behind it that counts the processes that imported it. As with CUDA: its owner exports the pool
- * before any pointer of it, must not free what others still have, and they get an address each, once for
- * several imports, which the first free ends. They may access it from its own device only, and allocate nothing. */
+ * A pool that was made for other processes has a file that stands for it, and each of its
+ * allocations has one too, with a page behind it that counts the processes that imported it. As
+ * with CUDA: its owner exports the pool before any pointer of it, must not free what others still
+ * have, and they get an address each, once for several imports, which the first free ends. They may
+ * access it from its own device only, and allocate nothing. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,7 +114,7 @@ cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const struct cudaMemAccessD
     return error;
 }
 
-/* Allocations -------------------------------------------------------------------------------------- */
+/* Allocations ---------------------------------------------------------------------------------- */
 
 /* Memory of its own, or a file with a page behind it if other processes may open it. */
 static void *pools_map(size_t bytes, int device, const struct CUmemPoolHandle_st *pool)
@@ -177,7 +178,8 @@ cudaError_t cudaMallocAsync(void **at, size_t bytes, cudaStream_t stream)
                : pools_alloc(at, bytes, device, stream, pools_default(device), __func__);
 }
 
-/* A pool that keeps nothing unmaps what is freed whenever a stream is synchronised, and maps it again. */
+/* A pool that keeps nothing unmaps what is freed whenever a stream is synchronised, and maps it
+ * again. */
 cudaError_t cudaMallocFromPoolAsync(void **at, size_t bytes, cudaMemPool_t pool,
                                     cudaStream_t stream)
 {
@@ -249,7 +251,7 @@ cudaError_t cudaFreeAsync(void *at, cudaStream_t stream)
     return fake_put(stream, free_work, &at, sizeof at);
 }
 
-/* Other processes ---------------------------------------------------------------------------------- */
+/* Other processes ------------------------------------------------------------------------------ */
 
 static ino_t pool_number(const struct CUmemPoolHandle_st *pool)
 {

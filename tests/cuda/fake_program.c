@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What programs that nvcc compiled call besides: they register their kernels, which cannot run here, and
- * use a few calls that this tree does not. With these the library serves such programs as libcudart. */
+ * What programs that nvcc compiled call besides: they register their kernels, which cannot run
+ * here, and use a few calls that this tree does not. With these the library serves such programs as
+ * libcudart. */
 #include <stdio.h>
 #include <string.h>
 
 #include "tests/cuda/fake.h"
 
-/* Registration: handles that nobody looks into. ----------------------------------------------------- */
+/* Registration: handles that nobody looks into. ------------------------------------------------ */
 
 void **__cudaRegisterFatBinary(void *fat_binary);
 void **__cudaRegisterFatBinary(void *fat_binary)
@@ -41,7 +42,7 @@ void __cudaRegisterVar(void)
 {
 }
 
-/* Launches ------------------------------------------------------------------------------------------ */
+/* Launches ------------------------------------------------------------------------------------- */
 
 static _Thread_local struct {
     dim3 grid, block;
@@ -144,7 +145,7 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks,
     return fake_answer(__func__);
 }
 
-/* Others -------------------------------------------------------------------------------------------- */
+/* Others --------------------------------------------------------------------------------------- */
 
 cudaError_t cudaMemset(void *to, int value, size_t bytes)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Hardware queues, and calls that wait for the context. A device has few queues and gives them to its
- * streams in turn, those of each priority apart. A queue issues its steps in the order in which they were
- * put, each once all before it in its own stream have been done and the event it waits for has come: until
- * then it keeps back the steps of all other streams of the queue. */
+ * Hardware queues, and calls that wait for the context. A device has few queues and gives them to
+ * its streams in turn, those of each priority apart. A queue issues its steps in the order in which
+ * they were put, each once all before it in its own stream have been done and the event it waits
+ * for has come: until then it keeps back the steps of all other streams of the queue. */
 #include <stdlib.h>
 
 #include "tests/cuda/fake.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Spans of addresses, each of somebody. A kernel's launch asks for each word that it is given, of a runtime
- * that knows thousands of them: they are in order of where they begin. Spans may overlap. */
+ * Spans of addresses, each of somebody. A kernel's launch asks for each word that it is given, of a
+ * runtime that knows thousands of them: they are in order of where they begin. Spans may
+ * overlap. */
 #ifndef TESTS_CUDA_FAKE_SPANS_H
 #define TESTS_CUDA_FAKE_SPANS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What streams and graphs consist of: points, which are passed once, and steps, which wait for a point,
- * work, and pass a point. */
+ * What streams and graphs consist of: points, which are passed once, and steps, which wait for a
+ * point, work, and pass a point. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t change = PTHREAD_COND_INITIALIZER;
 
-/* Waiting ------------------------------------------------------------------------------------------ */
+/* Waiting -------------------------------------------------------------------------------------- */
 
 void fake_changed(void)
 {
@@ -67,7 +67,7 @@ void fake_point_drop(fake_point_t *point)
     }
 }
 
-/* Steps -------------------------------------------------------------------------------------------- */
+/* Steps ---------------------------------------------------------------------------------------- */
 
 void fake_step_do(const fake_step_t *step)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What kernels store in units of 16 and of 128 bytes. A device promises that nobody sees such a unit in part, not
- * when it is seen, nor in which order, until the next fence: with fake_cuda.reorders a thread keeps some of
- * them and lets go of any. Between devices without NVLink lines of 128 bytes come in parts. */
+ * What kernels store in units of 16 and of 128 bytes. A device promises that nobody sees such a
+ * unit in part, not when it is seen, nor in which order, until the next fence: with
+ * fake_cuda.reorders a thread keeps some of them and lets go of any. Between devices without NVLink
+ * lines of 128 bytes come in parts. */
 #include "tests/cuda/fake.h"
 
 enum { KEPT = 24, PARTS = 8 };

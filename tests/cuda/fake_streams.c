@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Streams: queues of steps. While one has steps, a thread of the crew does them in order. The legacy
- * stream is an ordinary one here: no other stream waits for it. */
+ * Streams: queues of steps. While one has steps, a thread of the crew does them in order. The
+ * legacy stream is an ordinary one here: no other stream waits for it. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -12,7 +12,7 @@ static cudaStream_t legacy[FAKE_DEVICES];
 static _Thread_local cudaStream_t per_thread[FAKE_DEVICES];
 static pid_t owner; /* the process whose streams these are: they do not survive a fork */
 
-/* Steps -------------------------------------------------------------------------------------------- */
+/* Steps ---------------------------------------------------------------------------------------- */
 
 static void stream_free(cudaStream_t stream)
 {
@@ -168,7 +168,7 @@ void fake_streams_tell(FILE *file)
     }
 }
 
-/* Streams ------------------------------------------------------------------------------------------ */
+/* Streams -------------------------------------------------------------------------------------- */
 
 static cudaStream_t stream_make(int device, int priority, bool blocking)
 {
@@ -241,7 +241,8 @@ cudaError_t cudaStreamDestroy(cudaStream_t handle)
     return error;
 }
 
-/* Under the lock: the stream, for a question that neither it nor another one may be captured for. */
+/* Under the lock: the stream, for a question that neither it nor another one may be captured
+ * for. */
 static cudaError_t stream_ask(cudaStream_t handle, cudaStream_t *stream_p)
 {
     cudaError_t error = fake_capture_unsafe();
@@ -289,7 +290,8 @@ cudaError_t cudaStreamQuery(cudaStream_t handle)
     return error;
 }
 
-/* Under the lock: what CUDA 13 says on a device of a stream that captures, and the capture is lost. */
+/* Under the lock: what CUDA 13 says on a device of a stream that captures, and the capture is
+ * lost. */
 static cudaError_t stream_tells(cudaStream_t stream)
 {
     return stream != NULL ? fake_capture_spoil(stream->capture) : cudaErrorInvalidResourceHandle;
@@ -372,7 +374,7 @@ cudaError_t cudaDeviceSynchronize(void)
     return error == cudaSuccess ? fake_answer(__func__) : error;
 }
 
-/* End ---------------------------------------------------------------------------------------------- */
+/* End ------------------------------------------------------------------------------------------ */
 
 __attribute__((destructor)) static void end(void)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The driver's virtual memory: allocations without an address (cuMemCreate), addresses without memory
- * (cuMemAddressReserve), and mappings of the one at the other, which no device may access before
- * cuMemSetAccess(). An allocation is a file whose name has the device; its descriptor is the handle for other
- * processes, if it was made for them. */
+ * The driver's virtual memory: allocations without an address (cuMemCreate), addresses without
+ * memory (cuMemAddressReserve), and mappings of the one at the other, which no device may access
+ * before cuMemSetAccess(). An allocation is a file whose name has the device; its descriptor is the
+ * handle for other processes, if it was made for them. */
 #include <cuda.h>
 #include <stdio.h>
 #include <stdlib.h>

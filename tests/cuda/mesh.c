@@ -15,7 +15,7 @@
 #include "tests/support/kernel_reference.h"
 #include "tests/support/values.h"
 
-/* Kernels ------------------------------------------------------------------------------------------ */
+/* Kernels -------------------------------------------------------------------------------------- */
 
 void mesh_kernels_open(mesh_kernels_t *kernels)
 {
@@ -49,7 +49,7 @@ void mesh_kernels_close(mesh_kernels_t *kernels)
     fake_host_fini(&kernels->host);
 }
 
-/* Lengths and values ------------------------------------------------------------------------------- */
+/* Lengths and values --------------------------------------------------------------------------- */
 
 static weft_coll_t shape_of(const mesh_t *mesh)
 {
@@ -113,7 +113,7 @@ static double output(const mesh_t *mesh, uint32_t rank, uint32_t block, uint64_t
     }
 }
 
-/* Ranks -------------------------------------------------------------------------------------------- */
+/* Ranks ---------------------------------------------------------------------------------------- */
 
 static void open_ports(mesh_t *mesh, mesh_rank_t *r)
 {
@@ -293,7 +293,7 @@ void mesh_close(mesh_t *mesh)
     free(mesh);
 }
 
-/* Runs --------------------------------------------------------------------------------------------- */
+/* Runs ----------------------------------------------------------------------------------------- */
 
 static void fill(mesh_t *mesh, uint32_t rank)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Sends and receives in streams, for tests that look at what a device does with them. A buffer of the desk is a
- * row of elements for each rank. */
+ * Sends and receives in streams, for tests that look at what a device does with them. A buffer of
+ * the desk is a row of elements for each rank. */
 #ifndef WEFT_TEST_CUDA_MESSAGES_H
 #define WEFT_TEST_CUDA_MESSAGES_H
 

@@ -27,7 +27,7 @@ uint8_t other_byte_at(const void *at)
     return byte;
 }
 
-/* The other process ---------------------------------------------------------------------------------- */
+/* The other process ---------------------------------------------------------------------------- */
 
 static const weft_kernel_ipc_t *other_share(void)
 {
@@ -155,7 +155,7 @@ static int other_serve(void)
     return atomic_load(&fake_cuda.imported) + atomic_load(&fake_cuda.reserved);
 }
 
-/* This process --------------------------------------------------------------------------------------- */
+/* This process --------------------------------------------------------------------------------- */
 
 bool other_start(void)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Another process, which opens memory of the test's by its handle, as ranks that are processes do. */
+ * Another process, which opens memory of the test's by its handle, as ranks that are processes
+ * do. */
 #ifndef TESTS_CUDA_OTHER_H
 #define TESTS_CUDA_OTHER_H
 
@@ -21,8 +22,8 @@ typedef struct other_ask {
     char fails[48]; /* call of the driver that fails once, or "" */
 } other_ask_t;
 
-/* What came of it. The first instance reads three bytes and fills the memory; then the others read one byte of that,
- * and each time after an instance has closed it, who still has it reads one. */
+/* What came of it. The first instance reads three bytes and fills the memory; then the others read
+ * one byte of that, and each time after an instance has closed it, who still has it reads one. */
 typedef struct other_told {
     weft_status_t opened; /* of the last that was tried */
     uint8_t first, middle, last;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Communicators whose slots lie on devices and are moved by adapters, those of tests/fake-verbs, which reach
- * memory of devices by its dma-buf only: what works on them, who may share a communicator with whom, and what is
- * left when something fails. The adapters' faults are set from outside (FAKE_VERBS), one run for each:
+ * Communicators whose slots lie on devices and are moved by adapters, those of tests/fake-verbs,
+ * which reach memory of devices by its dma-buf only: what works on them, who may share a
+ * communicator with whom, and what is left when something fails. The adapters' faults are set from
+ * outside (FAKE_VERBS), one run for each:
  *   test-cuda-adapters well|refused|cut */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -154,7 +155,7 @@ static int setup(void **state)
     return 0;
 }
 
-/* Well ------------------------------------------------------------------------------------------------ */
+/* Well ----------------------------------------------------------------------------------------- */
 
 static void hosts_and_devices_take_turns(void **state)
 {
@@ -185,7 +186,8 @@ static void nobody_has_them_unasked(void **state)
     static const char *const automatic[] = {"exec.gpudirect=auto", NULL};
     (void)state;
     uint32_t both = dmabufs_of(2, NULL);
-    /* Fake adapters are nowhere on the bus: of two ranks the odd one does not know that they are near. */
+    /* Fake adapters are nowhere on the bus: of two ranks the odd one does not know that they are
+     * near. */
     assert_int_equal(2 * dmabufs_of(2, automatic), both);
     fake_cuda.no_direct = true;
     assert_int_equal(dmabufs_of(2, NULL), 0);
@@ -237,7 +239,7 @@ static void a_flush_that_fails_ends_the_communicator(void **state)
     }
 }
 
-/* Adapters with faults -------------------------------------------------------------------------------- */
+/* Adapters with faults ------------------------------------------------------------------------- */
 
 static void what_an_adapter_refuses_leaves_slots_on_the_host(void **state)
 {

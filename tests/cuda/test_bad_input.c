@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What is said of wrong buffers, devices and moments: the status, and the words that must occur. Then
- * what a whole communicator makes of memory that its device does not reach. */
+ * What is said of wrong buffers, devices and moments: the status, and the words that must occur.
+ * Then what a whole communicator makes of memory that its device does not reach. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -40,7 +40,7 @@ static void open_plan(void)
     place(1, plan.out, 0);
 }
 
-/* Calls --------------------------------------------------------------------------------------------- */
+/* Calls ---------------------------------------------------------------------------------------- */
 
 static weft_status_t start(void)
 {
@@ -83,7 +83,7 @@ static weft_status_t copy(void)
     return memory()->copy(bench.kernel, plan.out, plan.in, sizeof plan.in);
 }
 
-/* The table ----------------------------------------------------------------------------------------- */
+/* The table ------------------------------------------------------------------------------------ */
 
 static void host_in(void)
 {
@@ -293,7 +293,7 @@ static void the_callers_device_and_capture_are_left_alone(void **state)
     (void)bench_close(state);
 }
 
-/* Whole communicators ------------------------------------------------------------------------------- */
+/* Whole communicators -------------------------------------------------------------------------- */
 
 static int reduce_on_the_host(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {

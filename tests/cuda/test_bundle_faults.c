@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Sends and receives in streams that cannot end well: what the error says, and that launches end. */
+ * Sends and receives in streams that cannot end well: what the error says, and that launches
+ * end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Sends and receives in streams, from weft.h down to a CUDA runtime of threads: what the device does, what
- * the host does for it, and how the two meet in the same queues. */
+ * Sends and receives in streams, from weft.h down to a CUDA runtime of threads: what the device
+ * does, what the host does for it, and how the two meet in the same queues. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 
 enum { COUNT = STREAMS_COUNT };
 
-/* What a device does ------------------------------------------------------------------------------- */
+/* What a device does --------------------------------------------------------------------------- */
 
 /* Lengths from nothing to more than all slots of a link hold, first ones and others. */
 static int exchange_all(desk_t *desk)
@@ -245,10 +245,10 @@ static void a_graph_of_messages_is_replayed(void **state)
     messages_run(3, SMALL_SLOTS, replay);
 }
 
-/* Where hosts and devices meet --------------------------------------------------------------------- */
+/* Where hosts and devices meet ----------------------------------------------------------------- */
 
-/* Messages of one queue, moved by the device, by the host for a call that waits, by the host behind the
- * device, and taken from any rank. */
+/* Messages of one queue, moved by the device, by the host for a call that waits, by the host behind
+ * the device, and taken from any rank. */
 static int take_turns(desk_t *desk)
 {
     uint32_t rank = desk->rank, peer = 1 - rank;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Calls in streams, from weft.h down to a CUDA runtime of threads: ranks as threads, each with streams of its
- * own, and as processes where one is killed. */
+ * Calls in streams, from weft.h down to a CUDA runtime of threads: ranks as threads, each with
+ * streams of its own, and as processes where one is killed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <signal.h>
@@ -63,7 +63,7 @@ static weft_status_t warm_up(desk_t *desk)
     return status == WEFT_OK ? weft_barrier(desk->comm, NULL) : status;
 }
 
-/* Order -------------------------------------------------------------------------------------------- */
+/* Order ---------------------------------------------------------------------------------------- */
 
 static int keep_order(desk_t *desk)
 {
@@ -81,8 +81,8 @@ static int keep_order(desk_t *desk)
     return wrong;
 }
 
-/* Calls of which no like was made before, one behind the other, in a process whose streams share a hardware
- * queue and in which all calls of the driver that may wait for kernels do. */
+/* Calls of which no like was made before, one behind the other, in a process whose streams share a
+ * hardware queue and in which all calls of the driver that may wait for kernels do. */
 static int call_first(desk_t *desk)
 {
     int32_t in[COUNT], out[2][COUNT];
@@ -110,8 +110,8 @@ static void a_first_call_is_a_launch_where_streams_share_a_queue(void **state)
     assert_int_equal(desk_run_in_one_queue(&job), 0);
 }
 
-/* A collective beside a message is a host wait, in which rank 0 waits for the other one. Meanwhile it prepares
- * calls of other lengths, and there is room for one program. */
+/* A collective beside a message is a host wait, in which rank 0 waits for the other one. Meanwhile
+ * it prepares calls of other lengths, and there is room for one program. */
 static int prepare_beside_a_host_wait(desk_t *desk)
 {
     int32_t in[COUNT], out[COUNT], message[2] = {7, 0};
@@ -150,7 +150,8 @@ static void a_call_that_is_prepared_drops_no_program_that_runs(void **state)
     assert_int_equal(ranks_run_threads(&job), 0);
 }
 
-/* What is put is what was in the stream before, and what comes is there for what is behind the wait. */
+/* What is put is what was in the stream before, and what comes is there for what is behind the
+ * wait. */
 static int put_in_streams(desk_t *desk)
 {
     int32_t in[3][COUNT], out[3][COUNT];
@@ -313,7 +314,7 @@ static void messages_pass_in_streams(void **state)
     run(3, send_around);
 }
 
-/* Recordings --------------------------------------------------------------------------------------- */
+/* Recordings ----------------------------------------------------------------------------------- */
 
 static int replay(desk_t *desk, bool warm)
 {
@@ -360,7 +361,7 @@ static void a_graph_is_replayed_with_new_data(void **state)
     run(2, replay_first);
 }
 
-/* Failures ----------------------------------------------------------------------------------------- */
+/* Failures ------------------------------------------------------------------------------------- */
 
 static int disagree(desk_t *desk)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Runs and gates in streams that record: they come with every replay, and nothing that is done for them
- * spoils the recording. */
+ * Runs and gates in streams that record: they come with every replay, and nothing that is done for
+ * them spoils the recording. */
 #include <sched.h>
 #include <unistd.h>
 

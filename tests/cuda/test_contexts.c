@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the plugin leaves in the thread of its caller: the current context, no context on a device that
- * nobody chose, and the last error of the runtime. */
+ * What the plugin leaves in the thread of its caller: the current context, no context on a device
+ * that nobody chose, and the last error of the runtime. */
 #include <pthread.h>
 
 #include <weft/plugin/memory.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The device of an instance: the words for machines without one, and its room for the ranks that share
- * it. */
+ * The device of an instance: the words for machines without one, and its room for the ranks that
+ * share it. */
 #include "tests/cuda/bench.h"
 
 static void refused(const char *setting, weft_status_t status, const char *cause, const char *help)
@@ -56,7 +56,8 @@ static void the_named_device_is_used_and_the_callers_stays_current(void **state)
     bench_close(state);
 }
 
-/* Who is alone takes a quarter, at most 32: the fake device holds 64 blocks, 60 of them for lanes. */
+/* Who is alone takes a quarter, at most 32: the fake device holds 64 blocks, 60 of them for
+ * lanes. */
 static void a_rank_alone_leaves_most_of_the_device(void **state)
 {
     static const struct {
@@ -138,8 +139,8 @@ static void blocks_of_all_ranks_fit_on_the_device_together(void **state)
     bench_close(state);
 }
 
-/* Ranks of other processes are known from the job. Those that share the device take all of its 60 blocks,
- * of a larger one of 128 blocks at most 64 each. */
+/* Ranks of other processes are known from the job. Those that share the device take all of its 60
+ * blocks, of a larger one of 128 blocks at most 64 each. */
 static void ranks_of_other_processes_count(void **state)
 {
     static const struct {
@@ -171,8 +172,8 @@ static void ranks_of_other_processes_count(void **state)
     fake_cuda.processors = processors;
 }
 
-/* Two jobs of a process, as two communicators without a common family: the second takes what the first
- * would have left to each. */
+/* Two jobs of a process, as two communicators without a common family: the second takes what the
+ * first would have left to each. */
 static void ranks_of_other_jobs_of_the_process_count(void **state)
 {
     weft_kernel_t *rank[4];

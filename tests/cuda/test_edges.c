@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the cost model takes for edges between devices: what kernel-cuda says of the path, the slowest rank's
- * for all, and lines of [figures] in its place. */
+ * What the cost model takes for edges between devices: what kernel-cuda says of the path, the
+ * slowest rank's for all, and lines of [figures] in its place. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,8 @@
 
 enum { LEAST = 5, MOST = 9 };
 
-/* Microseconds that every rank has to predict for a message of 8 bytes, all but the bytes themselves. */
+/* Microseconds that every rank has to predict for a message of 8 bytes, all but the bytes
+ * themselves. */
 static int predict(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     const double *wanted = arg;
@@ -57,7 +58,8 @@ static void a_path_costs_what_the_kernel_says(void **state)
     expect(2, 7 + 3.6, NULL, NULL);
     expect(2, 7 + 4.9, NULL, apart);
     expect(2, 7 + 29, alone, NULL);
-    /* The worst of all: two of three share a device; one of two shares nothing, or has no device. */
+    /* The worst of all: two of three share a device; one of two shares nothing, or has no
+     * device. */
     expect(3, 7 + 4.9, NULL, apart);
     expect(2, 7 + 29, NULL, alone);
     expect(2, 7 + 0.2, NULL, none);
@@ -104,7 +106,7 @@ static void over_a_network_the_transport_says(void **state)
     assert_int_equal(ranks_run_threads(&job), 0);
 }
 
-/* Whole runs ------------------------------------------------------------------------------------- */
+/* Whole runs ----------------------------------------------------------------------------------- */
 
 static double predict_all_reduce(weft_comm_t *comm)
 {
@@ -115,7 +117,8 @@ static double predict_all_reduce(weft_comm_t *comm)
                : -1;
 }
 
-/* What a run of 16 MiB is predicted to cost while there is a window, beside what it costs without. */
+/* What a run of 16 MiB is predicted to cost while there is a window, beside what it costs
+ * without. */
 static int predict_beside_a_window(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     enum { BYTES = 4096 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a run on the device does when it cannot go on: another operation's message, a peer that never
- * comes, an abort; and what its program and its call are refused for. */
+ * What a run on the device does when it cannot go on: another operation's message, a peer that
+ * never comes, an abort; and what its program and its call are refused for. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -216,7 +216,8 @@ static void an_abort_ends_a_run_that_waits_within_100_ms(void **state)
     assert_true(took <= UINT64_C(100000000));
 }
 
-/* The peer is gone, the memory of the slots is not: it is set back as after a new start of the job. */
+/* The peer is gone, the memory of the slots is not: it is set back as after a new start of the
+ * job. */
 static void after_an_abort_the_handle_runs_again(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the flight record of a rank tells of operations that the device runs in a stream: when the device had
- * come to them, when they had ended, and whom they waited for. */
+ * What the flight record of a rank tells of operations that the device runs in a stream: when the
+ * device had come to them, when they had ended, and whom they waited for. */
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -56,8 +56,8 @@ static const weft_flight_record_t *record_of(uint32_t rank)
     return found;
 }
 
-/* The operation with that number, when it has ended; NULL: it has not after two seconds, or there is no
- * record. */
+/* The operation with that number, when it has ended; NULL: it has not after two seconds, or there
+ * is no record. */
 static const weft_flight_entry_t *entry_of(const weft_flight_record_t *record, weft_coll_t coll,
                                            uint64_t sequence)
 {

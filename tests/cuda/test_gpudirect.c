@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Memory that adapters use: where it is, dma-bufs that are the memory, what machines without say, and the flush,
- * which is made where it is needed. */
+ * Memory that adapters use: where it is, dma-bufs that are the memory, what machines without say,
+ * and the flush, which is made where it is needed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -52,8 +52,8 @@ static void it_says_where_it_is(void **state)
     fake_cuda.late = fake_cuda.no_flush = false;
 }
 
-/* Device and processor are one here, and in another machine they are two: on the first only a dma-buf is
- * ordered with what the host writes. */
+/* Device and processor are one here, and in another machine they are two: on the first only a
+ * dma-buf is ordered with what the host writes. */
 static void beside_a_coherent_link_only_a_dmabuf_will_do(void **state)
 {
     char bus[WEFT_GPUDIRECT_BUS_BYTES];

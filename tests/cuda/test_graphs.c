@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Captures and graphs of the CUDA runtime of the tests: what is recorded and when it runs, and that what
- * CUDA forbids meanwhile spoils the capture. */
+ * Captures and graphs of the CUDA runtime of the tests: what is recorded and when it runs, and that
+ * what CUDA forbids meanwhile spoils the capture. */
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -92,8 +92,8 @@ static void end_invalidated(void)
     assert_int_equal(atomic_load(&passed), 0);
 }
 
-/* Fork and join: 0 and 1 on the first stream, 2 and one of two that meet on the second, the other one and
- * 3 on the first. */
+/* Fork and join: 0 and 1 on the first stream, 2 and one of two that meet on the second, the other
+ * one and 3 on the first. */
 static cudaGraphExec_t record(void)
 {
     cudaGraph_t graph = NULL;

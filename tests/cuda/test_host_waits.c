@@ -8,7 +8,8 @@
 
 #include "tests/cuda/bench.h"
 
-/* Hardware queues at most: each has one of so many streams, and so has any other stream of that priority. */
+/* Hardware queues at most: each has one of so many streams, and so has any other stream of that
+ * priority. */
 enum { ALL = 32 };
 
 static _Alignas(4096) uint8_t fifo[8 * 4096];
@@ -209,7 +210,8 @@ static uint64_t slow_clock(const weft_host_t *host)
     return now += UINT64_C(2000000000);
 }
 
-/* A driver with no hardware queue to spare makes no stream beside one that waits: what is late is waited for. */
+/* A driver with no hardware queue to spare makes no stream beside one that waits: what is late is
+ * waited for. */
 static void what_is_behind_a_stream_that_waits_has_a_deadline(void **state)
 {
     weft_combine_fn_t sum = NULL;

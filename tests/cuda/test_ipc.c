@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Memory that kernels of one process and of two lend each other: who reaches whom, what the tokens open,
- * what strangers may write into them, and that nothing is left behind. */
+ * Memory that kernels of one process and of two lend each other: who reaches whom, what the tokens
+ * open, what strangers may write into them, and that nothing is left behind. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ static const weft_kernel_ipc_t *share_of(weft_kernel_t *kernel)
     return ops->get_extension(kernel, WEFT_KERNEL_IPC);
 }
 
-/* The other process ---------------------------------------------------------------------------------- */
+/* The other process ---------------------------------------------------------------------------- */
 
 /* What it is asked, and what it answers: it opens the memory `times` times, fills it, closes it. */
 typedef struct ask {
@@ -111,7 +111,7 @@ static told_t other_asked(const ask_t *ask)
     return told;
 }
 
-/* This process --------------------------------------------------------------------------------------- */
+/* This process --------------------------------------------------------------------------------- */
 
 static weft_kernel_t *kernel[2]; /* devices 0 and 1 */
 static const weft_kernel_ipc_t *share;
@@ -285,7 +285,8 @@ static void processes_share_memory(void **state)
     share->export_free(kernel[0], memory);
 }
 
-/* As where each process sees the device of its rank only: the driver opens such memory nevertheless. */
+/* As where each process sees the device of its rank only: the driver opens such memory
+ * nevertheless. */
 static void memory_of_a_device_that_the_other_process_does_not_see_is_opened(void **state)
 {
     ask_t ask;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What an instance leaves behind while kernels of another one wait for ranks: the driver would wait for
- * those before it takes memory back, so it stays with the process. */
+ * What an instance leaves behind while kernels of another one wait for ranks: the driver would wait
+ * for those before it takes memory back, so it stays with the process. */
 #include <weft/plugin/memory.h>
 
 #include "tests/cuda/bench.h"

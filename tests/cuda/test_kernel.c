@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What kernel-cuda does on the host: which pages are registered, and that no failure of the runtime leaves
- * anything behind. */
+ * What kernel-cuda does on the host: which pages are registered, and that no failure of the runtime
+ * leaves anything behind. */
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -10,7 +10,7 @@
 static _Alignas(4096) uint8_t fifo[16 * 4096];
 static plan_t plan;
 
-/* Plans -------------------------------------------------------------------------------------------- */
+/* Plans ---------------------------------------------------------------------------------------- */
 
 static void a_plan_runs_and_leaves_its_message_in_the_slot(void **state)
 {

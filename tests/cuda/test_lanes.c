@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Plans of every algorithm run by the device's interpreter, on all ranks or on some of them while the
- * core's interpreter runs the others, against the definition of the collective. */
+ * Plans of every algorithm run by the device's interpreter, on all ranks or on some of them while
+ * the core's interpreter runs the others, against the definition of the collective. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -67,8 +67,8 @@ static weft_plan_t **emit(const plan_fixture_t *fixture, weft_coll_t coll, uint3
     return plan_fixture_emit_view(fixture, &call, &view, &finder);
 }
 
-/* On the device everywhere, on every other rank, on the others: each run goes on where the last one has
- * left the ports. */
+/* On the device everywhere, on every other rank, on the others: each run goes on where the last one
+ * has left the ports. */
 static void run_everywhere(weft_plan_t *const *plans, uint32_t n, const mesh_call_t *call)
 {
     static const uint32_t devices[] = {0xffffffff, 0x55555555, 0xaaaaaaaa};
@@ -220,8 +220,8 @@ static void lengths_that_two_ranks_know_may_need_different_passes(void **state)
     }
 }
 
-/* Lane 2 exchanges in a loop and meets lane 1 each time, which then meets lane 0, which waits for it
- * too and copies what is in TMP. */
+/* Lane 2 exchanges in a loop and meets lane 1 each time, which then meets lane 0, which waits for
+ * it too and copies what is in TMP. */
 static void write_bars(const weft_algo_call_t *call, weft_plan_builder_t *b)
 {
     b->grid(b, 2, 2);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The host's part of kernels.cu as nvcc compiled it, over the CUDA runtime for tests, which swallows what
- * is launched: what its launches answer, and that no kernel is left to be loaded at its first launch. */
+ * The host's part of kernels.cu as nvcc compiled it, over the CUDA runtime for tests, which
+ * swallows what is launched: what its launches answer, and that no kernel is left to be loaded at
+ * its first launch. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>

@@ -100,7 +100,8 @@ static int put_around(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
     return wrong;
 }
 
-/* The factor is read where it lies when the operation runs; host memory and the device's are mixed. */
+/* The factor is read where it lies when the operation runs; host memory and the device's are
+ * mixed. */
 static int scale(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     float in[COUNT], out[COUNT], factor = 2;

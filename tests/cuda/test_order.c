@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Communicators of a rank whose runs do not find room on the device together: one comes behind the other, so
- * that the runs of other ranks, for which the first one waits, have room. */
+ * Communicators of a rank whose runs do not find room on the device together: one comes behind the
+ * other, so that the runs of other ranks, for which the first one waits, have room. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,8 +12,8 @@
 
 #include "tests/cuda/desk.h"
 
-/* A device holds 64 blocks, 60 of them for runs, 30 for each of two ranks. Three runs of 28 keep the other
- * rank's out. */
+/* A device holds 64 blocks, 60 of them for runs, 30 for each of two ranks. Three runs of 28 keep
+ * the other rank's out. */
 enum { COMMS = 3, COUNT = 4096, BYTES = COUNT * 4, ROUNDS = 5, ROW = 20, LATE_US = 50000 };
 
 enum { SETTINGS = 7 };
@@ -71,7 +71,8 @@ static int use_streams_and_none(desk_t *desk)
     return use_all(desk, false);
 }
 
-/* Calls that are put into a stream one behind the other. A question to the driver takes half as long as a launch. */
+/* Calls that are put into a stream one behind the other. A question to the driver takes half as
+ * long as a launch. */
 static int calls_in_a_row(desk_t *desk)
 {
     const uint32_t rank = desk->rank;

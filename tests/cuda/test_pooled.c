@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Memory of the application's pools for other processes: what opens, what does not and why, that the instances
- * of a process have it once, and that its owner may free it as soon as they have closed it. */
+ * Memory of the application's pools for other processes: what opens, what does not and why, that
+ * the instances of a process have it once, and that its owner may free it as soon as they have
+ * closed it. */
 #include <stdlib.h>
 
 #include "tests/cuda/other.h"
 
 enum { BEFORE = 4096, RANGE = 3 << 20, BYTES = RANGE + 2 * BEFORE, FABRIC = 8 };
 
-/* The application ------------------------------------------------------------------------------------ */
+/* The application ------------------------------------------------------------------------------ */
 
 typedef struct pool {
     cudaMemPool_t pool;
@@ -77,7 +78,7 @@ static void is_refused(const other_ask_t *ask, const char *why)
     nothing_is_left(&told);
 }
 
-/* Tests ---------------------------------------------------------------------------------------------- */
+/* Tests ---------------------------------------------------------------------------------------- */
 
 static void opens(const pool_t *pool, other_ask_t *ask)
 {
@@ -151,7 +152,8 @@ static void instances_of_a_process_have_it_once(void **state)
     ends(&pool);
 }
 
-/* Other memory is kept until no kernel waits for a rank; that of a pool has to be closed at once. */
+/* Other memory is kept until no kernel waits for a rank; that of a pool has to be closed at
+ * once. */
 static void it_is_closed_beside_kernels_that_wait(void **state)
 {
     pool_t pool;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The number of an end's next slice stays on the device from run to run. It is read from the host's memory
- * when the host has set the number of an end since, and the right slice is used in whatever order host,
- * runs of several programs and graphs have the end. */
+ * The number of an end's next slice stays on the device from run to run. It is read from the host's
+ * memory when the host has set the number of an end since, and the right slice is used in whatever
+ * order host, runs of several programs and graphs have the end. */
 #include <sched.h>
 
 #include "tests/cuda/bench.h"

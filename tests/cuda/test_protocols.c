@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Payloads and headers with flags of their own, between a plan that sends and one that receives, on devices that
- * show stores late and in any order: where numbers wrap around, what is stale, torn, missing or a lie, and
- * stops in the middle. */
+ * Payloads and headers with flags of their own, between a plan that sends and one that receives, on
+ * devices that show stores late and in any order: where numbers wrap around, what is stale, torn,
+ * missing or a lie, and stops in the middle. */
 #include "tests/cuda/bench.h"
 
 #include <time.h>
@@ -157,7 +157,8 @@ static void who_has_come_is_not_waited_for(void **state)
     close_pair();
 }
 
-/* Flags are whole numbers of messages: none is that of memory which is zero, or of a message long ago. */
+/* Flags are whole numbers of messages: none is that of memory which is zero, or of a message long
+ * ago. */
 static void numbers_pass_every_width(void **state)
 {
     static const uint64_t edges[] = {UINT64_C(1) << 8, UINT64_C(1) << 31, UINT64_C(1) << 32,
@@ -180,7 +181,7 @@ static void numbers_pass_every_width(void **state)
     }
 }
 
-/* What a test does in place of the sender's device ------------------------------------------------- */
+/* What a test does in place of the sender's device --------------------------------------------- */
 
 #define AROUND (UINT64_C(1) << 32) /* numbers that differ by it are not alike */
 
@@ -246,8 +247,8 @@ static void a_header_is_taken_with_its_last_word(void **state)
     }
 }
 
-/* Its header is here, one unit is not, or is that of a message which had the slot: the device waits, and names
- * the port. */
+/* Its header is here, one unit is not, or is that of a message which had the slot: the device
+ * waits, and names the port. */
 static void a_payload_is_taken_with_its_last_unit(void **state)
 {
     static const struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Plans on devices over TCP, apart from the results that the sweep covers and the faults that all kernels
- * share: hosts and devices take turns at the same ports. */
+ * Plans on devices over TCP, apart from the results that the sweep covers and the faults that all
+ * kernels share: hosts and devices take turns at the same ports. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -28,8 +28,8 @@ static uint32_t next_random(uint32_t *random)
     return *random >> 16;
 }
 
-/* Every rank draws for itself whether the host or the device runs its part, and all draw alike how much
- * is summed: from nothing to several slots. */
+/* Every rank draws for itself whether the host or the device runs its part, and all draw alike how
+ * much is summed: from nothing to several slots. */
 static int take_turns(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     int32_t in[MOST], out[MOST];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Shrinking while runs are in streams and windows are open: the device stops, the stream goes on, and a new
- * communicator works in the same stream with the same memory. */
+ * Shrinking while runs are in streams and windows are open: the device stops, the stream goes on,
+ * and a new communicator works in the same stream with the same memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -33,8 +33,8 @@ static weft_status_t sum(weft_comm_t *comm, const int32_t *in, int32_t *out,
     return weft_all_reduce(in, out, COUNT, WEFT_INT32, WEFT_SUM, comm, call);
 }
 
-/* Rank 0 has a run in its stream for which rank 1 never comes, and revokes. Returns how long its stream then
- * took to end. */
+/* Rank 0 has a run in its stream for which rank 1 never comes, and revokes. Returns how long its
+ * stream then took to end. */
 static uint64_t revoke_under_way(weft_comm_t *comm, uint32_t rank, const int32_t *in, int32_t *out,
                                  const weft_call_t *call, int *wrong_p)
 {

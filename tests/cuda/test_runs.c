@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Runs of plans in streams: several of one plan that wait behind each other, order between streams of one
- * queue, several plans in one launch, and what becomes of the others when one fails. */
+ * Runs of plans in streams: several of one plan that wait behind each other, order between streams
+ * of one queue, several plans in one launch, and what becomes of the others when one fails. */
 #include "tests/cuda/bench.h"
 
 static _Alignas(4096) uint8_t fifos[2][8 * 4096];
@@ -151,9 +151,10 @@ static void an_abort_ends_the_runs_that_wait(void **state)
     streams_close();
 }
 
-/* Several plans in one launch ---------------------------------------------------------------------- */
+/* Several plans in one launch ------------------------------------------------------------------ */
 
-/* Two lanes; lane l moves chunk l of IN to OUT and port l, or, crossed, chunk 1 − l and port 1 − l. */
+/* Two lanes; lane l moves chunk l of IN to OUT and port l, or, crossed, chunk 1 − l and port 1 −
+ * l. */
 static const weft_lanes_code_t two_code[] = {{.opcode = WEFT_LANES_MOVE, .n = 0},
                                              {.opcode = WEFT_LANES_STOP},
                                              {.opcode = WEFT_LANES_MOVE, .n = 1},
@@ -346,7 +347,7 @@ static void an_input_is_staged_when_its_run_begins(void **state)
     batch_close();
 }
 
-/* What belongs to one run -------------------------------------------------------------------------- */
+/* What belongs to one run ---------------------------------------------------------------------- */
 
 static void runs_that_wait_have_vectors_of_their_own(void **state)
 {
@@ -418,7 +419,7 @@ static void scratch_that_waiting_runs_use_stays(void **state)
     plan_close(&plan);
 }
 
-/* Streams ------------------------------------------------------------------------------------------ */
+/* Streams -------------------------------------------------------------------------------------- */
 
 static void streams_that_cannot_be_used_are_refused(void **state)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How many channels a job has whose ranks share devices: the least of all ranks, which all of them agree on. */
+ * How many channels a job has whose ranks share devices: the least of all ranks, which all of them
+ * agree on. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

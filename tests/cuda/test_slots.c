@@ -294,8 +294,8 @@ static bool gathers(weft_comm_t *comm, uint32_t rank, uint32_t n, void *in, void
     return right;
 }
 
-/* Each frees its memory as soon as its windows have ended: the runtime ends a process that does so while
- * another one has it open. */
+/* Each frees its memory as soon as its windows have ended: the runtime ends a process that does so
+ * while another one has it open. */
 static int windows_of_pools(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     const pools_job_t *job = arg;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Stepped runs: short calls by plans without loops go step by step, with all threads of a block; whatever is
- * not as they expect is the leader's, wherever the run has got to: ranks whose host runs its part, windows,
- * long calls, calls that differ, ranks that stay away. */
+ * Stepped runs: short calls by plans without loops go step by step, with all threads of a block;
+ * whatever is not as they expect is the leader's, wherever the run has got to: ranks whose host
+ * runs its part, windows, long calls, calls that differ, ranks that stay away. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -72,8 +72,8 @@ static int desk_close(desk_t *d)
     return wrong;
 }
 
-/* An all-reduce of elements that begin `skew` bytes behind an aligned address, by the host or the device.
- * Returns whether the sums are right, and nothing behind them was touched. */
+/* An all-reduce of elements that begin `skew` bytes behind an aligned address, by the host or the
+ * device. Returns whether the sums are right, and nothing behind them was touched. */
 static bool reduces(desk_t *d, uint32_t count, uint32_t round, uint32_t skew, bool by_host)
 {
     int32_t *values = (int32_t *)(void *)d->host;
@@ -148,8 +148,8 @@ static void long_calls_are_the_leaders(void **state)
     assert_int_equal(run_with(ONE_SHOT, 3, NULL, long_calls, NULL), 0);
 }
 
-/* In each round some ranks have buffers that only their hosts reach: their peers may have done some steps when
- * they find that. Devices show stores in any order. */
+/* In each round some ranks have buffers that only their hosts reach: their peers may have done some
+ * steps when they find that. Devices show stores in any order. */
 static int take_turns(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     static const uint32_t counts[] = {1, 8, 9, 100, 3000, 8000};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The CUDA runtime of the tests itself, where a wrong one would hide faults: what a stream does happens
- * in order and not at once, events order streams, copies take pageable memory when CUDA does, and no host
- * touches memory of a device. */
+ * The CUDA runtime of the tests itself, where a wrong one would hide faults: what a stream does
+ * happens in order and not at once, events order streams, copies take pageable memory when CUDA
+ * does, and no host touches memory of a device. */
 #include <errno.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -153,7 +153,8 @@ static void events_tell_the_time_between_them(void **state)
     assert_int_equal(cudaEventDestroy(end), cudaSuccess);
 }
 
-/* As CUDA: page-locked memory is read when the stream comes to the copy, other memory by the call. */
+/* As CUDA: page-locked memory is read when the stream comes to the copy, other memory by the
+ * call. */
 static void a_copy_takes_pageable_memory_at_once(void **state)
 {
     void *locked = NULL, *there[2] = {NULL, NULL};

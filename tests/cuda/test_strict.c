@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a device may do and the runtime of the tests therefore does: streams that share a hardware queue, calls that
- * wait for all kernels, blocks that find no room, launches that block, memory of the host that it does not reach. Each scene is a process of its own,
- * as its end is often a hang, which the runtime reports and ends. */
+ * What a device may do and the runtime of the tests therefore does: streams that share a hardware
+ * queue, calls that wait for all kernels, blocks that find no room, launches that block, memory of
+ * the host that it does not reach. Each scene is a process of its own, as its end is often a hang,
+ * which the runtime reports and ends. */
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +17,7 @@
 
 #include "tests/cuda/fake.h"
 
-/* Scenes ------------------------------------------------------------------------------------------- */
+/* Scenes --------------------------------------------------------------------------------------- */
 
 enum { PAGE = 4096 };
 
@@ -356,7 +357,7 @@ static void scene_play(const char *name)
     _exit(3);
 }
 
-/* Tests -------------------------------------------------------------------------------------------- */
+/* Tests ---------------------------------------------------------------------------------------- */
 
 /* Plays a scene in an environment; the output has the words. */
 static void play(const char *environment, const char *scene, const char *words)

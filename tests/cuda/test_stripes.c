@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Long messages in streams, which go over several stripes: how many blocks copy them, and that devices and
- * hosts at the two ends agree on it. */
+ * Long messages in streams, which go over several stripes: how many blocks copy them, and that
+ * devices and hosts at the two ends agree on it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -66,7 +66,7 @@ static void first_long_messages_are_launched_where_streams_share_a_queue(void **
     assert_int_equal(desk_run_in_one_queue(&job), 0);
 }
 
-/* Blocks ------------------------------------------------------------------------------------------- */
+/* Blocks --------------------------------------------------------------------------------------- */
 
 /* Rank 0 sends to rank 1. Returns the blocks that moved something, of both. */
 static int send_one(desk_t *desk, uint32_t count, uint32_t *blocks_p)
@@ -123,8 +123,8 @@ static void a_communicator_of_few_channels_has_few_stripes(void **state)
     messages_run(2, STRIPES, count_blocks_of_few_channels);
 }
 
-/* What the kernel asks for, where nobody says how many channels there are: each of two ranks has 17 of the
- * 34 blocks that are for lanes. */
+/* What the kernel asks for, where nobody says how many channels there are: each of two ranks has 17
+ * of the 34 blocks that are for lanes. */
 static int count_blocks_by_kernel(desk_t *desk)
 {
     uint32_t rank = desk->rank, blocks = 0;
@@ -153,7 +153,7 @@ static void kernels_say_how_many_stripes_there_are(void **state)
     fake_cuda.processors = processors;
 }
 
-/* Orders ------------------------------------------------------------------------------------------- */
+/* Orders --------------------------------------------------------------------------------------- */
 
 /* Long and short messages of one direction, in one group and one behind the other. */
 static int send_several(desk_t *desk)
@@ -246,7 +246,7 @@ static void a_graph_of_long_messages_is_replayed(void **state)
     messages_run(3, STRIPES, replay);
 }
 
-/* Where hosts and devices meet --------------------------------------------------------------------- */
+/* Where hosts and devices meet ----------------------------------------------------------------- */
 
 /* Of long messages and short ones, by the device, by the host, and from any rank. */
 static int take_turns(desk_t *desk)
@@ -333,7 +333,7 @@ static void ranks_without_a_device_take_part(void **state)
     }
 }
 
-/* Faults ------------------------------------------------------------------------------------------- */
+/* Faults --------------------------------------------------------------------------------------- */
 
 /* Both have long messages behind them. */
 static int disagree(desk_t *desk, uint32_t sent, uint32_t received)
@@ -411,7 +411,8 @@ static int disagree_at_once(desk_t *desk, uint32_t sent, uint32_t received, cons
     return wrong;
 }
 
-/* Who compares the stripes names bytes and stripes, a slice that overtakes them names the counts. */
+/* Who compares the stripes names bytes and stripes, a slice that overtakes them names the
+ * counts. */
 static int receive_less_at_first(desk_t *desk)
 {
     return disagree_at_once(desk, LONG, ONE,

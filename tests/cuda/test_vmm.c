@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Memory that the application has by other calls than cudaMalloc(): of the driver's virtual memory interface
- * (cuMemCreate, as frameworks grow their heaps), and of pools (cudaMallocAsync). What of it other processes
- * open, and what other devices of the process may access. */
+ * Memory that the application has by other calls than cudaMalloc(): of the driver's virtual memory
+ * interface (cuMemCreate, as frameworks grow their heaps), and of pools (cudaMallocAsync). What of
+ * it other processes open, and what other devices of the process may access. */
 #include <cuda.h>
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@
 
 enum { SEGMENT = 2 << 20, SEGMENTS = 3, BYTES = SEGMENTS * SEGMENT };
 
-/* The application ------------------------------------------------------------------------------------ */
+/* The application ------------------------------------------------------------------------------ */
 
 /* A range of addresses, mapped segment by segment. */
 typedef struct heap {
@@ -101,7 +101,7 @@ static const weft_kernel_ipc_t *share_of(weft_kernel_t *kernel)
     return bench.ops->get_extension(kernel, WEFT_KERNEL_IPC);
 }
 
-/* Tests ---------------------------------------------------------------------------------------------- */
+/* Tests ---------------------------------------------------------------------------------------- */
 
 static void says(const char *text, const char *part)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Whole runs: where the buffers of all ranks lie in windows, a chunk is one message. The bits are those of
- * slices, whoever cannot takes part in slices, and nobody reads too early or is read too late. */
+ * Whole runs: where the buffers of all ranks lie in windows, a chunk is one message. The bits are
+ * those of slices, whoever cannot takes part in slices, and none is read too early or too late. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -122,7 +122,7 @@ static bool sum(desk_t *d, const uint8_t *in, uint8_t *out, uint32_t count)
     return weft_all_reduce(in, out, count, WEFT_INT32, WEFT_SUM, d->comm, NULL) == WEFT_OK;
 }
 
-/* Bits ------------------------------------------------------------------------------------------- */
+/* Bits ----------------------------------------------------------------------------------------- */
 
 #define TYPE_BYTES(value, name, bytes, text) bytes,
 static const uint8_t type_bytes[] = {WEFT_DTYPE_MAP(TYPE_BYTES)};
@@ -180,7 +180,7 @@ static void the_bits_are_those_of_slices(void **state)
     }
 }
 
-/* Counts ----------------------------------------------------------------------------------------- */
+/* Counts --------------------------------------------------------------------------------------- */
 
 typedef struct counts {
     uint32_t tells, fences, host;
@@ -209,8 +209,8 @@ static counts_t count_call(desk_t *d, uint32_t count, bool in_place)
                 : (counts_t){0, 0, 1};
 }
 
-/* For each block and peer: the greeting, the result of two-shot, and the release at the end. A block tells its end,
- * too. Fences: greeting, finding, release, end; of two-shot also results and what is found of them. */
+/* For each block and peer: the greeting, the result of two-shot, the release; and a block's end.
+ * Fences: greeting, finding, release, end; of two-shot also results and what is found of them. */
 static int count_all(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     const int algo = *(const int *)arg;
@@ -239,8 +239,8 @@ static void what_a_call_takes_does_not_depend_on_its_length(void **state)
     fake_cuda.counts = false;
 }
 
-/* A rule that names a protocol is what blocks do, beside windows: only the end of a block needs a fence
- * among flagged units, each slice through slots, none of many in a whole run. */
+/* A rule that names a protocol is what blocks do, beside windows: only the end of a block needs a
+ * fence among flagged units, each slice through slots, none of many in a whole run. */
 static int count_by(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     const int how = *(const int *)arg;
@@ -268,7 +268,7 @@ static void a_rule_says_by_which_protocol(void **state)
     fake_cuda.counts = false;
 }
 
-/* Not whole -------------------------------------------------------------------------------------- */
+/* Not whole ------------------------------------------------------------------------------------ */
 
 static int expect_slices(desk_t *d, const uint8_t *in, uint8_t *out)
 {
@@ -285,7 +285,7 @@ static int expect_slices(desk_t *d, const uint8_t *in, uint8_t *out)
     return wrong;
 }
 
-/* Rank 1 alone is elsewhere: with its input, its output, then with a rank that has no windows at all. */
+/* Rank 1 alone is elsewhere: with its input, its output, then with a rank that has no windows. */
 static int one_is_elsewhere(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     const int algo = *(const int *)arg;
@@ -324,7 +324,7 @@ static int no_call_is_whole(weft_comm_t *comm, uint32_t rank, uint32_t n, void *
     return wrong + desk_close(&d);
 }
 
-/* Of all ranks, with short messages and buffers in no window: of each block only its end is behind one. */
+/* Of all ranks, with short messages and buffers in no window: a block's end alone is behind one. */
 static int count_refusal(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     const uint32_t count = 600, blocks = n * CHANNELS;
@@ -453,7 +453,7 @@ static void hosts_and_devices_and_places_take_turns(void **state)
     fake_cuda.not_pageable = fake_cuda.reorders = false;
 }
 
-/* Order ------------------------------------------------------------------------------------------ */
+/* Order ---------------------------------------------------------------------------------------- */
 
 /* Each rank in turn comes late, and changes its input as soon as its call has ended. */
 static int reuse(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
@@ -533,7 +533,7 @@ static void a_graph_is_whole_whenever_there_are_windows(void **state)
     fake_cuda.counts = false;
 }
 
-/* Failures --------------------------------------------------------------------------------------- */
+/* Failures ------------------------------------------------------------------------------------- */
 
 static int stay_away(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Messages by reference on a device, with this program as the peer: what they say, what is believed of
- * them, and how long a run lasts that has sent some. */
+ * Messages by reference on a device, with this program as the peer: what they say, what is believed
+ * of them, and how long a run lasts that has sent some. */
 #include <sched.h>
 
 #include "tests/cuda/bench.h"

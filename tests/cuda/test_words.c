@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The words of FIFOs whose slots lie on devices: between two devices no slice is read from the host's
- * memory, and each polls its own; hosts and devices take turns at both ends. */
+ * The words of FIFOs whose slots lie on devices: between two devices no slice is read from the
+ * host's memory, and each polls its own; hosts and devices take turns at both ends. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -49,7 +49,7 @@ static ranks_job_t *with(ranks_job_t *job, const char *all[SETTINGS + MORE], con
     return job;
 }
 
-/* Counting --------------------------------------------------------------------------------------- */
+/* Counting ------------------------------------------------------------------------------------- */
 
 /* Of *arg elements, or COUNT. */
 static int sum_large(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
@@ -120,7 +120,7 @@ static void slots_of_the_host_are_read_there(void **state)
     assert_int_equal(atomic_load(&fake_cuda.reads_apart), 0);
 }
 
-/* Fences ------------------------------------------------------------------------------------------ */
+/* Fences --------------------------------------------------------------------------------------- */
 
 static uint32_t fences_where(const char *const *odd, const char *figure, const char *protocol,
                              uint32_t count)
@@ -153,7 +153,8 @@ static void flagged_slices_have_no_fence(void **state)
         assert_int_equal(fences_of(protocols[p], 8), ends);
         assert_int_equal(fences_of(protocols[p], COUNT), ends);
     }
-    /* Each slice of both ranks has one to be told and one to be released, and one behind what was found. */
+    /* Each slice of both ranks has one to be told and one to be released, and one behind what was
+     * found. */
     assert_true(fences_of("kernel-cuda.protocol=simple", COUNT) >= ends + 5 * SLICES);
 }
 
@@ -170,8 +171,8 @@ static uint32_t holds_of(const char *rule)
     return atomic_load(&fake_cuda.holds);
 }
 
-/* A slice of a chunk is told while the next one is copied, if that is there. The last one of a chunk is told at
- * once, and so is one that needs no fence. */
+/* A slice of a chunk is told while the next one is copied, if that is there. The last one of a
+ * chunk is told at once, and so is one that needs no fence. */
 static void slices_through_slots_are_told_while_the_next_one_is_copied(void **state)
 {
     (void)state;
@@ -199,7 +200,7 @@ static void the_protocol_is_that_of_all_ranks_and_of_the_figures(void **state)
     assert_int_equal(fences_where(NULL, slow, "kernel-cuda.protocol=ll", COUNT), ends);
 }
 
-/* Taking turns ----------------------------------------------------------------------------------- */
+/* Taking turns --------------------------------------------------------------------------------- */
 
 /* A rank's buffers, on the device and on the host. */
 typedef struct buffers {
@@ -214,8 +215,8 @@ static bool draw(buffers_t *b)
     return (b->random >> 20 & 1) != 0;
 }
 
-/* An all-reduce, or a message to the next rank, for which each rank draws who runs it: runs on plain memory of
- * the host stay there. */
+/* An all-reduce, or a message to the next rank, for which each rank draws who runs it: runs on
+ * plain memory of the host stay there. */
 static int take_turn(buffers_t *b, uint32_t rank, uint32_t n, uint32_t round)
 {
     static const uint32_t counts[] = {1, 8, 9, 100, COUNT};

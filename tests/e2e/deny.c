@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * deny CALL ERRNO COMMAND…: runs the command where the system refuses that call, as filters of containers
- * do. The call "netlink" is socket() of AF_NETLINK. Exit code 77: this system has no such filters. */
+ * deny CALL ERRNO COMMAND…: runs the command where the system refuses that call, as filters of
+ * containers do. The call "netlink" is socket() of AF_NETLINK. Exit code 77: this system has no
+ * such filters. */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>

@@ -90,7 +90,8 @@ typedef struct fake_fault {
     fake_call_t call; /* of FAKE_FAIL and FAKE_DIE */
     fake_kind_t kind; /* of the others */
     uint32_t nth;     /* from 1 */
-    /* errno of FAKE_FAIL, index of the adapter of FAKE_DIE, enum ibv_wc_status of FAKE_STATUS and FAKE_AFTER */
+    /* errno of FAKE_FAIL, index of the adapter of FAKE_DIE, enum ibv_wc_status of FAKE_STATUS and
+     * FAKE_AFTER */
     int value;
 } fake_fault_t;
 
@@ -133,8 +134,8 @@ void fake_living(fake_live_t *live);
 void fake_port_state(uint32_t index, uint32_t port, enum ibv_port_state state);
 /* Raises an event of a port and does nothing else. */
 void fake_port_event(uint32_t index, uint32_t port, enum ibv_event_type type);
-/* Raises IBV_EVENT_DEVICE_FATAL; nothing moves from now on, nothing is made, and no table is read. The descriptors
- * for events stay readable, as those of an adapter that is taken out. */
+/* Raises IBV_EVENT_DEVICE_FATAL; nothing moves from now on, nothing is made, and no table is read.
+ * The descriptors for events stay readable, as those of an adapter that is taken out. */
 void fake_device_fatal(uint32_t index);
 /* Raises an event of the n-th living queue pair, or of its completion queue. */
 void fake_qp_event(uint32_t nth, enum ibv_event_type type);

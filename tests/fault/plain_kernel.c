@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The plugin plain-kernel, for tests: a kernel that gives its arithmetic no name. Ranks that agree on it
- * find that it cannot be used. */
+ * The plugin plain-kernel, for tests: a kernel that gives its arithmetic no name. Ranks that agree
+ * on it find that it cannot be used. */
 #include <weft/plugin/plugin.h>
 #include <weft/plugin/kernel.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Hosts with many addresses, of which one leads to the others: ranks find it, or say what they tried. Each
- * host is a network namespace. Exit code 77: this machine has none. */
+ * Hosts with many addresses, of which one leads to the others: ranks find it, or say what they
+ * tried. Each host is a network namespace. Exit code 77: this machine has none. */
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -83,8 +83,8 @@ static void rank_main(uint32_t rank)
     _exit(0);
 }
 
-/* The wire is the last interface of a host. The scripts run on each host, before and after that: $1 is its
- * rank, $2 and $3 are the last numbers of its own address and of the other's. */
+/* The wire is the last interface of a host. The scripts run on each host, before and after that: $1
+ * is its rank, $2 and $3 are the last numbers of its own address and of the other's. */
 static bool wire(const pid_t *pids, const char *before, const char *after)
 {
     bool right = hosts_await(&board->apart, HOSTS);
@@ -128,8 +128,8 @@ static void expect(uint32_t rank, weft_status_t status, const char *words)
     }
 }
 
-/* Begins a case, with hosts of its own. `network`: the first three numbers of the fixed id's address; NULL:
- * rank 0 makes an id. */
+/* Begins a case, with hosts of its own. `network`: the first three numbers of the fixed id's
+ * address; NULL: rank 0 makes an id. */
 static void case_begin(const char *network)
 {
     static uint32_t hosts;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Bad arguments and bad states: each gets a clear error on the rank that made it, sends nothing, and
- * leaves the communicator usable. */
+ * Bad arguments and bad states: each gets a clear error on the rank that made it, sends nothing,
+ * and leaves the communicator usable. */
 #include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -335,7 +335,8 @@ static void *call_as_second(void *arg)
     return NULL;
 }
 
-/* Rank 0 waits for rank 1, which never calls; a second thread of rank 0 must be refused meanwhile. */
+/* Rank 0 waits for rank 1, which never calls; a second thread of rank 0 must be refused
+ * meanwhile. */
 static int two_threads(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     pthread_t thread;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Connections that are cut while all ranks live: an error that names a rank, on every rank, and soon. */
+ * Connections that are cut while all ranks live: an error that names a rank, on every rank, and
+ * soon. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -209,8 +210,8 @@ static bool listen_elsewhere(void)
     return all;
 }
 
-/* The cutter puts into rank 0, which alone can connect the two, and cannot. `arg`: rank 0 waits for the
- * signal; else it is in no call. */
+/* The cutter puts into rank 0, which alone can connect the two, and cannot. `arg`: rank 0 waits for
+ * the signal; else it is in no call. */
 static int be_refused(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     const bool *waits = arg;

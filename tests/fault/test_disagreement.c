@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Ranks that disagree, die, leave, stop or come late: every survivor gets a typed error that names the
- * culprit, in bounded time; nothing hangs. */
+ * Ranks that disagree, die, leave, stop or come late: every survivor gets a typed error that names
+ * the culprit, in bounded time; nothing hangs. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -194,8 +194,9 @@ typedef struct last_call {
     weft_coll_t coll;
 } last_call_t;
 
-/* The last rank names another root in its last call, in which it waits for rank 1. On hosts all others have
- * what they need, and leave: no slice crosses between the two. On devices they may hear of it too. */
+/* The last rank names another root in its last call, in which it waits for rank 1. On hosts all
+ * others have what they need, and leave: no slice crosses between the two. On devices they may hear
+ * of it too. */
 static int differs_at_the_end(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     const last_call_t *last = arg;
@@ -269,7 +270,8 @@ static int killed_in_traffic(weft_comm_t *comm, uint32_t rank, uint32_t n, void 
     }
     fprintf(stderr, "rank %u knew of the death of rank %u %.1f ms after its call began\n", rank,
             c->victim, took * 1e3);
-    /* 200 ms is the goal on an idle machine; the bound leaves room for sanitizers and loaded cores. */
+    /* 200 ms is the goal on an idle machine; the bound leaves room for sanitizers and loaded
+     * cores. */
     if (took > 2) {
         fprintf(stderr, "rank %u took %.3f s to learn of the death\n", rank, took);
         bad++;

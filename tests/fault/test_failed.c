@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A communicator that has failed: calls that need the other ranks return its first error again, and so do
- * questions about them; what concerns this rank alone goes on. */
+ * A communicator that has failed: calls that need the other ranks return its first error again, and
+ * so do questions about them; what concerns this rank alone goes on. */
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>

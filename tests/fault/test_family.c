@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Failures in families of communicators: a death fails those that contain the dead rank, everything else
- * fails one communicator only, and the rest goes on. */
+ * Failures in families of communicators: a death fails those that contain the dead rank, everything
+ * else fails one communicator only, and the rest goes on. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -58,16 +58,17 @@ static int works(weft_comm_t *comm)
     return 1;
 }
 
-/* All ranks have come here before one goes on to die; that one may be faster than the last reply. */
+/* All ranks have come here before one goes on to die; that one may be faster than the last
+ * reply. */
 static void meet(weft_comm_t *comm)
 {
     (void)!weft_barrier(comm, NULL);
 }
 
-/* Deaths --------------------------------------------------------------------------------------------- */
+/* Deaths --------------------------------------------------------------------------------------- */
 
-/* A {0,1,2}, B {3,4,5}, C {2,3}, D {5,4}. First rank 4 dies, whose children in the control tree have
- * nobody else, then rank 1, the parent of 3 and 4. */
+/* A {0,1,2}, B {3,4,5}, C {2,3}, D {5,4}. First rank 4 dies, whose children in the control tree
+ * have nobody else, then rank 1, the parent of 3 and 4. */
 static int deaths(weft_comm_t *all, uint32_t rank, uint32_t n, void *arg)
 {
     weft_comm_t *ab = NULL, *c = NULL, *d = NULL;
@@ -99,7 +100,8 @@ static int deaths(weft_comm_t *all, uint32_t rank, uint32_t n, void *arg)
         good = good && fails(ab, WEFT_ERR_PEER_DEAD, 1, "rank 1 of host");
     }
     good = good && (c == NULL || works(c));
-    /* Ranks 2 and 3 have both lost their way to each other but for the tree that closed the gaps. */
+    /* Ranks 2 and 3 have both lost their way to each other but for the tree that closed the
+     * gaps. */
     if (c != NULL) {
         meet(c);
     }
@@ -123,8 +125,9 @@ static void a_death_fails_the_communicators_that_contain_the_rank(void **state)
     }
 }
 
-/* Rank 2 dies while the others are on the way into the split or out of it: whoever gets a communicator
- * with it hears of the death, even if it was known before the communicator was made. */
+/* Rank 2 dies while the others are on the way into the split or out of it: whoever gets a
+ * communicator with it hears of the death, even if it was known before the communicator was
+ * made. */
 static int death_in_split(weft_comm_t *all, uint32_t rank, uint32_t n, void *arg)
 {
     weft_comm_t *child = NULL;
@@ -160,7 +163,7 @@ static void a_death_around_a_split_is_heard_in_the_child(void **state)
     }
 }
 
-/* One communicator only ------------------------------------------------------------------------------ */
+/* One communicator only ------------------------------------------------------------------------ */
 
 static int aborted(weft_comm_t *all, uint32_t rank, uint32_t n, void *arg)
 {
@@ -258,7 +261,7 @@ static void a_rank_that_left_a_child_is_still_in_the_parent(void **state)
     }
 }
 
-/* Order ---------------------------------------------------------------------------------------------- */
+/* Order ---------------------------------------------------------------------------------------- */
 
 static uint64_t id_of(weft_comm_t *comm, char *text)
 {
@@ -332,10 +335,10 @@ static void a_rank_that_does_not_come_to_a_split_is_named(void **state)
     assert_int_equal(ranks_run_threads(&job), 0);
 }
 
-/* Connections -------------------------------------------------------------------------------------- */
+/* Connections ---------------------------------------------------------------------------------- */
 
-/* Rank 0 connects for y while rank 1 accepts for x, then looks away for longer than a transport keeps an
- * unfinished handshake. */
+/* Rank 0 connects for y while rank 1 accepts for x, then looks away for longer than a transport
+ * keeps an unfinished handshake. */
 static int looks_away(weft_comm_t *all, uint32_t rank, uint32_t n, void *arg)
 {
     weft_comm_t *x = NULL, *y = NULL;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A network that is away for longer than control connections live, and less than boot.unresponsive, while ranks join
- * and later: nobody is declared dead, and all go on soon after it is back. Exit code 77: this machine has no namespaces. */
+ * A network that is away for longer than control connections live, and less than boot.unresponsive,
+ * while ranks join and later: nobody is declared dead, and all go on soon after it is back. Exit
+ * code 77: this machine has no namespaces. */
 #include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
@@ -24,8 +25,8 @@
 #define TCP_RTO_MAX_MS 44
 #endif
 
-/* The control connections break after 3 s, and are sought for 2 s at first. TCP left to itself sends again 6.2 s
- * and 12.6 s after the cable was pulled. */
+/* The control connections break after 3 s, and are sought for 2 s at first. TCP left to itself
+ * sends again 6.2 s and 12.6 s after the cable was pulled. */
 enum { HOSTS = 2, AWAY_MS = 7000, JOIN_AWAY_MS = 5000, BACK_MS = 4000, EXIT_SKIPPED = 77 };
 
 typedef struct board {
@@ -110,7 +111,8 @@ static bool can_limit_waits(void)
     return can;
 }
 
-/* Pulls a cable and plugs it in again. Returns how many ms later the number was reached; < 0: it was not. */
+/* Pulls a cable and plugs it in again. Returns how many ms later the number was reached; < 0: it
+ * was not. */
 static double away(board_t *board, unsigned ms, const _Atomic uint32_t *number, uint32_t more)
 {
     host_plug(1, false);

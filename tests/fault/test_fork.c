@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Programs that fork, at whatever point their other threads are: a child has communicators of its own,
- * and an error for those of its parent. */
+ * Programs that fork, at whatever point their other threads are: a child has communicators of its
+ * own, and an error for those of its parent. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Growing: who comes, who does not, who dies meanwhile, and what is refused. The newcomers are ranks of
- * a larger communicator, over which they get their tickets; it has nothing else to do with it. */
+ * Growing: who comes, who does not, who dies meanwhile, and what is refused. The newcomers are
+ * ranks of a larger communicator, over which they get their tickets; it has nothing else to do with
+ * it. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <poll.h>
@@ -334,7 +335,8 @@ static void a_member_that_does_not_call_is_named(void **state)
     run_with(3, do_not_call, soon, 2);
 }
 
-/* The call of a member or of the newcomer, which gets no communicator. Rank 0 of the members has the ticket. */
+/* The call of a member or of the newcomer, which gets no communicator. Rank 0 of the members has
+ * the ticket. */
 static weft_status_t grow_or_join(weft_comm_t *comm, const weft_ticket_t *ticket,
                                   const weft_comm_options_t *options)
 {
@@ -383,8 +385,8 @@ static void revoke_soon(void *arg)
     (void)weft_comm_revoke(arg);
 }
 
-/* The communicator fails while all of its members are at the join, where a newcomer is missing: those that
- * wait hear why, although whoever failed it has come. */
+/* The communicator fails while all of its members are at the join, where a newcomer is missing:
+ * those that wait hear why, although whoever failed it has come. */
 static int fail_meanwhile(weft_comm_t *all, uint32_t rank, uint32_t n, void *arg)
 {
     weft_ticket_t tickets[2];

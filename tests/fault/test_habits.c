@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Mistakes that programs bring along from elsewhere: the addresses that MPI has for calls in place, queues
- * that are gone, memory that is freed too early, groups without an end. */
+ * Mistakes that programs bring along from elsewhere: the addresses that MPI has for calls in place,
+ * queues that are gone, memory that is freed too early, groups without an end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -137,8 +137,8 @@ static void what_is_missing_of_a_region_is_named(void **state)
     assert_int_equal(run_jobs(register_nothing, 1), 0);
 }
 
-/* Each waits for the other one, which waits in another group. Who gives up first leaves that group, which the
- * other one may hear before its own time is up. */
+/* Each waits for the other one, which waits in another group. Who gives up first leaves that group,
+ * which the other one may hear before its own time is up. */
 static int group_in_two_orders(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     const uint32_t ranks[2] = {rank, 1 - rank};
@@ -171,7 +171,8 @@ static void the_order_of_a_group_is_among_what_may_differ(void **state)
     assert_in_range(atomic_load(&timeouts), 1, 2);
 }
 
-/* A receive of which the message has not come, then a collective that the other rank has not begun. */
+/* A receive of which the message has not come, then a collective that the other rank has not
+ * begun. */
 static int free_in_use(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     enum { COUNT = 1 << 18 };
@@ -255,7 +256,8 @@ static void a_signal_has_the_name_of_its_call(void **state)
     assert_int_equal(run_jobs(signal_nobody, 1), 0);
 }
 
-/* An id that was made with the options of nobody: its process waits for the ranks longer than they do. */
+/* An id that was made with the options of nobody: its process waits for the ranks longer than they
+ * do. */
 static void who_waits_alone_is_told_what_for(void **state)
 {
     static const char *const longer[] = {"boot.init_timeout=4"}, *const here[] = {

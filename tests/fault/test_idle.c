@@ -149,8 +149,8 @@ static int keep(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
     return !use(comm) || !right;
 }
 
-/* A firewall that keeps states forgets a connection over which nothing goes, and swallows what comes
- * over it later. */
+/* A firewall that keeps states forgets a connection over which nothing goes, and swallows what
+ * comes over it later. */
 static void idle_connections_are_kept_alive(void **state)
 {
     (void)state;
@@ -207,8 +207,8 @@ static int wait_for_it(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
     return !waited_cheaply(rank, now() - began, spent() - cpu) || status != WEFT_OK;
 }
 
-/* The first call, in which the ranks connect. Rank 1 has its neighbours of the ring and sends; rank 2 has
- * what came from it and waits for rank 3. */
+/* The first call, in which the ranks connect. Rank 1 has its neighbours of the ring and sends; rank
+ * 2 has what came from it and waits for rank 3. */
 static int connect_to_late_rank(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     static float in[BIG], out[4 * BIG];

@@ -76,8 +76,8 @@ static void *joiner_main(void *arg)
     return NULL;
 }
 
-/* One rank cannot join. All fail with `status`, those others with a text that names it and has `words`,
- * which are in its own error, too. */
+/* One rank cannot join. All fail with `status`, those others with a text that names it and has
+ * `words`, which are in its own error, too. */
 static void one_fails_and_all_are_told(joiner_t bad, weft_status_t status, const char *words)
 {
     weft_unique_id_t id;
@@ -174,8 +174,8 @@ static void a_descriptor_that_one_rank_lacks_is_named_on_all(void **unused)
                                WEFT_ERR_RESOURCE, "cannot listen on a TCP port");
 }
 
-/* Programs without standard descriptors, in processes of their own: what they print must not go to a
- * connection. */
+/* Programs without standard descriptors, in processes of their own: what they print must not go to
+ * a connection. */
 static void close_standard(void)
 {
     for (int fd = 0; fd <= STDERR_FILENO; fd++) {

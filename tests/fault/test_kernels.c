@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Ranks with different kernels: which may meet in one communicator, and what those are told that may
- * not. */
+ * Ranks with different kernels: which may meet in one communicator, and what those are told that
+ * may not. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -36,7 +36,8 @@ static void *join(void *arg)
     return NULL;
 }
 
-/* Two ranks with these settings, each list ending with NULL, meet: both get `status`, and are told these words. */
+/* Two ranks with these settings, each list ending with NULL, meet: both get `status`, and are told
+ * these words. */
 static void meet(const char *const *first, const char *const *second, weft_status_t status,
                  const char *words)
 {

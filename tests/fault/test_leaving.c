@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A rank that has done its part may leave while others still work: its closed links are no failure of
- * theirs. */
+ * A rank that has done its part may leave while others still work: its closed links are no failure
+ * of theirs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -53,8 +53,8 @@ static int gather_and_leave(weft_comm_t *comm, uint32_t rank, uint32_t n, void *
 
 enum { MANY = 16, MOST = 13 * 1024 };
 
-/* All but rank 0 give their blocks, in several messages each, and are gone when it begins to take them:
- * more messages than one look at the transport brings. */
+/* All but rank 0 give their blocks, in several messages each, and are gone when it begins to take
+ * them: more messages than one look at the transport brings. */
 static int leave_before_the_root_begins(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     static uint8_t out[MANY * MOST]; /* rank 0's */
@@ -87,9 +87,10 @@ static bool meet_all_but_the_last(_Atomic uint32_t *here, uint32_t n)
     return atomic_load(here) == n - 1;
 }
 
-/* All but the last rank give their blocks in a communicator of their own and are done with it. The last one
- * takes connections meanwhile, of which those of the second channel carry nothing. It does so until it is
- * connected in the second communicator, so nobody goes there before all have given their blocks. */
+/* All but the last rank give their blocks in a communicator of their own and are done with it. The
+ * last one takes connections meanwhile, of which those of the second channel carry nothing. It does
+ * so until it is connected in the second communicator, so nobody goes there before all have given
+ * their blocks. */
 static int leave_before_the_root_looks(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     const uint64_t counts[3] = {1, 1, 1}, places[3] = {0, 1, 2};
@@ -108,9 +109,9 @@ static int leave_before_the_root_looks(weft_comm_t *comm, uint32_t rank, uint32_
     return wrong;
 }
 
-/* Rank `leaver` hears from rank 0 in the first communicator, tries to connect to the last rank meanwhile, and
- * is done with it. The last rank takes that connection while it waits in `other`, and finds it closed when it
- * receives from any rank in the first. */
+/* Rank `leaver` hears from rank 0 in the first communicator, tries to connect to the last rank
+ * meanwhile, and is done with it. The last rank takes that connection while it waits in `other`,
+ * and finds it closed when it receives from any rank in the first. */
 static int leave_while_the_last_is_elsewhere(weft_comm_t **first, weft_comm_t *other,
                                              uint32_t leaver, uint32_t n)
 {
@@ -136,7 +137,8 @@ static int leave_while_the_last_is_elsewhere(weft_comm_t **first, weft_comm_t *o
     return wrong;
 }
 
-/* One after the other: what the first closed connection was like is long past when the second one comes. */
+/* One after the other: what the first closed connection was like is long past when the second one
+ * comes. */
 static int leave_one_by_one(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     weft_comm_t *first = NULL, *others[2] = {NULL, NULL};
@@ -158,8 +160,8 @@ static int leave_one_by_one(weft_comm_t *comm, uint32_t rank, uint32_t n, void *
     return wrong;
 }
 
-/* The last rank is gone before the others begin. In each of the two trees another rank waits for it,
- * and in the other tree for somebody who is there. */
+/* The last rank is gone before the others begin. In each of the two trees another rank waits for
+ * it, and in the other tree for somebody who is there. */
 static int reduce_without_the_last(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     enum { COUNT = 45830 };

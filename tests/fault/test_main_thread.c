@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Programs whose main thread ends before their ranks do, by pthread_exit(). The kernel then shows little of
- * such a process under its number. */
+ * Programs whose main thread ends before their ranks do, by pthread_exit(). The kernel then shows
+ * little of such a process under its number. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>

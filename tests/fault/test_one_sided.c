@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Ranks that die or are stopped in the middle of puts: who waits for them hears it, soon, and by name, and no
- * window of others stays in use. Ranks are processes. */
+ * Ranks that die or are stopped in the middle of puts: who waits for them hears it, soon, and by
+ * name, and no window of others stays in use. Ranks are processes. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -90,7 +90,8 @@ static uint8_t byte_at(const uint8_t *at)
     return atomic_load_explicit((const _Atomic uint8_t *)at, memory_order_acquire);
 }
 
-/* Stops rank 1 when a put has begun to arrive and has not ended. The progress thread takes its bytes. */
+/* Stops rank 1 when a put has begun to arrive and has not ended. The progress thread takes its
+ * bytes. */
 static bool stop_in_the_middle(weft_comm_t *comm, const uint8_t *memory, pid_t source)
 {
     const time_t until = time(NULL) + GIVE_UP_S;
@@ -150,7 +151,8 @@ static void a_window_does_not_wait_for_a_stopped_rank(void **state)
     run(2, end_a_window_of_a_stopped_rank, NULL);
 }
 
-/* Rank 0 puts what it has unmapped: over TCP the system says so. Checks of the core would read it. */
+/* Rank 0 puts what it has unmapped: over TCP the system says so. Checks of the core would read
+ * it. */
 static int put_what_is_no_memory(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     void *none = mmap(NULL, BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

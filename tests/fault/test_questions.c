@@ -9,7 +9,8 @@
 
 #include "tests/support/ranks.h"
 
-/* Both questions about one call get the answer that the call itself would. `words`: NULL if it can be. */
+/* Both questions about one call get the answer that the call itself would. `words`: NULL if it can
+ * be. */
 static int ask(weft_comm_t *comm, weft_coll_t coll, uint64_t count, weft_dtype_t dtype,
                uint32_t root, const char *words)
 {

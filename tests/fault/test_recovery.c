@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Recovery among processes: ranks are killed at random moments while all reduce; the survivors shrink
- * and go on, and the numbers stay right.
+ * Recovery among processes: ranks are killed at random moments while all reduce; the survivors
+ * shrink and go on, and the numbers stay right.
  *
  *   test-fault-recovery NET RANKS DEATHS    measures: DEATHS ranks die one after the other
  *
- * The times are those from a kill until the slowest survivor has heard of it, has the shrunk communicator,
- * has a first right result in it (512 bytes), and a second one (8 KiB), which may need other connections. */
+ * The times are those from a kill until the slowest survivor has heard of it, has the shrunk
+ * communicator, has a first right result in it (512 bytes), and a second one (8 KiB), which may
+ * need other connections. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -124,8 +125,8 @@ static weft_status_t train(player_t *p)
     return status;
 }
 
-/* After joining and after each shrink: who is here, and where the slowest of them is. One all-reduce
- * says it, in which every rank of the job has an element of its own. */
+/* After joining and after each shrink: who is here, and where the slowest of them is. One
+ * all-reduce says it, in which every rank of the job has an element of its own. */
 static weft_status_t meet(player_t *p)
 {
     uint64_t mine[MOST] = {0}, steps[MOST];
@@ -175,8 +176,8 @@ static bool recover(player_t *p)
     return true;
 }
 
-/* Trains until the test says that it is enough; the others may need this rank until they have heard it
- * as well, so the word goes with the numbers. */
+/* Trains until the test says that it is enough; the others may need this rank until they have heard
+ * it as well, so the word goes with the numbers. */
 static bool play(player_t *p)
 {
     report_t *report = &p->board->reports[p->rank];

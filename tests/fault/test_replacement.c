@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A job whose ranks are killed at random moments, also while they recover, and replaced: the survivors
- * shrink, take in a newcomer under the number of the dead one, and go on; the numbers stay right. Rank
- * 0 may be spared, and then counts what it holds: nothing may be more after many deaths than before.
+ * A job whose ranks are killed at random moments, also while they recover, and replaced: the
+ * survivors shrink, take in a newcomer under the number of the dead one, and go on; the numbers
+ * stay right. Rank 0 may be spared, and then counts what it holds: nothing may be more after many
+ * deaths than before.
  *
- *   test-fault-replacement NET RANKS KILLS [SEED [any]]    a longer run, with times; any: rank 0 dies too */
+ *   test-fault-replacement NET RANKS KILLS [SEED [any]]    a longer run, with times;
+ *       any: rank 0 dies too */
 #include <setjmp.h>
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -88,7 +90,7 @@ static holdings_t settled_since(const holdings_t *before)
     return holdings_settled(before->fds, before->threads + LATE_THREADS);
 }
 
-/* A rank ---------------------------------------------------------------------------------------- */
+/* A rank --------------------------------------------------------------------------------------- */
 
 static void give_up(void *arg, const char *what)
 {
@@ -210,8 +212,8 @@ static int run_player(const trial_t *trial, board_t *board, uint32_t seat, bool 
     const char *settings[] = {trial->net, "boot.init_timeout=60", "core.log=error"};
     weft_comm_options_t options = {
         .size = sizeof options, .config = "/dev/null", .settings = settings, .settings_count = 3};
-    /* Else the allocator makes one arena after the other, of two mappings, until there are eight for each
-     * core: one whenever more threads live at once than ever before. */
+    /* Else the allocator makes one arena after the other, of two mappings, until there are eight
+     * for each core: one whenever more threads live at once than ever before. */
 #ifdef __GLIBC__
     (void)mallopt(M_ARENA_MAX, 1);
 #endif
@@ -248,7 +250,7 @@ static int run_player(const trial_t *trial, board_t *board, uint32_t seat, bool 
     return 0;
 }
 
-/* The test -------------------------------------------------------------------------------------- */
+/* The test ------------------------------------------------------------------------------------- */
 
 typedef struct job {
     const trial_t *trial;
@@ -286,7 +288,8 @@ static void end_rank(job_t *job, uint32_t seat)
     }
 }
 
-/* Starts the newcomers that are wanted. One that is late, of a growth that failed, is in the way. */
+/* Starts the newcomers that are wanted. One that is late, of a growth that failed, is in the
+ * way. */
 static void serve(job_t *job)
 {
     for (uint32_t s = 0; s < job->trial->nranks; s++) {
@@ -332,8 +335,8 @@ static void pass(job_t *job, unsigned *seed, uint64_t most_ns)
     } while (weft_os_clock_ns() < until);
 }
 
-/* Rank 0 counts what it holds: before the first death, and when half of the deaths are over, whatever
- * caches have become full until then. */
+/* Rank 0 counts what it holds: before the first death, and when half of the deaths are over,
+ * whatever caches have become full until then. */
 static void measure(job_t *job)
 {
     uint64_t until = weft_os_clock_ns() + 100 * WEFT_NS_PER_S;
@@ -361,8 +364,9 @@ static uint64_t kill_one(job_t *job, unsigned *seed)
     return now;
 }
 
-/* Half of the time a second one dies somewhere on the way: before the first is noticed, while the others
- * shrink, or while the newcomer joins; the second may be the newcomer. Two at once leave a member. */
+/* Half of the time a second one dies somewhere on the way: before the first is noticed, while the
+ * others shrink, or while the newcomer joins; the second may be the newcomer. Two at once leave a
+ * member. */
 static void run_deaths(job_t *job)
 {
     unsigned seed = job->trial->seed;
@@ -427,8 +431,8 @@ static void report(job_t *job)
     fflush(stdout);
 }
 
-/* Since the middle no more may have come, however many have died, but for what the allocator did not get
- * back in one piece. */
+/* Since the middle no more may have come, however many have died, but for what the allocator did
+ * not get back in one piece. */
 static void compare_holdings(const holdings_t *before, const holdings_t *middle,
                              const holdings_t *after)
 {

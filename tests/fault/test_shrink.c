@@ -86,8 +86,8 @@ static void wait_for_all(uint32_t n)
     }
 }
 
-/* Rank 1 never calls. A thread of rank 0 revokes what its rank and the others wait in; then all revoke,
- * which changes nothing, and go on in a new communicator. */
+/* Rank 1 never calls. A thread of rank 0 revokes what its rank and the others wait in; then all
+ * revoke, which changes nothing, and go on in a new communicator. */
 static int revoke_while_waiting(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     pthread_t thread;
@@ -152,8 +152,8 @@ static void all_agree_on_the_bits_that_all_have(void **state)
     run_with(7, agree, shm, 1);
 }
 
-/* Ranks 1 and 3 are excluded and do not call. The parent goes on; the child can be shrunk, too, and so
- * can a communicator from which a rank has left. */
+/* Ranks 1 and 3 are excluded and do not call. The parent goes on; the child can be shrunk, too, and
+ * so can a communicator from which a rank has left. */
 static int exclude(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     const uint32_t excluded[] = {3, 1}, last[] = {2};
@@ -190,8 +190,8 @@ static void excluded_ranks_do_nothing(void **state)
     run_with(5, exclude, shm, 1);
 }
 
-/* Rank 0 gives up a communicator that has failed. The others take it for one that left; the parent still
- * has it. */
+/* Rank 0 gives up a communicator that has failed. The others take it for one that left; the parent
+ * still has it. */
 static int give_up(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     weft_comm_t *copy = NULL, *rest = NULL;
@@ -249,8 +249,8 @@ static void who_does_not_come_is_named(void **state)
     run_with(3, come_late, soon, 2);
 }
 
-/* Communicators that agree, fail, shrink and go, over and over, in a family that stays. The first rounds
- * fill what grows up to a limit, as the event log does. */
+/* Communicators that agree, fail, shrink and go, over and over, in a family that stays. The first
+ * rounds fill what grows up to a limit, as the event log does. */
 static int come_and_go(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     enum { FIRST = 400, ROUNDS = 800, KIB_MORE = 512 };

@@ -187,8 +187,9 @@ static void the_others_go_on_without_who_aborts(void **state)
     run(3, end_among_others);
 }
 
-/* Rank 0 waits for others to make a group; one of them revokes the parent instead, as whoever goes on
- * without somebody does, and all meet in the shrink. In the second round rank 0 has the parent no more. */
+/* Rank 0 waits for others to make a group; one of them revokes the parent instead, as whoever goes
+ * on without somebody does, and all meet in the shrink. In the second round rank 0 has the parent
+ * no more. */
 static int revoke_for_others(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     static const uint32_t all[] = {0, 1, 2};
@@ -325,8 +326,8 @@ static void votes_outlive_a_revoke(void **state)
     run(2, vote_over_revoke);
 }
 
-/* A second thread of rank 0 may not vote, and may not destroy what the first one votes in. Whatever else
- * it calls goes on, and the vote is as if nothing had been. */
+/* A second thread of rank 0 may not vote, and may not destroy what the first one votes in. Whatever
+ * else it calls goes on, and the vote is as if nothing had been. */
 static int vote_alone(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     uint64_t bits = 5;

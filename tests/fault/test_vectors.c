@@ -128,8 +128,8 @@ static void run(const char *net)
     }
 }
 
-/* Where a slice shows the difference, and not a question over the control tree, which knows the sums
- * alone, the block is named. That comes first where ranks do not wait long. */
+/* Where a slice shows the difference, and not a question over the control tree, which knows the
+ * sums alone, the block is named. That comes first where ranks do not wait long. */
 static void the_block_that_differs_is_named(void **state)
 {
     static const difference_t blocks[] = {
@@ -162,7 +162,8 @@ static void lengths_that_differ_are_named_over_sockets(void **state)
     run("core.net=net-socket");
 }
 
-/* Ranks 0 and 1 are a host, and rank 0 passes on what rank 1 has for rank 2; so it stands for rank 1. */
+/* Ranks 0 and 1 are a host, and rank 0 passes on what rank 1 has for rank 2; so it stands for rank
+ * 1. */
 static void lengths_that_differ_past_a_rank_that_does_not_know_them_are_named(void **state)
 {
     static const difference_t passed = {

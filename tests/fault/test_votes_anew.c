@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Agreeing and shrinking that end on one rank before they are decided, and are called anew there. */
+ * Agreeing and shrinking that end on one rank before they are decided, and are called anew
+ * there. */
 #include <setjmp.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -85,8 +86,8 @@ static bool is_refused(weft_comm_t *comm, uint64_t bits)
            ranks_error_says(WEFT_ERR_STATE, "gave up a call with bits 0x1");
 }
 
-/* Rank `quits` gives up decision A and makes it anew, when the others have it or before; then all make
- * decision B. */
+/* Rank `quits` gives up decision A and makes it anew, when the others have it or before; then all
+ * make decision B. */
 static int agree_anew(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     int wrong = 0;
@@ -128,8 +129,8 @@ static int shrink_anew(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
     return wrong;
 }
 
-/* Rank 0 gives up when its end of the new communicator counts. All come out of the call with it, and
- * it has failed on all. */
+/* Rank 0 gives up when its end of the new communicator counts. All come out of the call with it,
+ * and it has failed on all. */
 static int give_up_an_end(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     int wrong = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A consensus of up to eight voters, of which some say anything: words get lost, are doubled and overtake each
- * other. Every word of a right voter can be sent, and all that it decides is a value. Where all are right,
- * nobody decides otherwise than the others, also of those that die, and where nothing is lost at the end, all
- * that live decide. */
+ * A consensus of up to eight voters, of which some say anything: words get lost, are doubled and
+ * overtake each other. Every word of a right voter can be sent, and all that it decides is a value.
+ * Where all are right, nobody decides otherwise than the others, also of those that die, and where
+ * nothing is lost at the end, all that live decide. */
 #include "core/comm/consensus.h"
 #include "fuzz.h"
 

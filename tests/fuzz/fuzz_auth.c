@@ -97,7 +97,8 @@ static void labels(const uint8_t *data, size_t bytes)
     free(purpose);
 }
 
-/* Ends of two builds, which hold the key and speak other versions: both say so, and nobody is let in. */
+/* Ends of two builds, which hold the key and speak other versions: both say so, and nobody is let
+ * in. */
 static void foreign(const uint8_t *data, size_t bytes)
 {
     static const uint8_t label[WEFT_AUTH_LABEL] = {4};

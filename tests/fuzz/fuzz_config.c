@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * An INI file, from its text to the settings of the core: what is printed is an INI file again, which
- * says the same. Or, behind "=N ", the value of one option. */
+ * An INI file, from its text to the settings of the core: what is printed is an INI file again,
+ * which says the same. Or, behind "=N ", the value of one option. */
 #include "core/base/error.h"
 #include "core/config/config_parse.h"
 #include "core/config/option.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Descriptors of plugins: numbers, texts, option tables and operation tables that may be wrong in any
- * field, behind pointers that are good. What is taken has all that the core calls without looking. */
+ * Descriptors of plugins: numbers, texts, option tables and operation tables that may be wrong in
+ * any field, behind pointers that are good. What is taken has all that the core calls without
+ * looking. */
 #include <weft/plugin/algo.h>
 #include <weft/plugin/kernel.h>
 #include <weft/plugin/net.h>

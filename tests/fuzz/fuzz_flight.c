@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Flight records of two ranks, with communicators and entries of any bytes: whatever they hold, they are
- * joined, told and drawn. Behind the byte "!" the input is a file; behind "#" it is a list of what the ranks
- * noted, a few bytes an entry, so that the records have to do with each other. */
+ * Flight records of two ranks, with communicators and entries of any bytes: whatever they hold,
+ * they are joined, told and drawn. Behind the byte "!" the input is a file; behind "#" it is a list
+ * of what the ranks noted, a few bytes an entry, so that the records have to do with each other. */
 #include "core/os/os.h"
 #include "fuzz.h"
 #include "tools/flight_plot.h"

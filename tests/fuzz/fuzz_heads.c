@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Mapped ports beside a peer that writes anything into the shared memory at any moment. The input is a
- * list of what happens: the peer's writes, and this rank's sends and receives. Whatever is read or
- * written for the peer lies in the FIFO, an open window or an arena. */
+ * Mapped ports beside a peer that writes anything into the shared memory at any moment. The input
+ * is a list of what happens: the peer's writes, and this rank's sends and receives. Whatever is
+ * read or written for the peer lies in the FIFO, an open window or an arena. */
 #include <unistd.h>
 
 #include "core/base/error.h"
@@ -156,8 +156,8 @@ static void receive(scene_t *s, uint8_t size)
     FUZZ_NEED(weft_port_release(port) == WEFT_OK);
 }
 
-/* A payload in a slot, in a window that is open in the peer, or in the arena. Where it is described, it is
- * described as it is. */
+/* A payload in a slot, in a window that is open in the peer, or in the arena. Where it is
+ * described, it is described as it is. */
 static void send_from(scene_t *s, uint64_t count, uint8_t how)
 {
     weft_port_t *port = &s->send.port;
@@ -208,7 +208,8 @@ static void send_one(scene_t *s, uint8_t size, uint8_t how)
     (void)weft_port_is_returned(port);
 }
 
-/* This rank's communicator fails, or the peer answers an offer of the arena, or takes its memory back. */
+/* This rank's communicator fails, or the peer answers an offer of the arena, or takes its memory
+ * back. */
 static void interrupt(scene_t *s, uint8_t how)
 {
     weft_port_t *ports[] = {&s->receive.port, &s->send.port};

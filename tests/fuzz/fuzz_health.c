@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The health channel of rank 1 of six, and neighbours that hold the key: the parent, the children and whoever
- * connects say anything in any order, close, are reset, listen or do not, while this rank's other threads
- * report, ask, tell and leave. Callbacks get only what can be, a death and a departure once; the thread ends in
- * time when it shall, with nothing left open. */
+ * The health channel of rank 1 of six, and neighbours that hold the key: the parent, the children
+ * and whoever connects say anything in any order, close, are reset, listen or do not, while this
+ * rank's other threads report, ask, tell and leave. Callbacks get only what can be, a death and a
+ * departure once; the thread ends in time when it shall, with nothing left open. */
 #include <sys/socket.h>
 
 #include "core/base/error.h"
@@ -41,7 +41,7 @@ typedef struct world {
 
 static world_t world;
 
-/* Callbacks ---------------------------------------------------------------------------------------- */
+/* Callbacks ------------------------------------------------------------------------------------ */
 
 static void check_error(const weft_error_t *error)
 {
@@ -115,7 +115,7 @@ static const weft_health_callbacks_t callbacks = {.failed = on_failed,
                                                   .told = on_told,
                                                   .left = on_left};
 
-/* The other threads of this rank ---------------------------------------------------------------------- */
+/* The other threads of this rank --------------------------------------------------------------- */
 
 static void call(const uint8_t **data, size_t *bytes)
 {
@@ -154,7 +154,7 @@ static void call(const uint8_t **data, size_t *bytes)
     }
 }
 
-/* The neighbours --------------------------------------------------------------------------------------- */
+/* The neighbours ------------------------------------------------------------------------------- */
 
 static void hears(hostile_t *peer, const weft_frame_t *frame, const uint8_t *payload)
 {
@@ -268,7 +268,7 @@ static bool turn(void *arg)
     return acts;
 }
 
-/* A family that has joined ------------------------------------------------------------------------------ */
+/* A family that has joined --------------------------------------------------------------------- */
 
 static void open_listeners(void)
 {

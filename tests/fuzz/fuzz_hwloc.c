@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Machines that a user describes to topo-hwloc: an XML of hwloc, or, behind the byte '=', a line of text. What
- * is taken is a machine that holds, and reads back from its text as the same; what is refused names the file.
- * Where the input ends with the byte 255 and a number, that allocation fails. */
+ * Machines that a user describes to topo-hwloc: an XML of hwloc, or, behind the byte '=', a line of
+ * text. What is taken is a machine that holds, and reads back from its text as the same; what is
+ * refused names the file. Where the input ends with the byte 255 and a number, that allocation
+ * fails. */
 #include <hwloc.h>
 
 #include "core/base/error.h"

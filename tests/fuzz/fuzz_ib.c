@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a peer of net-ib can say: its address, the record of its queue pairs, credits that it writes into
- * the ring, immediates, and counts after a failover. No message is longer than its receive, and none is
- * sent that was not posted. */
+ * What a peer of net-ib can say: its address, the record of its queue pairs, credits that it writes
+ * into the ring, immediates, and counts after a failover. No message is longer than its receive,
+ * and none is sent that was not posted. */
 #include <arpa/inet.h>
 #include <endian.h>
 #include <errno.h>
@@ -38,7 +38,7 @@ static fake_host_t fake;
 static scene_t scene;
 static bool failed;
 
-/* Of the plugin, what needs an adapter ------------------------------------------------------------ */
+/* Of the plugin, what needs an adapter --------------------------------------------------------- */
 
 static int adapter_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
@@ -103,7 +103,7 @@ bool ib_port_is_ethernet(const ib_port_t *port)
     return port->attr.link_layer == IBV_LINK_LAYER_ETHERNET;
 }
 
-/* ------------------------------------------------------------------------------------------------- */
+/* ---------------------------------------------------------------------------------------------- */
 
 static void scene_open(uint8_t how)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A job of up to twelve ranks made of what they told: places, words, and descriptions of hosts. Lengths of
- * descriptions are right, and orders of channels where the input wants it, so that what lies behind is reached.
- * What is taken as a description lies in its bytes, and every rank has a place of its own in each ring and chain. */
+ * A job of up to twelve ranks made of what they told: places, words, and descriptions of hosts.
+ * Lengths of descriptions are right, and orders of channels where the input wants it, so that what
+ * lies behind is reached. What is taken as a description lies in its bytes, and every rank has a
+ * place of its own in each ring and chain. */
 #include "core/base/error.h"
 #include "core/os/os.h"
 #include "core/plan/topo_view.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Streams that join a connection of net-socket, over sockets and behind the handshake, which a peer with
- * the secret passes: records of any content in any pieces, and then what the streams of several rails
- * say to each other, or do not say while time passes. */
+ * Streams that join a connection of net-socket, over sockets and behind the handshake, which a peer
+ * with the secret passes: records of any content in any pieces, and then what the streams of
+ * several rails say to each other, or do not say while time passes. */
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -76,7 +76,8 @@ static bool scene_open(uint8_t shape, uint8_t fails)
     s.net = (weft_net_t){.host = &s.fake.host,
                          .config = {.sockets = 2, .chunk = 64, .rails = 2, .rail_patience = 0.001}};
     s.device = (weft_net_device_t){.host = &s.fake.host, .net = &s.net, .epoll = s.device.epoll};
-    /* Each execution has an address of its own, because closed connections keep their ports a while. */
+    /* Each execution has an address of its own, because closed connections keep their ports a
+     * while. */
     s.loopback = INADDR_LOOPBACK + (s.loopback + 1 - INADDR_LOOPBACK) % 0xfff000;
     s.device.local.count = (shape & WITH_IPV6) != 0 ? 2 : 1;
     s.device.local.entries[0].point.v4 =
@@ -139,8 +140,8 @@ static void accept_some(void)
     }
 }
 
-/* A peer that holds the secret. Its pieces do not wait for each other. Reset when it is closed, so that no port
- * stays in use. */
+/* A peer that holds the secret. Its pieces do not wait for each other. Reset when it is closed, so
+ * that no port stays in use. */
 static int client_open(uint8_t label_of)
 {
     static const struct linger reset = {.l_onoff = 1};

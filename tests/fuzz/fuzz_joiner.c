@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A rank that joins, and a hostile root, parent and children: they hold the key, and say, in any order, what is
- * right, what is nearly right, and anything. The first byte is the rank and the number of ranks, and what the id
- * is good for. The join ends in time, with all ranks known or with an error that says something; so do the
- * exchanges after it. */
+ * A rank that joins, and a hostile root, parent and children: they hold the key, and say, in any
+ * order, what is right, what is nearly right, and anything. The first byte is the rank and the
+ * number of ranks, and what the id is good for. The join ends in time, with all ranks known or with
+ * an error that says something; so do the exchanges after it. */
 #include <sys/socket.h>
 
 #include "core/base/error.h"
@@ -59,7 +59,7 @@ static void hears(hostile_t *peer, const weft_frame_t *frame, const uint8_t *pay
     }
 }
 
-/* What a right peer would say -------------------------------------------------------------------- */
+/* What a right peer would say ------------------------------------------------------------------ */
 
 static void welcome_with(uint32_t type, uint32_t rank)
 {
@@ -83,7 +83,8 @@ static void welcome(void)
     welcome_with(WEFT_FRAME_WELCOME, weft_tree_parent(world.rank));
 }
 
-/* What is wrong with a step of an exchange: a byte of the payload, or that it ends after so many bytes. */
+/* What is wrong with a step of an exchange: a byte of the payload, or that it ends after so many
+ * bytes. */
 typedef struct wrong {
     uint32_t at, end;
     uint8_t by;
@@ -141,7 +142,7 @@ static void come_again(hostile_t *peer, uint32_t step)
     hostile_send_frame(peer, &frame, NULL);
 }
 
-/* Turns -------------------------------------------------------------------------------------------- */
+/* Turns ---------------------------------------------------------------------------------------- */
 
 static void waits_for(hostile_t *peer)
 {
@@ -256,7 +257,7 @@ static bool turn(void *arg)
     return acts;
 }
 
-/* The joiner --------------------------------------------------------------------------------------- */
+/* The joiner ----------------------------------------------------------------------------------- */
 
 static void failed(weft_status_t status)
 {

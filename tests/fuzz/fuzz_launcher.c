@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The environment that a launcher leaves, a line "NAME=value" each: ranks that are read fit each other, and
- * what does not is refused with the variable. */
+ * The environment that a launcher leaves, a line "NAME=value" each: ranks that are read fit each
+ * other, and what does not is refused with the variable. */
 #include "core/base/error.h"
 #include "core/boot/launcher.h"
 #include "fuzz.h"

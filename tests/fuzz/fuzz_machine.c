@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A machine as text, from memory and from a file. What is read is printed, and read again as the same
- * text. */
+ * A machine as text, from memory and from a file. What is read is printed, and read again as the
+ * same text. */
 #include "core/base/error.h"
 #include "core/topo/machine_text.h"
 #include "fuzz.h"

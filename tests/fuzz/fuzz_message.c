@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The SDK's messages over a stream socket. The input is a list of what happens: the peer sends messages, headers
- * that are nearly right and anything else, in pieces of any length, and reads; this end posts, polls and gives up.
- * Receives get the messages of a peer that sends nothing else, buffers hold what was asked for and nothing behind
- * it, and what the peer reads is what was posted. */
+ * The SDK's messages over a stream socket. The input is a list of what happens: the peer sends
+ * messages, headers that are nearly right and anything else, in pieces of any length, and reads;
+ * this end posts, polls and gives up. Receives get the messages of a peer that sends nothing else,
+ * buffers hold what was asked for and nothing behind it, and what the peer reads is what was
+ * posted. */
 #include <sys/socket.h>
 #include <unistd.h>
 

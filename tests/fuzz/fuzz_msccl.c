@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A program of MSCCL as XML, as far as its check. Where the input ends with the byte 255 and a number, that
- * allocation fails. */
+ * A program of MSCCL as XML, as far as its check. Where the input ends with the byte 255 and a
+ * number, that allocation fails. */
 #include "fuzz.h"
 #include "msccl_read.h"
 #include "tests/support/fake_host.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A plan as text. What is read is printed, and read again as the same text; what is refused is refused with
- * its line. What walks a plan comes from each instruction to the next. */
+ * A plan as text. What is read is printed, and read again as the same text; what is refused is
+ * refused with its line. What walks a plan comes from each instruction to the next. */
 #include "core/base/error.h"
 #include "core/plan/cursor.h"
 #include "core/plan/plan_parse.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The answers of a PMI server, one piece a line; then it closes. In the first byte: 1, this rank gives the
- * id; 2, the server stays open and says nothing more; 4, it does not read; 8, it has closed both ways; 16,
- * the join is cancelled. In the text "&" is a line end inside a piece, "|" the end of a piece that is no
- * line end. */
+ * The answers of a PMI server, one piece a line; then it closes. In the first byte: 1, this rank
+ * gives the id; 2, the server stays open and says nothing more; 4, it does not read; 8, it has
+ * closed both ways; 16, the join is cancelled. In the text "&" is a line end inside a piece, "|"
+ * the end of a piece that is no line end. */
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -15,7 +15,8 @@
 
 enum { GIVES = 1, SILENT = 2, DEAF = 4, GONE = 8, CANCELLED = 16, PIECES_MOST = 32 };
 
-/* Each piece is a packet: a receive gets one of them at most, as from a server that waits for questions.
+/* Each piece is a packet: a receive gets one of them at most, as from a server that waits for
+ * questions.
  */
 static void serve(int fd, const char *text)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The root of a join of three ranks, and eight peers that hold its id: they connect, claim, join, say anything
- * in any order, close and are reset, while time passes; one of them listens, so that the root's knock is
- * heard. The root ends in the end; whoever asked it something and waited has been answered, and a welcome comes
- * once, when three ranks have joined, with the right parent. */
+ * The root of a join of three ranks, and eight peers that hold its id: they connect, claim, join,
+ * say anything in any order, close and are reset, while time passes; one of them listens, so that
+ * the root's knock is heard. The root ends in the end; whoever asked it something and waited has
+ * been answered, and a welcome comes once, when three ranks have joined, with the right parent. */
 #include <sys/socket.h>
 
 #include "../support/foreign_hello.h"
@@ -59,7 +59,8 @@ static void say(hostile_t *peer, uint32_t type, uint32_t number)
         .type = type, .from = peer->rank, .comm_id = world.comm_id, .number = number};
     world.asked[peer - world.peers] = false; /* or until it is known to be wrong */
     if (type == WEFT_FRAME_JOIN || type == WEFT_FRAME_CLAIM) {
-        /* Each peer listens elsewhere: who says the same again is taken for one that has lost its connection. */
+        /* Each peer listens elsewhere: who says the same again is taken for one that has lost its
+         * connection. */
         size_t at = (size_t)(peer - world.peers);
         hostile_request(&request, peer->rank, NRANKS,
                         at == LISTENS ? world.knock_port : (uint16_t)(9 + at));

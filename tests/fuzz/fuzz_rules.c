@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Texts of the tuner: rules, preferences and measured figures. Behind a NUL the input has the number of the
- * allocation that fails, and calls for which rules are looked up. */
+ * Texts of the tuner: rules, preferences and measured figures. Behind a NUL the input has the
+ * number of the allocation that fails, and calls for which rules are looked up. */
 #include "core/base/error.h"
 #include "core/comm/figures.h"
 #include "fuzz.h"

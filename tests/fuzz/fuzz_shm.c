@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What a peer hands to net-shm: its address, and behind the handshake a record in any pieces, with
- * descriptors of anything or none, or any answer to ours. Memory that is taken is as long as the record
- * says, and no descriptor stays. */
+ * descriptors of anything or none, or any answer to ours. Memory that is taken is as long as the
+ * record says, and no descriptor stays. */
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -138,7 +138,8 @@ static void talk(weft_net_device_t *device, weft_net_conn_t *conn, int far, cons
     FUZZ_NEED(status == WEFT_OK || shm_connect_poll(conn) != WEFT_OK); /* it is the other end's */
 }
 
-/* The other way round: whoever listens under the address takes the memory and answers with anything. */
+/* The other way round: whoever listens under the address takes the memory and answers with
+ * anything. */
 static void connector(weft_net_device_t *device, const uint8_t *data, size_t bytes)
 {
     static const uint8_t label[WEFT_AUTH_LABEL];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A site's file of levels above the hosts, from memory and from a file, and the search for a host in it. */
+ * A site's file of levels above the hosts, from memory and from a file, and the search for a host
+ * in it. */
 #include "core/base/error.h"
 #include "core/topo/site.h"
 #include "fuzz.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The answers of a TCPStore of PyTorch, all sent at once; then it closes. In the first byte: 1, the store is
- * connected to first, which answers its ping rightly unless 2 is set too; 4, it says nothing more and does
- * not close; 8, it does not read; 16, it has closed both ways; 32, the join is cancelled; 64, a key that no
- * query has room for; 128, nobody listens. */
+ * The answers of a TCPStore of PyTorch, all sent at once; then it closes. In the first byte: 1, the
+ * store is connected to first, which answers its ping rightly unless 2 is set too; 4, it says
+ * nothing more and does not close; 8, it does not read; 16, it has closed both ways; 32, the join
+ * is cancelled; 64, a key that no query has room for; 128, nobody listens. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <pthread.h>

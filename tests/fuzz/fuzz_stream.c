@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A connection of net-socket of one stream. The input is a list of what happens: the peer sends headers and
- * payloads in any order and in pieces of any length, and reads; this end posts and polls. Buffers hold what
- * was asked for and nothing behind it, and what the peer reads is what was posted. */
+ * A connection of net-socket of one stream. The input is a list of what happens: the peer sends
+ * headers and payloads in any order and in pieces of any length, and reads; this end posts and
+ * polls. Buffers hold what was asked for and nothing behind it, and what the peer reads is what was
+ * posted. */
 #include <endian.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A graph of rings, chains or trees as text, on a machine that stands before it ("weft-machine 1 …") or on
- * one of ours; what is read is printed, and read again as the same text. And lists of CPUs. */
+ * A graph of rings, chains or trees as text, on a machine that stands before it ("weft-machine 1
+ * …") or on one of ours; what is read is printed, and read again as the same text. And lists of
+ * CPUs. */
 #include "core/base/error.h"
 #include "core/topo/capacities.h"
 #include "core/topo/cpu_list.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The file with the results of a run of `weft tune` that was interrupted: of another job, cut, or with lines that
- * nobody wrote. What is read and added is there when the file is read again. */
+ * The file with the results of a run of `weft tune` that was interrupted: of another job, cut, or
+ * with lines that nobody wrote. What is read and added is there when the file is read again. */
 #include "fuzz.h"
 #include "tools/tune_state.h"
 

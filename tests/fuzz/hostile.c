@@ -66,7 +66,7 @@ void hostile_accept(hostile_t *peer, const uint8_t key[32], int fd)
     peer->fd = fd;
 }
 
-/* Hearing ------------------------------------------------------------------------------------------ */
+/* Hearing -------------------------------------------------------------------------------------- */
 
 static void check_payload(const weft_frame_t *frame, const uint8_t *payload)
 {
@@ -195,7 +195,7 @@ bool hostile_step(hostile_t *peer, hostile_hears_t hears)
     return peer->state == HOSTILE_CONNECTING || peer->state == HOSTILE_ACCEPTING;
 }
 
-/* Sending ------------------------------------------------------------------------------------------ */
+/* Sending -------------------------------------------------------------------------------------- */
 
 void hostile_send(hostile_t *peer, const void *bytes, size_t count)
 {

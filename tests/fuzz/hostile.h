@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A peer of control connections that holds the key and does whatever an input says: connects or accepts with
- * the right handshake, sends frames right and wrong, in one or in pieces, closes, resets. What it hears is
- * checked: the core sends good frames only. */
+ * A peer of control connections that holds the key and does whatever an input says: connects or
+ * accepts with the right handshake, sends frames right and wrong, in one or in pieces, closes,
+ * resets. What it hears is checked: the core sends good frames only. */
 #ifndef WEFT_TESTS_FUZZ_HOSTILE_H
 #define WEFT_TESTS_FUZZ_HOSTILE_H
 
@@ -50,8 +50,8 @@ void hostile_close(hostile_t *peer, bool reset);
 void hostile_send(hostile_t *peer, const void *bytes, size_t count);
 /* Sends a whole frame with its payload. */
 void hostile_send_frame(hostile_t *peer, const weft_frame_t *frame, const uint8_t *payload);
-/* Sends a frame of `type`, 0 for the input's, as the input says: fields, a payload that is right, rubbish or
- * changed, and perhaps not all of it. */
+/* Sends a frame of `type`, 0 for the input's, as the input says: fields, a payload that is right,
+ * rubbish or changed, and perhaps not all of it. */
 void hostile_send_any(hostile_t *peer, uint32_t type, const uint8_t **data, size_t *bytes);
 /* A join request of this host; with addresses if `port` is not 0. */
 void hostile_request(weft_join_request_t *request, uint32_t rank, uint32_t nranks, uint16_t port);

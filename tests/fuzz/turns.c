@@ -61,7 +61,7 @@ static bool turns_go_on(uint64_t until)
     return true;
 }
 
-/* What the linker puts in the place of the core's functions --------------------------------------------- */
+/* What the linker puts in the place of the core's functions ------------------------------------ */
 
 /* NOLINTBEGIN(bugprone-reserved-identifier): the linker's names */
 int __real_weft_os_poll(struct pollfd *entries, uint32_t count, uint64_t until);

@@ -62,8 +62,8 @@ static void fill(bits_t *bits, weft_dtype_t dtype, uint32_t operand)
     (void)device_copy(bits->device[operand], at, ROOM);
 }
 
-/* A copy from pageable memory may return before its bytes are on the device, and the plugin's stream does not wait
- * for the legacy one, in which it is. */
+/* A copy from pageable memory may return before its bytes are on the device, and the plugin's
+ * stream does not wait for the legacy one, in which it is. */
 static bool fill_all(bits_t *bits, weft_dtype_t dtype)
 {
     /* The first source, which each case reads, is the last to come. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * gpu-calls SETTING…: calls in streams in which the host has a part, by two ranks that are threads and share a
- * device: a collective in a group with messages, which is a host wait, a factor that is read late, a sum of plain
- * memory into a device's, and a put with its wait; in one communicator, in two at the same time, and from graphs.
- * What comes is compared, and every wait has a limit. */
+ * gpu-calls SETTING…: calls in streams in which the host has a part, by two ranks that are threads
+ * and share a device: a collective in a group with messages, which is a host wait, a factor that is
+ * read late, a sum of plain memory into a device's, and a put with its wait; in one communicator,
+ * in two at the same time, and from graphs. What comes is compared, and every wait has a limit. */
 #include <pthread.h>
 #include <unistd.h>
 
@@ -90,7 +90,8 @@ static bool is_right(const seat_t *seat, int round)
     return right;
 }
 
-/* Puts a round into the stream. The next one's sum keeps the other rank from putting before this one has its box. */
+/* Puts a round into the stream. The next one's sum keeps the other rank from putting before this
+ * one has its box. */
 static int enqueue(seat_t *seat)
 {
     memory_t *there = seat->there, *here = seat->here;
@@ -120,7 +121,8 @@ static int enqueue(seat_t *seat)
     return wrong;
 }
 
-/* Both ranks have the graph before its first launch: what makes one may wait for kernels, and those for this rank. */
+/* Both ranks have the graph before its first launch: what makes one may wait for kernels, and those
+ * for this rank. */
 static int record(seat_t *seat)
 {
     const uint32_t rank = seat->rank;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Memory, streams and time of the device for the programs in this folder. Without GPU_DEVICE it is all
- * the host's: so the programs themselves are tested where there is no device. */
+ * Memory, streams and time of the device for the programs in this folder. Without GPU_DEVICE it is
+ * all the host's: so the programs themselves are tested where there is no device. */
 #ifndef TESTS_GPU_DEVICE_H
 #define TESTS_GPU_DEVICE_H
 

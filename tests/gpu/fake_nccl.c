@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A libnccl.so for the tests of scripts/gpu-check: its all-reduce waits for all ranks and computes
- * nothing. With FAKE_NCCL_REFUSES in the environment it does what older versions do, with FAKE_NCCL_HANGS
- * what it does from so many elements on when its blocks do not fit together. */
+ * nothing. With FAKE_NCCL_REFUSES in the environment it does what older versions do, with
+ * FAKE_NCCL_HANGS what it does from so many elements on when its blocks do not fit together. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

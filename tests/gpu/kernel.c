@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * gpu-kernel KERNEL-CUDA.so KERNEL-CPU.so [quick]: the arithmetic of a device against that of a
- * processor, then how fast it is; no core, no other rank. Exit code 77: no device can be used here. */
+ * processor, then how fast it is; no core, no other rank. Exit code 77: no device can be used
+ * here. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * gpu-limits LARGEST: what bounds every collective on a device: the time of a launch that is waited for,
- * and that of the driver's copy of 8 bytes, 16, … LARGEST. The median of several series each. */
+ * gpu-limits LARGEST: what bounds every collective on a device: the time of a launch that is waited
+ * for, and that of the driver's copy of 8 bytes, 16, … LARGEST. The median of several series
+ * each. */
 #include "device.h"
 #include "line.h"
 

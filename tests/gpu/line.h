@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * One line of the report of scripts/gpu-check, as every program here prints it: what, verdict, figure,
- * unit, ratio, what the ratio is to; apart by tabs, "-" for what there is not. */
+ * One line of the report of scripts/gpu-check, as every program here prints it: what, verdict,
+ * figure, unit, ratio, what the ratio is to; apart by tabs, "-" for what there is not. */
 #ifndef TESTS_GPU_LINE_H
 #define TESTS_GPU_LINE_H
 

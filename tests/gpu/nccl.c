@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * gpu-nccl LIBNCCL RANKS FIRST LAST FACTOR SECONDS: the times of NCCL's all-reduce of float between threads
- * that share one device, as nccl-tests takes them: many operations one after another in a stream, then one
- * wait. The library is opened, not linked; what is used of its ABI is declared here. Exit code 77: it
- * does not do that, or a size has no end in so many seconds, as where the blocks of all ranks do not fit on
- * the device together. */
+ * gpu-nccl LIBNCCL RANKS FIRST LAST FACTOR SECONDS: the times of NCCL's all-reduce of float between
+ * threads that share one device, as nccl-tests takes them: many operations one after another in a
+ * stream, then one wait. The library is opened, not linked; what is used of its ABI is declared
+ * here. Exit code 77: it does not do that, or a size has no end in so many seconds, as where the
+ * blocks of all ranks do not fit on the device together. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
@@ -130,8 +130,8 @@ static void *rank_main(void *arg)
 {
     rank_t *r = arg;
     job_t *job = r->job;
-    /* An allocation may wait for the kernels of the process, and those for all ranks: it comes first, and
-     * nobody begins before all have it. */
+    /* An allocation may wait for the kernels of the process, and those for all ranks: it comes
+     * first, and nobody begins before all have it. */
     r->in = device_alloc(job->last);
     r->out = device_alloc(job->last);
     r->good = device_stream_open(&r->stream) && r->in != NULL && r->out != NULL;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * probe [NAME [NUMBER]]: what only a device can tell of how the driver and the memory behave, a line each.
- * Every question has a process of its own with a limit of time: a hang costs seconds and is an answer. */
+ * probe [NAME [NUMBER]]: what only a device can tell of how the driver and the memory behave, a
+ * line each. Every question has a process of its own with a limit of time: a hang costs seconds and
+ * is an answer. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
@@ -75,7 +76,7 @@ void probe_wait_end(probe_words_t *words)
     __atomic_store_n(&words->go, 1, __ATOMIC_RELEASE);
 }
 
-/* Facts -------------------------------------------------------------------------------------------- */
+/* Facts ---------------------------------------------------------------------------------------- */
 
 static void facts_of_driver(void)
 {
@@ -132,9 +133,10 @@ static void probe_facts(int unused)
     facts_of_driver();
 }
 
-/* Streams ------------------------------------------------------------------------------------------ */
+/* Streams -------------------------------------------------------------------------------------- */
 
-/* Whether a query that says "not ready" is left for cudaGetLastError(), where others take it for theirs. */
+/* Whether a query that says "not ready" is left for cudaGetLastError(), where others take it for
+ * theirs. */
 static void probe_last_error(int unused)
 {
     probe_words_t *words = probe_words();
@@ -151,7 +153,7 @@ static void probe_last_error(int unused)
     PROBE_OK(cudaDeviceSynchronize());
 }
 
-/* Processes ---------------------------------------------------------------------------------------- */
+/* Processes ------------------------------------------------------------------------------------ */
 
 enum { PROCESS_ROUNDS = 50, PROCESS_ARRIVED = 208, PROCESS_HANDLE = 216 };
 
@@ -209,7 +211,7 @@ void probe_processes(int unused)
     }
 }
 
-/* Questions ---------------------------------------------------------------------------------------- */
+/* Questions ------------------------------------------------------------------------------------ */
 
 /* Runs this program again with one question, `connections` hardware queues and a limit. */
 static void ask(const char *name, int number, const char *connections, int seconds)

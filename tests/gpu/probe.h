@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the parts of the program `probe` share. Its kernel is one for all jobs, and a second one that is
- * there to be loaded late. The launches are in probe.cu, and for the CUDA runtime of threads in
- * probe_fake.c. The verdict of a line is "ok" for any answer that the design allows for. */
+ * What the parts of the program `probe` share. Its kernel is one for all jobs, and a second one
+ * that is there to be loaded late. The launches are in probe.cu, and for the CUDA runtime of
+ * threads in probe_fake.c. The verdict of a line is "ok" for any answer that the design allows
+ * for. */
 #ifndef TESTS_GPU_PROBE_H
 #define TESTS_GPU_PROBE_H
 

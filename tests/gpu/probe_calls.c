@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Which calls of the runtime wait for a kernel that waits, as those of other ranks of the process do. The
- * plugin keeps such calls away from running plans (decisions 69 and 76); those that it needs beside them
- * must not wait. */
+ * Which calls of the runtime wait for a kernel that waits, as those of other ranks of the process
+ * do. The plugin keeps such calls away from running plans (decisions 69 and 76); those that it
+ * needs beside them must not wait. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>

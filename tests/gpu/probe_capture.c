@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What may be asked of a stream that captures, and done meanwhile: each in a capture of its own, which is of the
- * strictest mode, by a thread that is relaxed, as the plugin is. */
+ * What may be asked of a stream that captures, and done meanwhile: each in a capture of its own,
+ * which is of the strictest mode, by a thread that is relaxed, as the plugin is. */
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The kernel of the program `probe`, in the common subset of C11 and CUDA C++, made of what the plugin's
- * kernel is made of. */
+ * The kernel of the program `probe`, in the common subset of C11 and CUDA C++, made of what the
+ * plugin's kernel is made of. */
 #ifndef TESTS_GPU_PROBE_DEVICE_H
 #define TESTS_GPU_PROBE_DEVICE_H
 

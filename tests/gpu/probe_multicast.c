@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Whether the devices of this process can be a team of a multicast object, and whether the draft kernel
- * of plugins/kernel-cuda/device/device_multicast.h sums in the switch what they have. */
+ * Whether the devices of this process can be a team of a multicast object, and whether the draft
+ * kernel of plugins/kernel-cuda/device/device_multicast.h sums in the switch what they have. */
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Memory of a pool that another process imports (decision 120): what it takes, what a second import is, and whether
- * to free an import waits for a kernel that waits. */
+ * Memory of a pool that another process imports (decision 120): what it takes, what a second import
+ * is, and whether to free an import waits for a kernel that waits. */
 #include <cuda.h>
 #include <errno.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ static void answers(const char *what, cudaError_t error)
                 cudaGetErrorName(error));
 }
 
-/* The owner ------------------------------------------------------------------------------------------ */
+/* The owner ------------------------------------------------------------------------------------ */
 
 static void pools_send(int to, int fd, const pointers_t *pointers)
 {
@@ -78,7 +78,7 @@ static void pools_owner(int socket)
     }
 }
 
-/* Who imports ---------------------------------------------------------------------------------------- */
+/* Who imports ---------------------------------------------------------------------------------- */
 
 static int pools_receive(int from, pointers_t *pointers)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Streams beside a full one: how many get no further, because they share its hardware queue, and whether a
- * call waits for it. A call that does not return is an answer: the waiting kernel is let go then. */
+ * Streams beside a full one: how many get no further, because they share its hardware queue, and
+ * whether a call waits for it. A call that does not return is an answer: the waiting kernel is let
+ * go then. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>

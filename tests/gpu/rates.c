@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How fast the device copies, and how near combinations come to that. A copy of N bytes moves 2·N; a sum
- * of two sources into one destination 3·N. */
+ * How fast the device copies, and how near combinations come to that. A copy of N bytes moves 2·N;
+ * a sum of two sources into one destination 3·N. */
 #include "check.h"
 #include "device.h"
 #include "line.h"

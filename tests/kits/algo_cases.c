@@ -2,9 +2,9 @@
  *
  * weft-conformance-algo: for 2 to 17 ranks and some up to 64, on one host and on several, every
  * collective, some roots, several numbers of chunks in a message and the ends of every parameter's
- * range, an algorithm either refuses with a
- * reason or emits plans that are well formed, the same every time, proved by the verifier at several
- * depths, and run to the right result by an executor that shares no code with it. */
+ * range, an algorithm either refuses with a reason or emits plans that are well formed, the same
+ * every time, proved by the verifier at several depths, and run to the right result by an executor
+ * that shares no code with it. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,8 @@
 typedef enum spread {
     ONE_HOST,
     HOSTS_OF_TWO, /* in order, so that the last may hold one */
-    /* Two racks of hosts that have from one rank to many, on two islands each; ranks in no order. */
+    /* Two racks of hosts that have from one rank to many, on two islands each; ranks in no
+     * order. */
     SCATTERED,
     SPREADS
 } spread_t;
@@ -108,8 +109,8 @@ static weft_plan_t *algo_emit(const kit_instance_t *instance, const weft_algo_ca
     return plan;
 }
 
-/* Proves one set of plans at one depth, out of place and in place. An all-to-all may need other memory
- * in place: the core makes a copy then. */
+/* Proves one set of plans at one depth, out of place and in place. An all-to-all may need other
+ * memory in place: the core makes a copy then. */
 static void algo_prove(weft_plan_t *const *plans, const weft_algo_call_t *call, uint32_t slots,
                        uint32_t slices)
 {

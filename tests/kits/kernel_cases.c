@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * weft-conformance-kernel: every type, operator, number of sources and destinations, length and place of
- * the operands, against a reference that shares nothing with the plugin. Kernels of host memory only. */
+ * weft-conformance-kernel: every type, operator, number of sources and destinations, length and
+ * place of the operands, against a reference that shares nothing with the plugin. Kernels of host
+ * memory only. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -45,8 +46,8 @@ static void kernel_close(kit_instance_t *instance)
     kit_instance_close(instance);
 }
 
-/* NULL: refused, in words. The layer keeps 256 functions at most, so it is asked past the layer; it sees
- * the calls by the note. */
+/* NULL: refused, in words. The layer keeps 256 functions at most, so it is asked past the layer; it
+ * sees the calls by the note. */
 static weft_combine_fn_t kernel_select(kit_instance_t *instance, weft_dtype_t dtype, weft_op_t op)
 {
     const weft_kernel_ops_t *own = instance->run->plugin->ops;

@@ -44,7 +44,7 @@ typedef struct kit_outcome {
     char text[OUTPUT];
 } kit_outcome_t;
 
-/* Command line ----------------------------------------------------------------------------------- */
+/* Command line --------------------------------------------------------------------------------- */
 
 static void kit_usage_print(const kit_suite_t *suite, FILE *out)
 {
@@ -127,7 +127,7 @@ static int kit_list(const kit_suite_t *suite)
     return 0;
 }
 
-/* Output ---------------------------------------------------------------------------------------- */
+/* Output --------------------------------------------------------------------------------------- */
 
 static void kit_json_put(const char *text)
 {
@@ -279,7 +279,7 @@ static void kit_count(const kit_request_t *request, kit_tally_t *tally, const ch
     }
 }
 
-/* Processes of cases ---------------------------------------------------------------------------- */
+/* Processes of cases --------------------------------------------------------------------------- */
 
 /* The one that called kit_end() last, in memory that they share with this process. */
 static _Atomic pid_t *kit_ended;
@@ -323,9 +323,10 @@ pid_t kit_fork(void)
     return pid;
 }
 
-/* Cases ----------------------------------------------------------------------------------------- */
+/* Cases ---------------------------------------------------------------------------------------- */
 
-/* Everything that the child writes to stdout and stderr until it ends; what is too long is dropped. */
+/* Everything that the child writes to stdout and stderr until it ends; what is too long is
+ * dropped. */
 static void kit_output_read(int from, pid_t child, kit_outcome_t *outcome)
 {
     char said[OUTPUT];
@@ -423,8 +424,8 @@ static int kit_measure(const kit_suite_t *suite, const kit_run_t *run)
     return WEXITSTATUS(status);
 }
 
-/* The object is looked at in a process of its own first: its entry may crash. Wrong settings would fail
- * every case. */
+/* The object is looked at in a process of its own first: its entry may crash. Wrong settings would
+ * fail every case. */
 static int kit_open(const kit_suite_t *suite, kit_request_t *request, kit_tally_t *tally)
 {
     char why[OUTPUT];

@@ -154,7 +154,7 @@ bool kit_accepted(weft_status_t status, const char *what)
     return status == WEFT_OK;
 }
 
-/* Cases ------------------------------------------------------------------------------------------ */
+/* Cases ---------------------------------------------------------------------------------------- */
 
 static void kit_destroy_nothing(const weft_plugin_t *plugin)
 {
@@ -177,7 +177,8 @@ void kit_common_life(const kit_run_t *run)
         kit_instance_t instance;
         kit_instance_open(&instance, run);
         if (i == 2) {
-            /* Past the layer, which does not pass NULL on; by then it has a note of who is in it. */
+            /* Past the layer, which does not pass NULL on; by then it has a note of who is in
+             * it. */
             weft_check_call_t call = weft_check_enter(instance.check, "destroy(NULL)");
             kit_destroy_nothing(run->plugin);
             weft_check_leave(&call);

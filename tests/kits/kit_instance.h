@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A plugin behind the checking layer of core.check, with the host services of the core and allocations
- * that can fail: what the cases of algo, kernel and tuner plugins begin with. */
+ * A plugin behind the checking layer of core.check, with the host services of the core and
+ * allocations that can fail: what the cases of algo, kernel and tuner plugins begin with. */
 #ifndef WEFT_TESTS_KITS_KIT_INSTANCE_H
 #define WEFT_TESTS_KITS_KIT_INSTANCE_H
 
@@ -34,10 +34,11 @@ void kit_instance_open(kit_instance_t *instance, const kit_run_t *run);
 /* Calls destroy() and requires that nothing is left and that no breach was found. */
 void kit_instance_close(kit_instance_t *instance);
 
-/* Ends the case if the layer has found a breach so far, or the status is a failure of the plugin that
- * is not allowed. `what` says what was called. */
+/* Ends the case if the layer has found a breach so far, or the status is a failure of the plugin
+ * that is not allowed. `what` says what was called. */
 void kit_require_ok(weft_status_t status, const char *what);
-/* The same for calls that the plugin may refuse by ERR_UNSUPPORTED with a reason: true if it did not. */
+/* The same for calls that the plugin may refuse by ERR_UNSUPPORTED with a reason: true if it did
+ * not. */
 bool kit_accepted(weft_status_t status, const char *what);
 
 /* Cases that all three kinds have. */

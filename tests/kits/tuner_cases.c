@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * weft-conformance-tuner: whatever the model says, the choice of a tuner is one of the candidates, inside
- * the limits of the call, the same every time on all ranks, and explained. */
+ * weft-conformance-tuner: whatever the model says, the choice of a tuner is one of the candidates,
+ * inside the limits of the call, the same every time on all ranks, and explained. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * MPI and weft in one process. The argument is what it does, a letter each: i MPI_Init, f MPI_Finalize,
- * w makes a communicator of weft and checks an all-reduce, m checks an all-reduce of MPI. A capital W
- * must fail; its error is printed. */
+ * MPI and weft in one process. The argument is what it does, a letter each: i MPI_Init, f
+ * MPI_Finalize, w makes a communicator of weft and checks an all-reduce, m checks an all-reduce of
+ * MPI. A capital W must fail; its error is printed. */
 #include <mpi.h>
 #include <stdio.h>
 

@@ -132,8 +132,9 @@ static const row_t rows[] = {
     {PLUGIN, ALL, AT(FIRST) | AT(MIDDLE), "check/net-1", NULL},
 };
 
-/* What the rows that are run here promise. The times are seconds beyond which the cell is red: for a death
- * that a process can see, what a loaded machine takes; for others the limits that the cell sets. */
+/* What the rows that are run here promise. The times are seconds beyond which the cell is red: for
+ * a death that a process can see, what a loaded machine takes; for others the limits that the cell
+ * sets. */
 typedef struct promised {
     promise_t promise;
     double bar;

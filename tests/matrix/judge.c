@@ -163,7 +163,8 @@ static void check_together(judgement_t *j, uint32_t rank, const record_t *record
     check_again(j, rank, record);
 }
 
-/* At these moments nobody has an error: a shrink goes on without the victim, and who leaves needs nobody. */
+/* At these moments nobody has an error: a shrink goes on without the victim, and who leaves needs
+ * nobody. */
 static void check_late_moments(judgement_t *j, uint32_t rank, const record_t *record)
 {
     bool side = j->cell->promise == SIDES;

@@ -34,7 +34,7 @@ typedef struct living {
     uint64_t *in, *out;
 } living_t;
 
-/* The clock of the day -------------------------------------------------------------------------- */
+/* The clock of the day ------------------------------------------------------------------------- */
 
 static _Atomic int64_t *ahead; /* ns; NULL before the life begins */
 
@@ -59,7 +59,7 @@ __attribute__((visibility("default"))) time_t time(time_t *out)
     return now.tv_sec;
 }
 
-/* Moments --------------------------------------------------------------------------------------- */
+/* Moments -------------------------------------------------------------------------------------- */
 
 static void wait_for(_Atomic uint32_t *word)
 {
@@ -106,7 +106,7 @@ static weft_status_t note_call(living_t *l, uint64_t begin, weft_status_t status
     return status;
 }
 
-/* Numbers --------------------------------------------------------------------------------------- */
+/* Numbers -------------------------------------------------------------------------------------- */
 
 static void compare(living_t *l, uint64_t count)
 {
@@ -172,7 +172,7 @@ static weft_status_t prove(living_t *l, weft_comm_t *comm)
     return status;
 }
 
-/* The steps of a life --------------------------------------------------------------------------- */
+/* The steps of a life -------------------------------------------------------------------------- */
 
 static weft_status_t join(living_t *l)
 {
@@ -281,7 +281,7 @@ static weft_status_t shrink(living_t *l)
     return status;
 }
 
-/* A child of the process ------------------------------------------------------------------------ */
+/* A child of the process ----------------------------------------------------------------------- */
 
 /* It may not use the communicator, and holds copies of all descriptors for a while. */
 static int be_child(weft_comm_t *comm)
@@ -312,7 +312,7 @@ static void *fork_when_asked(void *arg)
     return NULL;
 }
 
-/* -------------------------------------------------------------------------------------------------- */
+/* ---------------------------------------------------------------------------------------------- */
 
 static void on_signal(int number)
 {

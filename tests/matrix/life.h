@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The life of a rank: it joins, makes a first call, calls on, splits, shrinks and leaves. Every result
- * is compared. What it comes to is on a board that all processes of the cell share. */
+ * The life of a rank: it joins, makes a first call, calls on, splits, shrinks and leaves. Every
+ * result is compared. What it comes to is on a board that all processes of the cell share. */
 #ifndef TESTS_MATRIX_LIFE_H
 #define TESTS_MATRIX_LIFE_H
 

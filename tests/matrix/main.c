@@ -3,7 +3,7 @@
  * The fault matrix: faults x transports x moments.
  *
  * Usage: fault-matrix list [CHOICE…]        a line of JSON for each cell
- *        fault-matrix run [OPTION…] [CHOICE…]  runs cells, a line of JSON for each; exit code 1: one is red
+ *        fault-matrix run [OPTION…] [CHOICE…]  runs cells, a line of JSON for each; 1: one is red
  *   CHOICE  fault=WORDS, transport=WORDS, moment=WORDS or quick
  *   -n N    trials of a cell, each with another victim (3)
  *   -s X    bars are multiplied by X (1)

@@ -94,7 +94,7 @@ static void find_doors(crowd_t *crowd)
     find_abstract(crowd);
 }
 
-/* Listening in ---------------------------------------------------------------------------------- */
+/* Listening in --------------------------------------------------------------------------------- */
 
 static saying_t *saying_of(crowd_t *crowd, uint16_t from, uint16_t to, bool opens)
 {
@@ -144,7 +144,7 @@ static void hear(crowd_t *crowd)
     }
 }
 
-/* Speaking -------------------------------------------------------------------------------------- */
+/* Speaking ------------------------------------------------------------------------------------- */
 
 static bool replay_to(crowd_t *crowd, const door_t *door, int fd)
 {

@@ -39,7 +39,7 @@ static void kill_victim(trial_t *trial)
     trial->reaped[trial->victim] = true;
 }
 
-/* Connections ----------------------------------------------------------------------------------- */
+/* Connections ---------------------------------------------------------------------------------- */
 
 /* On a busy machine a rank that joins may have none yet. */
 static void reset_some(const trial_t *trial)
@@ -50,7 +50,7 @@ static void reset_some(const trial_t *trial)
     }
 }
 
-/* Limits ---------------------------------------------------------------------------------------- */
+/* Limits --------------------------------------------------------------------------------------- */
 
 static rlim_t descriptors_of(pid_t pid)
 {
@@ -96,7 +96,7 @@ static void lift_limit(const trial_t *trial, __rlimit_resource_t what)
     limit_victim(trial, what, RLIM_INFINITY);
 }
 
-/* Others ---------------------------------------------------------------------------------------- */
+/* Others --------------------------------------------------------------------------------------- */
 
 /* A second process that claims the victim's rank. Here, and nowhere else, it is refused. */
 static void be_impostor(const trial_t *trial)

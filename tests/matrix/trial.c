@@ -28,7 +28,7 @@ static void sleep_ms(uint64_t ms)
     weft_os_sleep_ns(ms * WEFT_NS_PER_MS);
 }
 
-/* The ranks ------------------------------------------------------------------------------------- */
+/* The ranks ------------------------------------------------------------------------------------ */
 
 static void set(life_t *life, const char *setting)
 {
@@ -257,7 +257,7 @@ static void run_here(trial_t *trial, outcome_t *outcome)
     outcome->green = outcome->why[0] == '\0';
 }
 
-/* The process of its own ------------------------------------------------------------------------ */
+/* The process of its own ----------------------------------------------------------------------- */
 
 typedef struct shared {
     board_t board;

@@ -38,7 +38,8 @@ void strike(trial_t *trial);
 /* The fault ends, where it is one that ends. */
 void strike_heal(trial_t *trial);
 
-/* Runs it in a process of its own. Letters in `how`: p, without a sandbox; v, what ranks say is seen. */
+/* Runs it in a process of its own. Letters in `how`: p, without a sandbox; v, what ranks say is
+ * seen. */
 void trial_run(const cell_t *cell, uint32_t round, double slack, const char *how,
                outcome_t *outcome);
 

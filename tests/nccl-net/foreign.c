@@ -63,7 +63,8 @@ static int foreign_fail(int result, const char *text)
     return result;
 }
 
-/* A failure, a hang or a crash, if the mistake is FUNCTION_error, FUNCTION_hang or FUNCTION_crash. */
+/* A failure, a hang or a crash, if the mistake is FUNCTION_error, FUNCTION_hang or
+ * FUNCTION_crash. */
 static int foreign_mistake(const char *function)
 {
     char text[64];

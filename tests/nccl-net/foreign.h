@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A network plugin of NCCL for the tests, over TCP on the loopback, in any version of the interface:
- * foreign.c moves the bytes, foreign_table.c makes the table of a version. It holds its user to the
- * rules: memory is registered with the comm that uses it, and given back before the comm is closed. With
- * FOREIGN_WRONG=MISTAKE in the environment it makes one mistake; the first process that can make the
- * folder FOREIGN_ONCE is the one that hangs. With FOREIGN_EAGER test() tells the end of the stream at once, also
- * of a request that is done. */
+ * A network plugin of NCCL for the tests, over TCP on the loopback, in any version of the
+ * interface: foreign.c moves the bytes, foreign_table.c makes the table of a version. It holds its
+ * user to the rules: memory is registered with the comm that uses it, and given back before the
+ * comm is closed. With FOREIGN_WRONG=MISTAKE in the environment it makes one mistake; the first
+ * process that can make the folder FOREIGN_ONCE is the one that hangs. With FOREIGN_EAGER test()
+ * tells the end of the stream at once, also of a request that is done. */
 #ifndef WEFT_TESTS_NCCL_NET_FOREIGN_H
 #define WEFT_TESTS_NCCL_NET_FOREIGN_H
 
@@ -13,8 +13,9 @@
 
 #include <weft/sdk/nccl_net.h>
 
-/* What was done, for tests that look: dlsym(…, "foreign_counts"). With FOREIGN_CUDA in the environment the
- * device takes memory of GPUs and dma-bufs, which both are memory of the host here. */
+/* What was done, for tests that look: dlsym(…, "foreign_counts"). With FOREIGN_CUDA in the
+ * environment the device takes memory of GPUs and dma-bufs, which both are memory of the host
+ * here. */
 typedef struct foreign_counts {
     unsigned host, cuda, dmabuf, flushes; /* registrations by their kind; calls of iflush */
     unsigned registered;                  /* now */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A libcudart.so of a machine without GPU but with a driver. Network plugins of NCCL that are built for
- * CUDA ask it for the functions of the driver when they begin, also where they will only move memory of
- * the host. Every function that it gives out says that there is no device. */
+ * A libcudart.so of a machine without GPU but with a driver. Network plugins of NCCL that are built
+ * for CUDA ask it for the functions of the driver when they begin, also where they will only move
+ * memory of the host. Every function that it gives out says that there is no device. */
 #include <string.h>
 
 #define NO_DEVICE 100

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Peers of net-nccl that are faulty, or of another version: a relay changes what the ends say on the control
- * stream, word by word, the library's handles too. It ends that connection only, and is told. */
+ * Peers of net-nccl that are faulty, or of another version: a relay changes what the ends say on
+ * the control stream, word by word, the library's handles too. It ends that connection only, and is
+ * told. */
 #include <arpa/inet.h>
 #include <poll.h>
 #include <setjmp.h>

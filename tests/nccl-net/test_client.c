@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * libnccl-net-weft.so as NCCL sees it, without weft above it: both ends of a connection are here, over
- * every version of its table. */
+ * libnccl-net-weft.so as NCCL sees it, without weft above it: both ends of a connection are here,
+ * over every version of its table. */
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>

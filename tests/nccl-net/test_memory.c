@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Registered memory of net-nccl, over the tests' network plugin: memory of the host, of a GPU, which is
- * flushed before it is handed out, and dma-bufs; what is registered when, and given back. And the end of a
- * connection with receives under way. */
+ * Registered memory of net-nccl, over the tests' network plugin: memory of the host, of a GPU,
+ * which is flushed before it is handed out, and dma-bufs; what is registered when, and given back.
+ * And the end of a connection with receives under way. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <setjmp.h>
@@ -128,8 +128,8 @@ static void pass(fixture_t *f, uint64_t bytes, weft_net_region_t *from, weft_net
     assert_memory_equal(f->in, f->out, bytes);
 }
 
-/* A firewall that keeps states forgets a connection over which nothing goes. Those of the library are
- * its own. */
+/* A firewall that keeps states forgets a connection over which nothing goes. Those of the library
+ * are its own. */
 static void control_streams_are_kept_alive(void **state)
 {
     long kept = 0;

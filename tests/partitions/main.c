@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Cuts a job's network again and again. Usage: partitions [-v] [-c CUT] [-l LIMIT] SECONDS [RANKS [SEED]]
+ * Cuts a job's network again and again. Usage: partitions [-v] [-c CUT] [-l LIMIT] SECONDS [RANKS
+ * [SEED]]
  *   -v  says what each member comes to, and shows what they log
- *   -c  only cuts of this kind, and nobody is killed or stopped: off, deaf and mute (one host), apart (some from others)
+ *   -c  only cuts of this kind, and nobody is killed or stopped: off, deaf and mute (one
+ *       host), apart (some from others)
  *   -l  boot.unresponsive in seconds, 1 if not given; a cut lasts for up to three seconds more
  *
- * Each rank is on a host of its own, over net-socket, with a quorum. Hosts are cut off, from each other or in one
- * direction; meanwhile ranks are killed and stopped. Whoever is missed is replaced, also where it lives on the other
- * side. Then the network is whole again, and the job has to be, too, or all of it has ended. A line of JSON for each
- * cut. Exit code 1: a number was wrong, two sides went on, an error was none of those that are promised, or something
- * stood still; 77: this machine has no namespaces. */
+ * Each rank is on a host of its own, over net-socket, with a quorum. Hosts are cut off, from each
+ * other or in one direction; meanwhile ranks are killed and stopped. Whoever is missed is replaced,
+ * also where it lives on the other side. Then the network is whole again, and the job has to be,
+ * too, or all of it has ended. A line of JSON for each cut. Exit code 1: a number was wrong, two
+ * sides went on, an error was none of those that are promised, or something stood still; 77: this
+ * machine has no namespaces. */
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -74,7 +77,7 @@ __attribute__((noreturn, format(printf, 2, 3))) static void fail(const job_t *jo
     exit(1);
 }
 
-/* Members --------------------------------------------------------------------------------------- */
+/* Members -------------------------------------------------------------------------------------- */
 
 static void start_member(job_t *job, uint32_t seat, bool first)
 {
@@ -210,7 +213,7 @@ static bool await_whole(job_t *job, uint64_t since)
     return true;
 }
 
-/* Cuts ------------------------------------------------------------------------------------------ */
+/* Cuts ----------------------------------------------------------------------------------------- */
 
 /* Returns a member that lives, by lot, or nmembers. */
 static uint32_t choose_member(job_t *job)
@@ -224,7 +227,8 @@ static uint32_t choose_member(job_t *job)
     return count > 0 ? living[below(job, count)] : job->nmembers;
 }
 
-/* In one of four cuts a member is killed, and in one of four another one is stopped until its end. */
+/* In one of four cuts a member is killed, and in one of four another one is stopped until its
+ * end. */
 static void cut(job_t *job, const char **also_p)
 {
     const uint32_t what = job->cut == CUTS ? below(job, 4) : 3;
@@ -259,7 +263,8 @@ static void pass_cut(job_t *job)
     uint32_t lost = job->lost, members = job->nmembers;
     serve_for(job, below(job, 400) * WEFT_NS_PER_MS);
     uint64_t begin = weft_os_clock_ns();
-    /* Connections that broke may not be made again before a second has passed: for those the cuts are one. */
+    /* Connections that broke may not be made again before a second has passed: for those the cuts
+     * are one. */
     job->dark = begin > job->healed + WEFT_NS_PER_S ? begin : job->dark;
     cut(job, &also);
     uint64_t healed = job->healed = weft_os_clock_ns();
@@ -297,7 +302,7 @@ static void end_job(job_t *job)
     network_close(&job->network);
 }
 
-/* ------------------------------------------------------------------------------------------------ */
+/* ---------------------------------------------------------------------------------------------- */
 
 static int print_end(const job_t *job)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A job whose ranks lose each other: each is on a host of its own, and hosts are cut off for seconds, in one
- * direction or both. What a rank and the test tell each other is in memory that all processes share. */
+ * A job whose ranks lose each other: each is on a host of its own, and hosts are cut off for
+ * seconds, in one direction or both. What a rank and the test tell each other is in memory that all
+ * processes share. */
 #ifndef TESTS_PARTITIONS_H
 #define TESTS_PARTITIONS_H
 
@@ -14,10 +15,10 @@
 
 enum { HOSTS_MOST = 8, MEMBERS_MOST = 1 << 14, SETS_MOST = 1 << 14, WORDS = 600 };
 
-/* Members --------------------------------------------------------------------------------------- */
+/* Members -------------------------------------------------------------------------------------- */
 
-/* A member is a process that is or was a rank. A seat, which is a rank's number, has one after the other, and for
- * a while two: one that the others have lost, and the one that replaces it. */
+/* A member is a process that is or was a rank. A seat, which is a rank's number, has one after the
+ * other, and for a while two: one that the others have lost, and the one that replaces it. */
 typedef enum state {
     PLAYS,
     ENDED, /* all members did, as the test has asked for */
@@ -58,17 +59,17 @@ typedef struct task {
 /* The life of a member; returns the exit code of its process. */
 int member_live(const task_t *task);
 
-/* Sets ------------------------------------------------------------------------------------------ */
+/* Sets ----------------------------------------------------------------------------------------- */
 
-/* Who is in a communicator of all seats, in the order in which such communicators had their first right result.
- * Processes may die at any moment, so there is no lock. */
+/* Who is in a communicator of all seats, in the order in which such communicators had their first
+ * right result. Processes may die at any moment, so there is no lock. */
 
 /* Returns the place of the set, which is the newest one if it is not known yet. */
 uint32_t sets_place(board_t *board, const uint32_t *members, uint32_t count);
 /* Returns the place of the newest one. */
 uint32_t sets_newest(board_t *board);
 
-/* The network ----------------------------------------------------------------------------------- */
+/* The network ---------------------------------------------------------------------------------- */
 
 typedef enum cut {
     CUT_OFF,   /* a host, in both directions */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A member. It compares every number, and knows whether others went on without it when a call of it succeeds. */
+ * A member. It compares every number, and knows whether others went on without it when a call of it
+ * succeeds. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,7 +70,7 @@ static void want(void *arg, uint32_t seat, const weft_ticket_t *ticket)
     atomic_fetch_add(&p->board->seats[seat].wanted, 1);
 }
 
-/* Playing --------------------------------------------------------------------------------------- */
+/* Playing -------------------------------------------------------------------------------------- */
 
 /* A call that all have to be in. */
 static weft_status_t ask_stop(player_t *p, uint32_t *stop_p)
@@ -109,8 +110,8 @@ static void note_time(player_t *p, uint64_t began)
     }
 }
 
-/* One step. The first call cannot end before all others are in it, and the last one not before all others have
- * ended the first one, so all were here after this rank began. */
+/* One step. The first call cannot end before all others are in it, and the last one not before all
+ * others have ended the first one, so all were here after this rank began. */
 static weft_status_t step(player_t *p, bool fresh, uint32_t *stop_p)
 {
     const uint64_t began = weft_os_clock_ns();
@@ -150,7 +151,7 @@ static void play(player_t *p)
     }
 }
 
-/* Joining --------------------------------------------------------------------------------------- */
+/* Joining -------------------------------------------------------------------------------------- */
 
 static weft_status_t join(player_t *p)
 {

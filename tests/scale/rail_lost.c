@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A rank that goes on when a device of its transport fails: it makes all-reduces of a mebibyte, and after
- * a failure as many again in the communicator that is left.
+ * A rank that goes on when a device of its transport fails: it makes all-reduces of a mebibyte, and
+ * after a failure as many again in the communicator that is left.
  *
  * Usage: rail_lost CALLS [--set SECTION.KEY=VALUE]…   RANK, WORLD_SIZE as torchrun gives them.
  * Exit code 0: the results are right, and a call failed in between. */

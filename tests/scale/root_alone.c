@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The root of a join with more ranks than this machine can run: the real root, and a program that speaks
- * for all ranks. It connects, proves itself and registers for one rank after the other, as join.c does,
- * then reads every welcome and says that every tree connection stands.
+ * The root of a join with more ranks than this machine can run: the real root, and a program that
+ * speaks for all ranks. It connects, proves itself and registers for one rank after the other, as
+ * join.c does, then reads every welcome and says that every tree connection stands.
  *
- * Usage: root_alone [-f FILES] [RANKS]…   Prints one line of JSON for each number; exit code 0: all were
- * welcomed. With -f the root's process may open so many files only, and each rank must hear of that. */
+ * Usage: root_alone [-f FILES] [RANKS]…   Prints one line of JSON for each number; exit code 0: all
+ * were welcomed. With -f the root's process may open so many files only, and each rank must hear of
+ * that. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

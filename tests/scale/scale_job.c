@@ -4,12 +4,14 @@
  * network namespaces that stand for hosts. The ranks join, make all-reduces of 8 bytes, and see
  * rank K killed; or each becomes a command, which joins by itself.
  *
- * Usage: scale_job [-n RANKS] [-H HOSTS -N PREFIX [-r] [-c]] [-s STRANGERS] [-k RANK [-d MS | -b]] [-l SECONDS]
+ * Usage: scale_job [-n RANKS] [-H HOSTS -N PREFIX [-r] [-c]] [-s STRANGERS] [-k RANK [-d MS | -b]]
+ * [-l SECONDS]
  *                  [SETTING…] [-- COMMAND…]
  * -N: rank r runs in the namespace PREFIX and its host; hosts have ranks of equal number one after
- * the other, or with -r ranks are dealt to hosts in turn. -c: ranks run only on the cores of their host, of which
- * all hosts have equally many; where hosts outnumber cores, several have the same core. -s: connections a second by strangers to the root. -d: rank K is killed this long after
- * the processes were started, wherever it is then; -b: before it says its first word; without either,
+ * the other, or with -r ranks are dealt to hosts in turn. -c: ranks run only on the cores of their
+ * host, of which all hosts have equally many; where hosts outnumber cores, several have the same
+ * core. -s: connections a second by strangers to the root. -d: rank K is killed this long after the
+ * processes were started, wherever it is then; -b: before it says its first word; without either,
  * after its first all-reduces. As whoever starts ranks and holds their id can, this program reports
  * the death to those that join. Prints one line of JSON; exit code 0: all is right. */
 #include <sched.h>

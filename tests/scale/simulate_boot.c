@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The exchanges of an initialisation among very many ranks, in one thread and under a virtual clock:
- * the real code of exchange.c and agreement.c, over links of this file in place of tree_link.c.
- * Ranks are coroutines. A link is a FIFO between two ranks, and a rank waits for one link at a time,
- * so what a schedule computes every schedule computes, and each rank keeps a clock of its own: a
- * message arrives `latency` after it has left, and leaves `overhead` plus its bytes after the one
- * before.
+ * The exchanges of an initialisation among very many ranks, in one thread and under a virtual
+ * clock: the real code of exchange.c and agreement.c, over links of this file in place of
+ * tree_link.c. Ranks are coroutines. A link is a FIFO between two ranks, and a rank waits for one
+ * link at a time, so what a schedule computes every schedule computes, and each rank keeps a clock
+ * of its own: a message arrives `latency` after it has left, and leaves `overhead` plus its bytes
+ * after the one before.
  *
- * Usage: simulate_boot [-c] [LATENCY_US [OVERHEAD_US [GBIT [RANKS…]]]]. With -c it is a test: rounds
- * may not grow faster than the logarithm of the ranks. */
+ * Usage: simulate_boot [-c] [LATENCY_US [OVERHEAD_US [GBIT [RANKS…]]]]. With -c it is a test:
+ * rounds may not grow faster than the logarithm of the ranks. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,7 +106,7 @@ void boot_weft_os_free(void *memory)
     }
 }
 
-/* The links --------------------------------------------------------------------------------------- */
+/* The links ------------------------------------------------------------------------------------ */
 
 static uint32_t link_index_of(const rank_t *rank, uint32_t peer)
 {
@@ -214,7 +214,7 @@ void weft_tree_spread_failure(weft_boot_t *boot)
     boot->failed = true;
 }
 
-/* The steps --------------------------------------------------------------------------------------- */
+/* The steps ------------------------------------------------------------------------------------ */
 
 static weft_status_t act_requests(rank_t *rank)
 {
@@ -267,7 +267,7 @@ static const step_t steps[] = {{"join requests, 160 B of each to all", act_reque
                                {"agreement where two ranks differ", act_disagree}};
 enum { NSTEPS = sizeof steps / sizeof *steps };
 
-/* The simulation ---------------------------------------------------------------------------------- */
+/* The simulation ------------------------------------------------------------------------------- */
 
 static void rank_main(int number)
 {
@@ -373,8 +373,8 @@ static bool sim_report(sim_t *sim, double begun, bool check)
         fprintf(stderr, "%u ranks: %s failed on %u ranks: %s\n", sim->nranks, sim->step->name,
                 wrong, weft_error_record()->text);
     }
-    /* Header and payload are a message each, a subtree one per level: twice up and twice down for an
-     * exchange, three exchanges where the ranks differ. */
+    /* Header and payload are a message each, a subtree one per level: twice up and twice down for
+     * an exchange, three exchanges where the ranks differ. */
     bool fast = rounds <= 16 * levels;
     if (check && !fast) {
         fprintf(stderr, "%u ranks: %s took %u rounds\n", sim->nranks, sim->step->name, rounds);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The join of very many ranks in one thread, under a virtual clock: weft_boot_id_create() on rank 0,
- * weft_boot_join() on each rank, then the agreement and the exchanges of addresses, all of it the
- * real code from the C library's sockets up (simulated_process.h). Ranks are processes that start
- * within a given time; rank 0 and the root's thread have a core each.
+ * The join of very many ranks in one thread, under a virtual clock: weft_boot_id_create() on rank
+ * 0, weft_boot_join() on each rank, then the agreement and the exchanges of addresses, all of it
+ * the real code from the C library's sockets up (simulated_process.h). Ranks are processes that
+ * start within a given time; rank 0 and the root's thread have a core each.
  *
  * Tables of which all ranks hold the same bytes are kept once, or 16,384 ranks would need 100 GB.
  *
@@ -65,7 +65,7 @@ typedef struct result {
 
 static job_t job;
 
-/* The tables -------------------------------------------------------------------------------------- */
+/* The tables ----------------------------------------------------------------------------------- */
 
 /* Both tables of join requests may have one size. The first that a rank asks for is decoded. */
 static int table_of(rank_t *rank, size_t bytes)
@@ -104,7 +104,7 @@ weft_status_t join_weft_join_request_decode(const uint8_t bytes[WEFT_WIRE_JOIN_R
     return join_real_weft_join_request_decode(bytes, request, why);
 }
 
-/* The job ----------------------------------------------------------------------------------------- */
+/* The job -------------------------------------------------------------------------------------- */
 
 static void combine_sums(void *into, const void *from)
 {
@@ -234,7 +234,7 @@ static bool simulate(uint32_t nranks, const kernel_model_t *model, double within
     return good && how == 0 && result->right;
 }
 
-/* The report -------------------------------------------------------------------------------------- */
+/* The report ----------------------------------------------------------------------------------- */
 
 static void report(const result_t *r)
 {

@@ -30,7 +30,7 @@ void *kernel_must(void *memory)
     return memory;
 }
 
-/* Events ------------------------------------------------------------------------------------------ */
+/* Events --------------------------------------------------------------------------------------- */
 
 void kernel_at(uint64_t at, void (*happen)(void *object), void *object)
 {
@@ -42,7 +42,7 @@ uint64_t kernel_ns(double seconds)
     return (uint64_t)(seconds * 1e9);
 }
 
-/* Processes --------------------------------------------------------------------------------------- */
+/* Processes ------------------------------------------------------------------------------------ */
 
 static void process_main(void)
 {
@@ -145,7 +145,7 @@ double kernel_now(void)
     return (double)(kernel_state.now - EPOCH) / 1e9;
 }
 
-/* The rest ---------------------------------------------------------------------------------------- */
+/* The rest ------------------------------------------------------------------------------------- */
 
 int kernel_clock_gettime(clockid_t clock, struct timespec *t)
 {

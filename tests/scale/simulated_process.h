@@ -54,7 +54,7 @@ void kernel_work(double seconds);
 /* Seconds since the beginning. */
 double kernel_now(void);
 
-/* For the parts of the kernel --------------------------------------------------------------------- */
+/* For the parts of the kernel ------------------------------------------------------------------ */
 
 typedef struct process {
     void (*run)(void *);

@@ -63,7 +63,7 @@ void kernel_share(const void *memory, size_t bytes)
     network.shared_end[network.nshared++] = (const uint8_t *)memory + bytes;
 }
 
-/* Ends -------------------------------------------------------------------------------------------- */
+/* Ends ----------------------------------------------------------------------------------------- */
 
 static end_t *end_make(end_kind_t kind, process_t *owner, int *fd_p)
 {
@@ -171,7 +171,7 @@ static void epoll_forget(end_t *end)
     end->watch = NULL;
 }
 
-/* Connections ------------------------------------------------------------------------------------- */
+/* Connections ---------------------------------------------------------------------------------- */
 
 static void connect_answer(end_t *client, int error)
 {
@@ -310,7 +310,7 @@ int kernel_getsockopt(int fd, int level, int name, void *value, socklen_t *bytes
     return 0;
 }
 
-/* Data -------------------------------------------------------------------------------------------- */
+/* Data ----------------------------------------------------------------------------------------- */
 
 static bool kernel_is_shared(const uint8_t *data)
 {
@@ -416,7 +416,7 @@ int kernel_close(int fd)
     return 0;
 }
 
-/* Waiting ----------------------------------------------------------------------------------------- */
+/* Waiting -------------------------------------------------------------------------------------- */
 
 static short poll_ready(const end_t *end, short events)
 {

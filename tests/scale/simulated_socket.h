@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Sockets, poll and epoll of simulated processes (simulated_process.h), in place of the functions of
- * these names. */
+ * Sockets, poll and epoll of simulated processes (simulated_process.h), in place of the functions
+ * of these names. */
 #ifndef WEFT_TESTS_SIMULATED_SOCKET_H
 #define WEFT_TESTS_SIMULATED_SOCKET_H
 

@@ -9,8 +9,8 @@
 
 #include <weft/weft.h>
 
-/* Connects `rate` times a second, for ever: silent, slow, random bytes, a recorded hello in part, as
- * a whole and with a wrong proof. Counts the connections that stood. */
+/* Connects `rate` times a second, for ever: silent, slow, random bytes, a recorded hello in part,
+ * as a whole and with a wrong proof. Counts the connections that stood. */
 _Noreturn void strangers_run(const weft_unique_id_t *id, uint32_t rate, _Atomic uint32_t *count);
 
 #endif

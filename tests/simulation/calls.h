@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The C library as simulated processes see it. Each function here has the name of one of the library's
- * and comes before it; outside of simulated threads it does what that one does. */
+ * The C library as simulated processes see it. Each function here has the name of one of the
+ * library's and comes before it; outside of simulated threads it does what that one does. */
 #ifndef WEFT_SIMULATION_CALLS_H
 #define WEFT_SIMULATION_CALLS_H
 
@@ -36,8 +36,8 @@
         }                                                                                          \
     } while (0)
 
-/* calls_file.c. Returns a descriptor of the system for a file that the machine makes up, −1 with errno
- * for one that it has not, −2 for files of the system. */
+/* calls_file.c. Returns a descriptor of the system for a file that the machine makes up, −1 with
+ * errno for one that it has not, −2 for files of the system. */
 int file_made_up(const char *path);
 
 /* calls_folder.c: the folder in which ranks meet. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Files. Those that tell of the machine and its processes are made up; a host has nothing in /sys. What
- * else a process opens lies on the real machine. */
+ * Files. Those that tell of the machine and its processes are made up; a host has nothing in /sys.
+ * What else a process opens lies on the real machine. */
 #include "calls.h"
 
 #include <dirent.h>
@@ -17,7 +17,7 @@
 
 #include "descriptor.h"
 
-/* What is made up ----------------------------------------------------------------------------------- */
+/* What is made up ------------------------------------------------------------------------------ */
 
 static int file_with(const char *text)
 {
@@ -114,8 +114,8 @@ SIM_CALL int open(const char *path, int flags, ...)
     return SIM_REAL(open)(path, flags, mode);
 }
 
-/* Streams of the C library. While one is open the thread goes on without a break, because the library's
- * list of them has no place for a thread that never comes back. */
+/* Streams of the C library. While one is open the thread goes on without a break, because the
+ * library's list of them has no place for a thread that never comes back. */
 static FILE *stream_note(FILE *stream)
 {
     if (stream != NULL && machine_inside()) {
@@ -147,7 +147,7 @@ SIM_CALL int fclose(FILE *stream)
     return result;
 }
 
-/* Folders ------------------------------------------------------------------------------------------- */
+/* Folders -------------------------------------------------------------------------------------- */
 
 /* /proc/PID/fd, or the one in which ranks meet. */
 typedef struct folder {
@@ -245,7 +245,7 @@ SIM_CALL int stat(const char *path, struct stat *facts)
     return 0;
 }
 
-/* The rest ------------------------------------------------------------------------------------------ */
+/* The rest ------------------------------------------------------------------------------------- */
 
 SIM_CALL int gethostname(char *name, size_t bytes)
 {

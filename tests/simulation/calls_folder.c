@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The folder in which ranks meet. It lies on the real machine and is the same for all hosts, as one on a
- * network file system is; the times of its files are those of the simulated machine. */
+ * The folder in which ranks meet. It lies on the real machine and is the same for all hosts, as one
+ * on a network file system is; the times of its files are those of the simulated machine. */
 #include "calls.h"
 
 #include <dirent.h>
@@ -79,7 +79,8 @@ SIM_CALL int linkat(int from_at, const char *from, int to_at, const char *to, in
     return result;
 }
 
-/* Lists the folder at once, for the same reason. Names are in their order, whatever the file system. */
+/* Lists the folder at once, for the same reason. Names are in their order, whatever the file
+ * system. */
 typedef struct listing {
     int fd;
     int count, next;

@@ -97,7 +97,7 @@ SIM_CALL void *aligned_alloc(size_t align, size_t bytes)
                             : __libc_memalign(align, bytes);
 }
 
-/* Mappings ------------------------------------------------------------------------------------------ */
+/* Mappings ------------------------------------------------------------------------------------- */
 
 SIM_CALL void *mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offset)
 {
@@ -225,7 +225,7 @@ SIM_CALL ssize_t process_vm_readv(pid_t pid, const struct iovec *to, unsigned lo
     return -1;
 }
 
-/* Shared objects ------------------------------------------------------------------------------------ */
+/* Shared objects ------------------------------------------------------------------------------- */
 
 #define APART(result, call)                                                                        \
     do {                                                                                           \

@@ -32,7 +32,7 @@ static object_t *socket_of(int fd)
     return object;
 }
 
-/* Sockets ------------------------------------------------------------------------------------------- */
+/* Sockets -------------------------------------------------------------------------------------- */
 
 SIM_CALL int socket(int family, int type, int protocol)
 {
@@ -188,7 +188,7 @@ SIM_CALL int shutdown(int fd, int how)
     return object != NULL ? stream_shutdown(object) : -1;
 }
 
-/* Data ---------------------------------------------------------------------------------------------- */
+/* Data ----------------------------------------------------------------------------------------- */
 
 SIM_CALL ssize_t send(int fd, const void *data, size_t bytes, int flags)
 {
@@ -385,7 +385,7 @@ SIM_CALL int close(int fd)
     return descriptor_close(fd);
 }
 
-/* Waiting ------------------------------------------------------------------------------------------- */
+/* Waiting -------------------------------------------------------------------------------------- */
 
 SIM_CALL int eventfd(unsigned count, int flags)
 {
@@ -440,7 +440,7 @@ SIM_CALL int epoll_wait(int epoll, struct epoll_event *events, int room, int tim
                             : SIM_REAL(epoll_wait)(epoll, events, room, timeout);
 }
 
-/* Interfaces ---------------------------------------------------------------------------------------- */
+/* Interfaces ----------------------------------------------------------------------------------- */
 
 typedef struct interfaces {
     struct ifaddrs list[2];

@@ -20,7 +20,7 @@
 
 enum { CPUS = 4 };
 
-/* Threads ------------------------------------------------------------------------------------------- */
+/* Threads -------------------------------------------------------------------------------------- */
 
 SIM_CALL int pthread_create(pthread_t *id, const pthread_attr_t *attr, void *(*run)(void *),
                             void *arg)
@@ -106,7 +106,7 @@ SIM_CALL int __register_atfork(void (*before)(void), void (*parent)(void), void 
     return machine_inside() ? 0 : SIM_REAL(__register_atfork)(before, parent, child, object);
 }
 
-/* Mutexes between processes ------------------------------------------------------------------------- */
+/* Mutexes between processes -------------------------------------------------------------------- */
 
 /* Lies in the memory of the pthread_mutex_t. */
 typedef struct sim_mutex {
@@ -180,10 +180,10 @@ SIM_CALL int pthread_mutex_consistent(pthread_mutex_t *mutex)
     return machine_inside() ? 0 : SIM_REAL(pthread_mutex_consistent)(mutex);
 }
 
-/* Time ---------------------------------------------------------------------------------------------- */
+/* Time ----------------------------------------------------------------------------------------- */
 
-/* Asking for the time is no call of the system, but others that are late by now have their turn, or a
- * thread that waits for them by asking would wait for good. */
+/* Asking for the time is no call of the system, but others that are late by now have their turn, or
+ * a thread that waits for them by asking would wait for good. */
 static void time_passes(void)
 {
     machine.now += 25 + machine_random() % 32;
@@ -252,7 +252,7 @@ SIM_CALL ssize_t getrandom(void *out, size_t bytes, unsigned flags)
     return (ssize_t)bytes;
 }
 
-/* System calls by number ---------------------------------------------------------------------------- */
+/* System calls by number ----------------------------------------------------------------------- */
 
 static long call_futex(const long *a)
 {
@@ -326,7 +326,7 @@ SIM_CALL long syscall(long number, ...)
     return SIM_REAL(syscall)(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
-/* Who a process is ---------------------------------------------------------------------------------- */
+/* Who a process is ----------------------------------------------------------------------------- */
 
 SIM_CALL pid_t getpid(void)
 {

@@ -60,7 +60,7 @@ const changes_t *changes_made(void)
     return &changes.made;
 }
 
-/* Framing ------------------------------------------------------------------------------------------- */
+/* Framing -------------------------------------------------------------------------------------- */
 
 static framer_t *framer_of(object_t *object)
 {
@@ -125,7 +125,7 @@ static size_t framer_whole(const framer_t *f)
     return f->have >= WEFT_WIRE_HEADER + bytes ? WEFT_WIRE_HEADER + bytes : 0;
 }
 
-/* Changes ------------------------------------------------------------------------------------------- */
+/* Changes -------------------------------------------------------------------------------------- */
 
 static void pass(object_t *from, const uint8_t *data, size_t bytes)
 {

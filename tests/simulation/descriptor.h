@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What descriptors stand for: streams of TCP and UNIX sockets, listeners, epoll, events, processes and
- * files in memory. */
+ * What descriptors stand for: streams of TCP and UNIX sockets, listeners, epoll, events, processes
+ * and files in memory. */
 #ifndef WEFT_SIMULATION_DESCRIPTOR_H
 #define WEFT_SIMULATION_DESCRIPTOR_H
 

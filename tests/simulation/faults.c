@@ -63,7 +63,7 @@ static void fault_ends(faults_t *faults)
     faults->last = machine.now > faults->last ? machine.now : faults->last;
 }
 
-/* Deaths -------------------------------------------------------------------------------------------- */
+/* Deaths --------------------------------------------------------------------------------------- */
 
 /* Newcomers may be struck, too. */
 static void fault_redraw(fault_t *f)
@@ -125,7 +125,7 @@ static void fault_pause(void *arg)
     }
 }
 
-/* The network --------------------------------------------------------------------------------------- */
+/* The network ---------------------------------------------------------------------------------- */
 
 static bool is_host_of(const fault_t *f, uint32_t host)
 {
@@ -246,7 +246,7 @@ static void fault_reset_all(void *arg)
     fault_ends(f->faults);
 }
 
-/* What is scarce ------------------------------------------------------------------------------------ */
+/* What is scarce ------------------------------------------------------------------------------- */
 
 static void fault_fed(void *arg)
 {
@@ -274,7 +274,7 @@ static void fault_starve(void *arg)
     machine_at(machine.now + f->lasts, fault_fed, f);
 }
 
-/* The plan ------------------------------------------------------------------------------------------ */
+/* The plan ------------------------------------------------------------------------------------- */
 
 static void faults_of_hosts(const faults_t *faults, fault_t *f, void (*happens)(void *),
                             uint64_t at)
@@ -312,7 +312,8 @@ static void faults_draw(faults_t *faults, fault_t *f, uint64_t at)
         f->lasts = machine_between(machine_below(4) == 0 ? SIM_MS : 4 * SIM_S, 12 * SIM_S);
         faults_of_hosts(faults, f, regrown[machine_below(sizeof regrown / sizeof *regrown)], at);
     } else if (faults->kind == RUN_LEAVING && f == pool) {
-        /* About as long as ranks look for each other: some have given up one when they meet again. */
+        /* About as long as ranks look for each other: some have given up one when they meet
+         * again. */
         f->lasts = 3 * SIM_S + machine_below(3 * SIM_S);
         f->other = SIM_HOSTS;
         faults_of_hosts(faults, f, fault_cut, at);
@@ -330,8 +331,8 @@ static void faults_draw(faults_t *faults, fault_t *f, uint64_t at)
     }
 }
 
-/* The second one begins when what broke in the first is hardly made again. Together they are no longer than one alone
- * may be: nobody is away for as long as the limit. */
+/* The second one begins when what broke in the first is hardly made again. Together they are no
+ * longer than one alone may be: nobody is away for as long as the limit. */
 static void faults_follow(faults_t *faults, fault_t *first, fault_t *second, uint64_t at)
 {
     uint64_t between = 50 * SIM_MS + machine_below(550 * SIM_MS), least = 100 * SIM_MS;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Images. The dynamic linker knows a file by its inode, so each image is a file of its own in memory. */
+ * Images. The dynamic linker knows a file by its inode, so each image is a file of its own in
+ * memory. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* dlinfo, memfd_create */
 #endif
@@ -93,7 +94,8 @@ image_t *image_load(const char *file)
     if (image->handle == NULL) {
         image_fail(file, dlerror());
     }
-    /* The descriptor stays open: the linker also knows a file by its path, which has the number in it. */
+    /* The descriptor stays open: the linker also knows a file by its path, which has the number in
+     * it. */
     if (dlinfo(image->handle, RTLD_DI_LINKMAP, &map) != 0 ||
         dlinfo(image->handle, RTLD_DI_TLS_MODID, &tls[0]) != 0) {
         image_fail(file, dlerror());

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Images of a program: the shared object is loaded several times, so that each process has variables of
- * its own. A process begins with the variables as they were when the image was loaded. */
+ * Images of a program: the shared object is loaded several times, so that each process has
+ * variables of its own. A process begins with the variables as they were when the image was
+ * loaded. */
 #ifndef WEFT_SIMULATION_IMAGE_H
 #define WEFT_SIMULATION_IMAGE_H
 

@@ -13,8 +13,8 @@ static bool leavers_has(const mixed_t *m, uint64_t leavers, uint32_t rank)
     return (leavers >> m->seat[rank] & 1) != 0;
 }
 
-/* In some steps those who stay make a call that needs the others, too, and ends when they have left. A message of
- * it could meet a receive from any rank of one that is several steps behind. */
+/* In some steps those who stay make a call that needs the others, too, and ends when they have
+ * left. A message of it could meet a receive from any rank of one that is several steps behind. */
 bool leavers_pass_by(const mixed_t *m, uint64_t leavers, uint32_t number)
 {
     bool all = m->step % 8 == 6 && !mixed_sends(number);
@@ -72,7 +72,8 @@ static weft_status_t leavers_put(const mixed_t *m, leavers_place_t *p)
     return leavers_first(sent, came, weft_window_deregister(m->comm, window));
 }
 
-/* As a message, in odd steps from any rank, since only the one before sends to this one; or as a put. */
+/* As a message, in odd steps from any rank, since only the one before sends to this one; or as a
+ * put. */
 static weft_status_t leavers_call(const mixed_t *m, leavers_place_t *p)
 {
     return m->step % 2 != 0   ? leavers_send(m, p, WEFT_ANY_RANK)

@@ -24,7 +24,7 @@ static struct {
     bool stop;
 } queue;
 
-/* Chance -------------------------------------------------------------------------------------------- */
+/* Chance --------------------------------------------------------------------------------------- */
 
 /* splitmix64. */
 uint64_t machine_random(void)
@@ -58,7 +58,7 @@ uint64_t machine_between(uint64_t least, uint64_t most)
     return value < most ? value : most;
 }
 
-/* What happened ------------------------------------------------------------------------------------- */
+/* What happened -------------------------------------------------------------------------------- */
 
 static void trace_add(uint64_t value)
 {
@@ -89,7 +89,7 @@ void machine_tell(const char *line, size_t bytes)
     }
 }
 
-/* Events -------------------------------------------------------------------------------------------- */
+/* Events --------------------------------------------------------------------------------------- */
 
 void machine_at(uint64_t at, void (*happen)(void *object), void *object)
 {
@@ -102,7 +102,8 @@ static void thread_add_turn(thread_t *thread, uint64_t at)
                     (event_t){.at = at, .object = thread, .generation = thread->generation});
 }
 
-/* From one stack to another. swapcontext() would also keep the signal mask, by two calls of the system. */
+/* From one stack to another. swapcontext() would also keep the signal mask, by two calls of the
+ * system. */
 static void thread_resume(thread_t *thread)
 {
     if (_setjmp(queue.scheduler) == 0) {
@@ -185,7 +186,7 @@ void thread_wake(thread_t *thread, uint64_t at)
     }
 }
 
-/* Threads ------------------------------------------------------------------------------------------- */
+/* Threads -------------------------------------------------------------------------------------- */
 
 static void thread_main(void)
 {
@@ -238,7 +239,7 @@ void thread_join(thread_t *thread)
     }
 }
 
-/* Processes ----------------------------------------------------------------------------------------- */
+/* Processes ------------------------------------------------------------------------------------ */
 
 static void process_free_threads(process_t *process)
 {
@@ -386,7 +387,7 @@ void process_print_all(void)
     }
 }
 
-/* Futexes ------------------------------------------------------------------------------------------- */
+/* Futexes -------------------------------------------------------------------------------------- */
 
 /* Of an address of the running process. */
 static futex_key_t futex_key(const void *word)
@@ -452,7 +453,7 @@ int futex_wake(const uint32_t *word)
     return count;
 }
 
-/* The run ------------------------------------------------------------------------------------------- */
+/* The run -------------------------------------------------------------------------------------- */
 
 void machine_init(uint64_t seed, bool loud)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A machine of processes in one thread, on virtual time. Each process has an image of its own, with its
- * own variables, and calls the C library as always: the library's functions of this program (calls_*.c)
- * come before those of the system. Threads are coroutines. The one whose turn is first runs until it
- * asks for something; what happens in between is decided by a seed.
+ * A machine of processes in one thread, on virtual time. Each process has an image of its own, with
+ * its own variables, and calls the C library as always: the library's functions of this program
+ * (calls_*.c) come before those of the system. Threads are coroutines. The one whose turn is first
+ * runs until it asks for something; what happens in between is decided by a seed.
  *
  * Nothing here is thread-safe, and nothing needs to be. */
 #ifndef WEFT_SIMULATION_MACHINE_H
@@ -108,7 +108,7 @@ typedef struct machine {
 
 extern machine_t machine;
 
-/* The machine --------------------------------------------------------------------------------------- */
+/* The machine ---------------------------------------------------------------------------------- */
 
 void machine_init(uint64_t seed, bool loud);
 /* Runs until all processes have ended, nothing can happen any more, or `limit` is reached. */
@@ -139,10 +139,11 @@ uint64_t machine_between(uint64_t least, uint64_t most);
 
 /* Notes that something happened. */
 __attribute__((format(printf, 1, 2))) void machine_note(const char *format, ...);
-/* Tells what a rank logs, which is nothing that happens: a run is the same however much is logged. */
+/* Tells what a rank logs, which is nothing that happens: a run is the same however much is
+ * logged. */
 void machine_tell(const char *line, size_t bytes);
 
-/* Processes and threads ----------------------------------------------------------------------------- */
+/* Processes and threads ------------------------------------------------------------------------ */
 
 /* Starts a process at that time. It ends when `run` returns. */
 process_t *process_start(image_t *image, uint32_t host, uint32_t number, void *(*run)(void *),

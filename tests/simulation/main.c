@@ -184,8 +184,9 @@ static options_t options_read(int argc, char **argv)
     return o;
 }
 
-/* Addresses are the same in each run, and no variable of the environment sets an option of weft. Images
- * have variables of threads that the dynamic linker has to make room for at its beginning. */
+/* Addresses are the same in each run, and no variable of the environment sets an option of weft.
+ * Images have variables of threads that the dynamic linker has to make room for at its
+ * beginning. */
 static void begin_alike(char **argv)
 {
     const char *room = "glibc.rtld.optional_static_tls=262144", *has = getenv("GLIBC_TUNABLES");
@@ -198,8 +199,8 @@ static void begin_alike(char **argv)
     }
 }
 
-/* Libraries that all images share begin once, which the first run would see. Where plugins are missing no rank
- * joins, which in many kinds of run is nothing wrong. */
+/* Libraries that all images share begin once, which the first run would see. Where plugins are
+ * missing no rank joins, which in many kinds of run is nothing wrong. */
 static void begin_libraries(const options_t *options)
 {
     run_result_t result;

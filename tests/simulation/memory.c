@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Blocks have the size of a power of two, with a header in front. The region of an image always lies at
- * the same place, so that a run does not depend on addresses. */
+ * Blocks have the size of a power of two, with a header in front. The region of an image always
+ * lies at the same place, so that a run does not depend on addresses. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -73,7 +73,7 @@ void memory_stack_give(void *stack)
     }
 }
 
-/* Regions ------------------------------------------------------------------------------------------- */
+/* Regions -------------------------------------------------------------------------------------- */
 
 static uint8_t *region_begin(uint32_t number)
 {
@@ -183,7 +183,7 @@ void memory_free(void *memory)
     region->free[block->class] = block;
 }
 
-/* Mappings ------------------------------------------------------------------------------------------ */
+/* Mappings ------------------------------------------------------------------------------------- */
 
 void memory_mapped(void *begin, size_t bytes, object_t *file, uint64_t offset)
 {
@@ -262,7 +262,7 @@ object_t *memory_file_of(const process_t *process, const void *at, uint64_t *off
     return NULL;
 }
 
-/* What is held -------------------------------------------------------------------------------------- */
+/* What is held --------------------------------------------------------------------------------- */
 
 void memory_process_fini(process_t *process)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Memory of simulated processes: malloc() from a region of each image, mappings, files in memory. What a
- * process leaves is counted, and goes with it. */
+ * Memory of simulated processes: malloc() from a region of each image, mappings, files in memory.
+ * What a process leaves is counted, and goes with it. */
 #ifndef WEFT_SIMULATION_MEMORY_H
 #define WEFT_SIMULATION_MEMORY_H
 
@@ -15,8 +15,8 @@ void memory_stack_give(void *stack);
 void memory_process_init(process_t *process);
 void memory_process_fini(process_t *process);
 
-/* As malloc() and posix_memalign(), for the running process; `site` is the caller, for reports. NULL: no
- * memory. */
+/* As malloc() and posix_memalign(), for the running process; `site` is the caller, for reports.
+ * NULL: no memory. */
 void *memory_alloc(size_t bytes, size_t align, const void *site);
 void memory_free(void *memory);
 size_t memory_bytes(const void *memory);

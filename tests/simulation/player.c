@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The program of a simulated rank: it joins, makes calls of every kind and compares their numbers,
- * shrinks to those who are left when one fails, goes on, and leaves. It knows nothing of the simulation. */
+ * shrinks to those who are left when one fails, goes on, and leaves. It knows nothing of the
+ * simulation. */
 #include "player.h"
 
 #include <errno.h>
@@ -213,7 +214,8 @@ static void tell(player_t *p)
     }
 }
 
-/* A communicator that has failed says so on its descriptor, whether it was asked for before or after. */
+/* A communicator that has failed says so on its descriptor, whether it was asked for before or
+ * after. */
 static void watch(player_t *p)
 {
     struct pollfd entry = {.fd = -1, .events = POLLIN};
@@ -284,7 +286,7 @@ static void revoke_perhaps(player_t *p)
     }
 }
 
-/* Halves -------------------------------------------------------------------------------------------- */
+/* Halves --------------------------------------------------------------------------------------- */
 
 static void drop_half(player_t *p)
 {
@@ -342,7 +344,7 @@ static void use_half(player_t *p)
     }
 }
 
-/* Shrinking ----------------------------------------------------------------------------------------- */
+/* Shrinking ------------------------------------------------------------------------------------ */
 
 /* A rank that all leave out, as they have agreed; the number of ranks: nobody. */
 static weft_status_t choose_excluded(player_t *p, uint32_t *rank_p)
@@ -395,7 +397,7 @@ static weft_status_t recover(player_t *p)
     return status == WEFT_OK ? shrink(p, excluded) : status;
 }
 
-/* The job ------------------------------------------------------------------------------------------- */
+/* The job -------------------------------------------------------------------------------------- */
 
 /* The seats of those who have left or are about to; a bit for each. */
 static uint64_t gone(const player_t *p)
@@ -450,7 +452,7 @@ static weft_status_t play(player_t *p)
     return p->step < p->board->steps ? WEFT_ERR_TIMEOUT : WEFT_OK;
 }
 
-/* Replacement --------------------------------------------------------------------------------------- */
+/* Replacement ---------------------------------------------------------------------------------- */
 
 /* Where hosts are cut off, who finds itself without a quorum or declared dead has to. */
 static void give_up(void *arg, const char *what)

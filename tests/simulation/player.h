@@ -26,9 +26,9 @@ typedef struct player_record {
     player_error_t error[PLAYER_ERRORS]; /* the first ones */
     bool finished, gave_up;
     uint64_t revoked; /* when it first revoked a communicator; 0: never */
-    uint64_t
-        members; /* of its communicator when they met last; a bit for each seat, or, where the dead are
-                         replaced, for each member */
+    /* Of its communicator when they met last; a bit for each seat, or, where the dead are
+     * replaced, for each member. */
+    uint64_t members;
     bool arena;      /* see mixed_calls.h */
     char wrong[400]; /* "": everything was right */
 } player_record_t;

@@ -61,7 +61,7 @@ __attribute__((format(printf, 1, 2))) static void run_find(const char *format, .
     run.result->good = false;
 }
 
-/* The job ------------------------------------------------------------------------------------------- */
+/* The job -------------------------------------------------------------------------------------- */
 
 static uint32_t threads_alive(const process_t *process)
 {
@@ -202,8 +202,8 @@ static void run_make_folder(void)
     run_set(run.at);
 }
 
-/* The job is killed and started anew, in the same folder and under the same name. Ranks of one job are taken
- * for such if they start within two seconds of each other. */
+/* The job is killed and started anew, in the same folder and under the same name. Ranks of one job
+ * are taken for such if they start within two seconds of each other. */
 static void run_restart(void *nothing)
 {
     (void)nothing;
@@ -314,7 +314,7 @@ static void run_begin(void)
     faults_plan(faults, (10 * SIM_MS) << machine_below(6));
 }
 
-/* The verdict --------------------------------------------------------------------------------------- */
+/* The verdict ---------------------------------------------------------------------------------- */
 
 static const guilt_t *guilt_of(int32_t pid, uint32_t *rank_p)
 {
@@ -353,7 +353,8 @@ static bool is_well(uint32_t rank)
            has_joined(rank);
 }
 
-/* Frames were changed on their way. Nobody is to blame but those at their ends; where only time was changed, nobody. */
+/* Frames were changed on their way. Nobody is to blame but those at their ends; where only time was
+ * changed, nobody. */
 static void judge_changed(uint32_t rank, const player_error_t *error)
 {
     const changes_t *made = changes_made();
@@ -431,7 +432,8 @@ static void judge_error(uint32_t rank, const player_error_t *error)
     }
 }
 
-/* In a job that some leave, nothing but the failure of others ends a wait, and no shrink waits in vain. */
+/* In a job that some leave, nothing but the failure of others ends a wait, and no shrink waits in
+ * vain. */
 static bool is_too_long(uint32_t rank, uint64_t ns)
 {
     return some_leave() ? ns > LEAVING_MOST : ns > CALL_MOST && !is_touched(rank);
@@ -543,8 +545,8 @@ static void judge_restarted(void)
     }
 }
 
-/* Time does not go on while a rank asks again and again. Those that spin do so for a while; one whose sleeps
- * end at once never stops. */
+/* Time does not go on while a rank asks again and again. Those that spin do so for a while; one
+ * whose sleeps end at once never stops. */
 static void judge_calls(void)
 {
     if (machine.calls > CALLS_FREE + CALLS_PER_TURN * machine.turns) {

@@ -14,7 +14,7 @@
 
 enum { TCP_ROOM = 256 << 10, LOCAL_ROOM = 208 << 10, SYN_TRIES = 6, SHORT = 2048 };
 
-/* The way ------------------------------------------------------------------------------------------- */
+/* The way -------------------------------------------------------------------------------------- */
 
 static uint64_t way_latency(const object_t *from)
 {
@@ -74,7 +74,8 @@ static void way_lose(object_t *to)
     }
 }
 
-/* The keepalive of an end whose peer has given up is answered by a reset, once the network is back. */
+/* The keepalive of an end whose peer has given up is answered by a reset, once the network is
+ * back. */
 static void stream_probe(void *arg)
 {
     object_t *object = arg;
@@ -189,7 +190,7 @@ void stream_reset(object_t *object, bool both)
     stream_break(object, ECONNRESET);
 }
 
-/* Connecting ---------------------------------------------------------------------------------------- */
+/* Connecting ----------------------------------------------------------------------------------- */
 
 static object_t *stream_pair(object_t *client, object_t *listener)
 {
@@ -302,7 +303,7 @@ object_t *stream_accept(object_t *listener)
     return server;
 }
 
-/* Data ---------------------------------------------------------------------------------------------- */
+/* Data ----------------------------------------------------------------------------------------- */
 
 static bool message_is_here(const message_t *message)
 {
@@ -481,7 +482,7 @@ ssize_t stream_receive(object_t *object, void *data, size_t bytes, bool peek, ob
     return -1;
 }
 
-/* Ends ---------------------------------------------------------------------------------------------- */
+/* Ends ----------------------------------------------------------------------------------------- */
 
 static void stream_send_end(object_t *object)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See device.h. The device is the CUDA runtime of threads of tests/cuda. Whatever fails, the stream ends, and
- * after that the communicator has failed or the numbers are right. */
+ * See device.h. The device is the CUDA runtime of threads of tests/cuda. Whatever fails, the stream
+ * ends, and after that the communicator has failed or the numbers are right. */
 #include "device.h"
 
 #include <cuda_runtime_api.h>
@@ -51,7 +51,8 @@ static void get(const mixed_t *m, const uint64_t *from, uint64_t count)
               cudaMemcpyAsync(m->out, from, count * sizeof *out, cudaMemcpyDeviceToHost, stream));
 }
 
-/* Waits for the stream, which ends also where a call has failed. Returns that failure, or a later one. */
+/* Waits for the stream, which ends also where a call has failed. Returns that failure, or a later
+ * one. */
 static weft_status_t settle(const mixed_t *m, weft_status_t status)
 {
     weft_error_t error = {.size = sizeof error};
@@ -143,7 +144,8 @@ static weft_status_t launch(const mixed_t *m, cudaGraph_t graph)
     return status;
 }
 
-/* Where the call is refused, because the communicator has failed, the graph is launched without it. */
+/* Where the call is refused, because the communicator has failed, the graph is launched without
+ * it. */
 static weft_status_t replays(mixed_t *m, uint64_t count)
 {
     cudaGraph_t graph = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Calls on memory of a device: in a stream, from graphs, in windows. soak-device makes them (device.c), soak
- * computes on the host and has none (no_device.c). */
+ * Calls on memory of a device: in a stream, from graphs, in windows. soak-device makes them
+ * (device.c), soak computes on the host and has none (no_device.c). */
 #ifndef TESTS_SOAK_DEVICE_H
 #define TESTS_SOAK_DEVICE_H
 

@@ -3,10 +3,10 @@
  * Soaks a job. Usage: soak SECONDS [NET [RANKS [SEED]]]
  *   NET    net-shm (the default) or net-socket
  *
- * A rank is killed every two to eight seconds, and replaced; in one of three such times another one too, while
- * the job recovers, and so on. Writes a line of JSON for each second: what
- * rank 0 holds, how long its calls of 8 B took, and how long the job needed to be whole after a death.
- * Exit code 1: a number was wrong, or a rank did not come back within 100 s. */
+ * A rank is killed every two to eight seconds, and replaced; in one of three such times another one
+ * too, while the job recovers, and so on. Writes a line of JSON for each second: what rank 0 holds,
+ * how long its calls of 8 B took, and how long the job needed to be whole after a death. Exit code
+ * 1: a number was wrong, or a rank did not come back within 100 s. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,7 +66,8 @@ static void end_rank(job_t *job, uint32_t seat)
     }
 }
 
-/* Starts the newcomers that are wanted. One that is late, of a growth that failed, is in the way. */
+/* Starts the newcomers that are wanted. One that is late, of a growth that failed, is in the
+ * way. */
 static void serve(job_t *job)
 {
     for (uint32_t s = 0; s < job->soak.nranks; s++) {
@@ -111,8 +112,9 @@ static void look(job_t *job)
     }
 }
 
-/* Rank 0 lives: it is the one that is measured. The victim may be dead already. One that is on its way into the
- * job is started again with its ticket, as a launcher does: of one that had not yet come nobody else knows. */
+/* Rank 0 lives: it is the one that is measured. The victim may be dead already. One that is on its
+ * way into the job is started again with its ticket, as a launcher does: of one that had not yet
+ * come nobody else knows. */
 static void kill_one(job_t *job)
 {
     uint32_t victim = 1 + (uint32_t)rand_r(&job->seed) % (job->soak.nranks - 1);
@@ -164,7 +166,8 @@ static void print_line(job_t *job)
     job->recovery_ms = 0;
 }
 
-/* A second of the soak. A line is printed where rank 0 has said what it holds, in a job that is whole. */
+/* A second of the soak. A line is printed where rank 0 has said what it holds, in a job that is
+ * whole. */
 static void pass_second(job_t *job)
 {
     uint64_t until = weft_os_clock_ns() + WEFT_NS_PER_S;

@@ -79,7 +79,7 @@ static void want(void *arg, uint32_t seat, const weft_ticket_t *ticket)
     atomic_fetch_add(&p->board->seats[seat].wanted, 1);
 }
 
-/* Calls ----------------------------------------------------------------------------------------- */
+/* Calls ---------------------------------------------------------------------------------------- */
 
 static weft_status_t ping(player_t *p)
 {
@@ -113,7 +113,7 @@ static weft_status_t work(player_t *p)
                                  : device_call(m, call - MIXED_CALLS - 1, count);
 }
 
-/* -------------------------------------------------------------------------------------------------- */
+/* ---------------------------------------------------------------------------------------------- */
 
 static void answer(player_t *p)
 {
@@ -125,8 +125,9 @@ static void answer(player_t *p)
     }
 }
 
-/* All agree whether all are well, now and then, and before the communicator is shrunk: who has found that it failed
- * meets those that do not know yet in the same call. Each rank clears a bit of its own. Returns whether all are. */
+/* All agree whether all are well, now and then, and before the communicator is shrunk: who has
+ * found that it failed meets those that do not know yet in the same call. Each rank clears a bit of
+ * its own. Returns whether all are. */
 static bool agree(player_t *p, bool well)
 {
     const uint64_t all = UINT64_MAX >> (p->self.size + 1);
@@ -151,8 +152,8 @@ static void fails(void *arg)
     p->agreed = false;
 }
 
-/* Until the test says that it is enough, which goes with the numbers, so that all hear it at the same
- * step. */
+/* Until the test says that it is enough, which goes with the numbers, so that all hear it at the
+ * same step. */
 static void play(player_t *p)
 {
     seat_t *seat = &p->board->seats[p->self.seat];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A soak: a job that makes calls of all kinds for hours while its ranks are killed and replaced. What
- * a rank and the test tell each other is in memory that all processes share. */
+ * A soak: a job that makes calls of all kinds for hours while its ranks are killed and replaced.
+ * What a rank and the test tell each other is in memory that all processes share. */
 #ifndef TESTS_SOAK_H
 #define TESTS_SOAK_H
 

@@ -4,8 +4,8 @@
 #ifndef WEFT_TEST_CONNECTIONS_H
 #define WEFT_TEST_CONNECTIONS_H
 
-/* Returns how many there are, and in *kept_p those over which the system sends something while nobody
- * else does. */
+/* Returns how many there are, and in *kept_p those over which the system sends something while
+ * nobody else does. */
 long connections_count(long *kept_p);
 
 #endif

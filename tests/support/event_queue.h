@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What happens when, for simulations: a heap of events by time. Events of one time come in the order in
- * which they were added. Without memory the program ends. */
+ * What happens when, for simulations: a heap of events by time. Events of one time come in the
+ * order in which they were added. Without memory the program ends. */
 #ifndef WEFT_TEST_EVENT_QUEUE_H
 #define WEFT_TEST_EVENT_QUEUE_H
 

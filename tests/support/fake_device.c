@@ -98,7 +98,7 @@ static void fake_queue_close(weft_lanes_queue_t *queue)
     ((fake_device_t *)queue)->queues--;
 }
 
-/* The stream ------------------------------------------------------------------------------------------ */
+/* The stream ----------------------------------------------------------------------------------- */
 
 static void put(fake_device_t *device, fake_item_t item)
 {
@@ -262,7 +262,7 @@ static const weft_kernel_lanes_t lanes = {.size = sizeof lanes,
                                           .host_wait_release = fake_gate_pass,
                                           .host_wait_cancel = fake_gate_break};
 
-/* The test's side ------------------------------------------------------------------------------------- */
+/* The test's side ------------------------------------------------------------------------------ */
 
 void fake_device_enter(fake_device_t *device, weft_comm_t *comm)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A device with one stream for each rank, as "draft.weft.kernel.lanes/0" has it, that computes nothing: the test
- * says when the stream goes on and what becomes of runs. The core does what waits for the host. */
+ * A device with one stream for each rank, as "draft.weft.kernel.lanes/0" has it, that computes
+ * nothing: the test says when the stream goes on and what becomes of runs. The core does what waits
+ * for the host. */
 #ifndef WEFT_TESTS_FAKE_DEVICE_H
 #define WEFT_TESTS_FAKE_DEVICE_H
 
@@ -43,8 +44,8 @@ typedef struct fake_device {
 /* What a rank does with its device on a communicator of its own; returns how much was wrong. */
 typedef int (*fake_device_body_t)(weft_comm_t *comm, fake_device_t *device, uint32_t rank,
                                   uint32_t n);
-/* Runs it as every rank, threads of this process. Deadlines are two seconds. `prepares`: the device runs
- * plans. Fails the test unless all was right, and everything is closed in the end. */
+/* Runs it as every rank, threads of this process. Deadlines are two seconds. `prepares`: the device
+ * runs plans. Fails the test unless all was right, and everything is closed in the end. */
 void fake_device_run(uint32_t nranks, fake_device_body_t body, bool prepares);
 
 /* Gives the communicator the device in place of what its kernel has; before its first call. */

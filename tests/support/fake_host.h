@@ -36,8 +36,8 @@ void fake_host_fini(fake_host_t *fake);
 /* What: copies the last error's text, "" if there was none, and forgets it. */
 void fake_host_take_error(fake_host_t *fake, char *text, size_t bytes);
 
-/* What: opens a plugin and checks what the core's loader checks of the descriptor. Failure: NULL, the
- * reason in `why`. The object is never closed, so that sanitizers keep its symbols. */
+/* What: opens a plugin and checks what the core's loader checks of the descriptor. Failure: NULL,
+ * the reason in `why`. The object is never closed, so that sanitizers keep its symbols. */
 const weft_plugin_t *fake_plugin_open(const char *path, weft_plugin_kind_t kind, char *why,
                                       size_t bytes);
 

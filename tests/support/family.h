@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Ranks as processes that the test can kill and stop. Parent and children share one page of records. */
+ * Ranks as processes that the test can kill and stop. Parent and children share one page of
+ * records. */
 #ifndef WEFT_TESTS_FAMILY_H
 #define WEFT_TESTS_FAMILY_H
 

@@ -23,8 +23,8 @@ static uint32_t count_entries(const char *folder)
     return count;
 }
 
-/* Mappings but for stacks of threads and the guards below them: the C library keeps as many stacks as
- * there ever were threads at once. */
+/* Mappings but for stacks of threads and the guards below them: the C library keeps as many stacks
+ * as there ever were threads at once. */
 static uint32_t count_mappings(void)
 {
     uint32_t count = 0;

@@ -12,8 +12,8 @@ typedef struct holdings {
 } holdings_t;
 
 holdings_t holdings_now(void);
-/* Waits until there are no more descriptors than `fds` and no more threads than `threads`, at most 20 s:
- * a thread that was joined may be counted for a moment. Returns what there is then. */
+/* Waits until there are no more descriptors than `fds` and no more threads than `threads`, at most
+ * 20 s: a thread that was joined may be counted for a moment. Returns what there is then. */
 holdings_t holdings_settled(uint32_t fds, uint32_t threads);
 
 #endif

@@ -6,7 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Float formats: mantissa bits, exponent bias, all bits, magnitude of overflow, magnitude of a NaN. */
+/* Float formats: mantissa bits, exponent bias, all bits, magnitude of overflow, magnitude of a
+ * NaN. */
 typedef struct format {
     int mantissa, bias, bits;
     uint64_t top, nan;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * An all-reduce by the interpreter of lanes: ranks of one process, ports as FIFOs in memory, no engine. What
- * cannot be made fails the test. */
+ * An all-reduce by the interpreter of lanes: ranks of one process, ports as FIFOs in memory, no
+ * engine. What cannot be made fails the test. */
 #ifndef WEFT_TESTS_LANES_JOB_H
 #define WEFT_TESTS_LANES_JOB_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Calls of every kind with numbers that differ by rank, step and place, each result compared. The ranks
- * of a communicator may be any of a job: a number tells whose it is. */
+ * Calls of every kind with numbers that differ by rank, step and place, each result compared. The
+ * ranks of a communicator may be any of a job: a number tells whose it is. */
 #ifndef WEFT_TEST_MIXED_CALLS_H
 #define WEFT_TEST_MIXED_CALLS_H
 

@@ -24,8 +24,8 @@ weft_status_t mixed_do_split(mixed_t *m, uint64_t count)
     return status == WEFT_OK ? use_child(m, half, m->rank % 2, count) : status;
 }
 
-/* The others go on meanwhile. Members wait for each other though the parent has failed, so who shrinks
- * after a failure must not be waited for here. */
+/* The others go on meanwhile. Members wait for each other though the parent has failed, so who
+ * shrinks after a failure must not be waited for here. */
 weft_status_t mixed_do_create_group(mixed_t *m, uint64_t count)
 {
     uint32_t members[MIXED_RANKS], size = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The calls of mixed_calls.h, and what they share. Each makes its calls with about `count` elements,
- * compares the numbers, gives back what it took, also after a failure, and returns the first failure. */
+ * The calls of mixed_calls.h, and what they share. Each makes its calls with about `count`
+ * elements, compares the numbers, gives back what it took, also after a failure, and returns the
+ * first failure. */
 #ifndef WEFT_TEST_MIXED_PARTS_H
 #define WEFT_TEST_MIXED_PARTS_H
 

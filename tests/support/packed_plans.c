@@ -10,7 +10,8 @@ enum { RANKS_MAX = PACKED_RANKS_MAX, HOPS_MAX = 96, K_MAX = 3 };
 
 #define NOBODY UINT32_MAX
 
-/* `count` blocks from `first` on, `step` apart, go from a rank to another one, or through a third. */
+/* `count` blocks from `first` on, `step` apart, go from a rank to another one, or through a
+ * third. */
 typedef struct hop {
     uint32_t from, via, to;
     uint32_t piece, first, count, pack;

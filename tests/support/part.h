@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Tests that only compute, over very many cases of the same code: a sanitizer would see it for minutes and
- * learn nothing new, so it meets one part of PARTS of them. */
+ * Tests that only compute, over very many cases of the same code: a sanitizer would see it for
+ * minutes and learn nothing new, so it meets one part of PARTS of them. */
 #ifndef WEFT_TESTS_PART_H
 #define WEFT_TESTS_PART_H
 

@@ -18,7 +18,8 @@ void plan_fixture_open(plan_fixture_t *fixture, const char *dir, const char *nam
 /* The same with the plugin's config struct, which outlives the fixture. */
 void plan_fixture_open_with(plan_fixture_t *fixture, const char *dir, const char *name,
                             const void *config);
-/* The same with a config struct of the plugin; returns the status of create(). To be closed anyway. */
+/* The same with a config struct of the plugin; returns the status of create(). To be closed
+ * anyway. */
 weft_status_t plan_fixture_try(plan_fixture_t *fixture, const char *dir, const char *name,
                                const void *config);
 void plan_fixture_close(plan_fixture_t *fixture);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * See plan_order.h. What comes before a point of a lane is a set of events. It grows by program order,
- * waits, barriers and messages, which carry the sets of their senders. */
+ * See plan_order.h. What comes before a point of a lane is a set of events. It grows by program
+ * order, waits, barriers and messages, which carry the sets of their senders. */
 #include "tests/support/plan_order.h"
 
 #include <stdlib.h>

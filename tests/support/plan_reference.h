@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A reference executor: all ranks of a plan in one thread with real (64-bit wrapping) sums, lanes
- * chosen at random. It shares no code with the verifier and so is its oracle. In reductions a read of IN
- * multiplies by 5 (a premultiplier), FINAL by 3. */
+ * chosen at random. It shares no code with the verifier and so is its oracle. In reductions a read
+ * of IN multiplies by 5 (a premultiplier), FINAL by 3. */
 #ifndef TESTS_SUPPORT_PLAN_REFERENCE_H
 #define TESTS_SUPPORT_PLAN_REFERENCE_H
 

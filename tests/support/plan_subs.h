@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Plans made of plans, for their tests: algorithms that a plan under test may ask for, and what its plan
- * must be. Failures are cmocka's. */
+ * Plans made of plans, for their tests: algorithms that a plan under test may ask for, and what its
+ * plan must be. Failures are cmocka's. */
 #ifndef TESTS_SUPPORT_PLAN_SUBS_H
 #define TESTS_SUPPORT_PLAN_SUBS_H
 
@@ -27,7 +27,8 @@ weft_plan_t **plan_subs_emit_with(plan_subs_emit_t emit, weft_coll_t coll, uint3
                                   uint32_t root, const weft_plan_finder_t *others);
 weft_plan_t **plan_subs_emit(plan_subs_emit_t what, weft_coll_t coll, uint32_t n);
 
-/* Proves them at several depths, has the reference executor run them in random orders, frees them. */
+/* Proves them at several depths, has the reference executor run them in random orders, frees
+ * them. */
 void plan_subs_expect_right(weft_plan_t **plans, uint32_t n);
 
 #endif

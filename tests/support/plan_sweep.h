@@ -13,7 +13,8 @@ typedef struct plan_sweep {
 } plan_sweep_t;
 
 /* Proves n ranks at that depth and slicing, out of place and in place: right, the same bits on all
- * ranks, and bindable to all_gather_v and reduce_scatter_v. Fails the test with the verifier's words. */
+ * ranks, and bindable to all_gather_v and reduce_scatter_v. Fails the test with the verifier's
+ * words. */
 void plan_sweep_expect_ok(const plan_sweep_t *sweep, uint32_t n, uint32_t slots, uint32_t slices);
 
 /* 2 … 40 ranks at 2, 4 and 8 slots with 1 … slots−1 slices. */

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <weft/weft.h>
 
-/* Limits that tests wait for the end of. What comes must come within them on a machine that runs many of
- * these at once; under TSan each step takes some ten times as long. */
+/* Limits that tests wait for the end of. What comes must come within them on a machine that runs
+ * many of these at once; under TSan each step takes some ten times as long. */
 #ifdef __SANITIZE_THREAD__
 #define RANKS_SLOWER 8
 #define RANKS_SOON_S "20"
@@ -38,15 +38,16 @@ int ranks_run_threads(const ranks_job_t *job);
 /* The same over shared memory, and then over TCP, with no other settings: the sum of both. */
 int ranks_run_nets(uint32_t nranks, ranks_work_t work);
 
-/* The same with one process per rank. A rank that runs longer than `seconds` is killed and counts as
- * failed; one that `expect_killed` names may die of SIGKILL. */
+/* The same with one process per rank. A rank that runs longer than `seconds` is killed and counts
+ * as failed; one that `expect_killed` names may die of SIGKILL. */
 int ranks_run_processes(const ranks_job_t *job, unsigned seconds, int expect_killed);
 
-/* As threads, and then as processes: the sum of both. TSan sees threads only: it lets no process start threads
- * that was forked beside a progress thread. */
+/* As threads, and then as processes: the sum of both. TSan sees threads only: it lets no process
+ * start threads that was forked beside a progress thread. */
 int ranks_run_both(const ranks_job_t *job);
 
-/* Whether the last error of the calling thread has this status and these words; else it prints what there is. */
+/* Whether the last error of the calling thread has this status and these words; else it prints what
+ * there is. */
 bool ranks_error_says(weft_status_t status, const char *words);
 
 /* In the work of a rank, which counts what is wrong: `rank` and `wrong` are its variables. */

@@ -10,7 +10,8 @@
 
 #include <weft/weft.h>
 
-/* Set up and tear down a group of tests: the ranks meet below a new folder, which must be empty at the end. */
+/* Set up and tear down a group of tests: the ranks meet below a new folder, which must be empty at
+ * the end. */
 int rendezvous_make_folder(void **state);
 int rendezvous_remove_folder(void **state);
 /* Where the files are: this user's folder below the new one. */

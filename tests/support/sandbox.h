@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A sandbox for faults: namespaces of its own for users, mounts and networks, so that a fault hits
- * nobody else and no rights are needed. Hosts in it are network namespaces on two bridges, with a cable
- * between these. */
+ * nobody else and no rights are needed. Hosts in it are network namespaces on two bridges, with a
+ * cable between these. */
 #ifndef WEFT_TEST_SANDBOX_H
 #define WEFT_TEST_SANDBOX_H
 
@@ -21,10 +21,11 @@ uint32_t sandbox_files(const char *folder);
 /* Fills the file system of the folder until nothing more fits. */
 void sandbox_fill(const char *folder);
 
-/* Makes the network of host `host`, in which process `pid` is: address 10.77.0.(1 + host). Hosts from
- * `border` on are behind the cable. False: it cannot be made. */
+/* Makes the network of host `host`, in which process `pid` is: address 10.77.0.(1 + host). Hosts
+ * from `border` on are behind the cable. False: it cannot be made. */
 bool hosts_connect(uint32_t host, uint32_t border, pid_t pid);
-/* Waits until a number in memory that the hosts share is `least` or more. False: it took a minute. */
+/* Waits until a number in memory that the hosts share is `least` or more. False: it took a
+ * minute. */
 bool hosts_await(const _Atomic uint32_t *number, uint32_t least);
 /* The bridges and the cable between them; before the first host. */
 bool hosts_begin(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A rank of a job whose ranks die and are replaced: it shrinks, takes in a newcomer under the number of
- * each dead one, and goes on at the step of the slowest. */
+ * A rank of a job whose ranks die and are replaced: it shrinks, takes in a newcomer under the
+ * number of each dead one, and goes on at the step of the slowest. */
 #ifndef WEFT_TEST_SURVIVOR_H
 #define WEFT_TEST_SURVIVOR_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Shapes of a drawing. Each element is on a line of its own, with its attributes in the order in which
- * tools/svg.c writes them. */
+ * Shapes of a drawing. Each element is on a line of its own, with its attributes in the order in
+ * which tools/svg.c writes them. */
 #include "tests/support/svg_shapes.h"
 
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A check that a drawing is well-formed XML: elements nest, attributes are quoted, every & begins an
- * entity. */
+ * A check that a drawing is well-formed XML: elements nest, attributes are quoted, every & begins
+ * an entity. */
 #ifndef TESTS_SUPPORT_XML_CHECK_H
 #define TESTS_SUPPORT_XML_CHECK_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Drawings can be read: they fit a screen, no text is small, no two discs, boxes or texts overlap, and
- * no link passes under a rank that is not its end. */
+ * Drawings can be read: they fit a screen, no text is small, no two discs, boxes or texts overlap,
+ * and no link passes under a rank that is not its end. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -246,7 +246,8 @@ static bool ends_at(const svg_point_t curve[3], const svg_disc_t *disc)
     return false;
 }
 
-/* Of trees the lines between levels pass beside discs of other levels; there is no rule for them. */
+/* Of trees the lines between levels pass beside discs of other levels; there is no rule for
+ * them. */
 static void links_pass_under_no_other_rank(void **state)
 {
     (void)state;

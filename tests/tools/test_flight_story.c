@@ -27,8 +27,8 @@ static weft_flight_comm_t *comm_of(uint32_t rank)
     return &records[rank].comm[0];
 }
 
-/* Four ranks that have called three all-reduces; operation s was called s seconds after rank 0 began,
- * and took 1 ms. The odd ranks are on another host, whose clock began elsewhere. */
+/* Four ranks that have called three all-reduces; operation s was called s seconds after rank 0
+ * began, and took 1 ms. The odd ranks are on another host, whose clock began elsewhere. */
 static int set_up(void **state)
 {
     (void)state;

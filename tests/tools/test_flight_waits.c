@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the flight records tell of ranks that wait: in every kind of call, for whom, and who waits long says so. */
+ * What the flight records tell of ranks that wait: in every kind of call, for whom, and who waits
+ * long says so. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>

@@ -17,7 +17,7 @@ cat >"$tree/docs/style.md" <<'END'
 | `function-lines-p95` | 4 | x |
 | `parameters` | 2 | x |
 | `struct-fields` | 3 | x |
-| `header-columns` | 40 | x |
+| `columns` | 70 | x |
 END
 cat >"$tree/core/low/good.h" <<'END'
 struct good { int a, b, c; };
@@ -37,7 +37,7 @@ echo 'int many(int a, int (*b)(int, int), int c);
 int many(int a, int (*b)(int, int), int c) { return a + b(c, c); }
 int two(int (*a)(int, int, int), int b) { return a(b, b, b); }' >"$tree/tools/many.c"
 echo 'struct big { int a; int b, c; char d[4]; };' >"$tree/core/high/big.h"
-printf '/* %038d */\n' 0 >"$tree/core/low/columns.h"
+printf '/* %068d */\n' 0 | tee "$tree/core/low/columns.h" >"$tree/tests/one/columns.c"
 printf 'struct pushed {\n    uint32_t\n        log_level; /* too long */\n};\n' >"$tree/api/pushed.h"
 touch "$tree/core/low/same.c" "$tree/plugins/one/same.c"
 said=$("$lint" --root "$tree") && { echo "FAILED: no violation found"; exit 1; }
@@ -54,8 +54,8 @@ done <<'END'
 ^plugins: 95 % of the functions have up to 7 lines, limit 4
 ^tools/many.c:2: many has 3 parameters, limit 2
 ^core/high/big.h:1: big has 4 fields, limit 3
-^core/high/big.h:1: line of 43 columns, limit 40
-^core/low/columns.h:1: line of 44 columns, limit 40
+^core/low/columns.h:1: line of 74 columns, limit 70
+^tests/one/columns.c:1: line of 74 columns, limit 70
 ^api/pushed.h:3: the field's name stands on another line than its type
 ^core/low/same.c: another file has this name: plugins/one/same.c
 ^plugins/one/same.c: another file has this name: core/low/same.c

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The data of weft perf: any order of adding gives the expected bits, and a wrong element is found. */
+ * The data of weft perf: any order of adding gives the expected bits, and a wrong element is
+ * found. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Layouts of weft perf: what one rank sends is what the others expect, and no buffer is too small. */
+ * Layouts of weft perf: what one rank sends is what the others expect, and no buffer is too
+ * small. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,7 +39,8 @@ static void free_all(uint32_t n)
     }
 }
 
-/* Every segment lies in the send buffer it names, segments fill the receive buffer without a gap. */
+/* Every segment lies in the send buffer it names, segments fill the receive buffer without a
+ * gap. */
 static void check_all(uint32_t n)
 {
     for (uint32_t r = 0; r < n; r++) {

@@ -40,8 +40,8 @@ static void equal_rounds_give_their_times(void **state)
     near(results[2].high, 12e-6);
 }
 
-/* The machine gets slower in the middle of a round: the first has eight slow rounds of 15, the second
- * seven, so the median of its times would be three times as small. */
+/* The machine gets slower in the middle of a round: the first has eight slow rounds of 15, the
+ * second seven, so the median of its times would be three times as small. */
 static void a_slow_moment_is_nobodys_merit(void **state)
 {
     (void)state;

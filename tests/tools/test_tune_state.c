@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The state of `weft tune` as people edit it: what no run writes is passed over, and the run that goes on
- * does not compute with it. */
+ * The state of `weft tune` as people edit it: what no run writes is passed over, and the run that
+ * goes on does not compute with it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

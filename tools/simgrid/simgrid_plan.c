@@ -11,8 +11,8 @@ static job_queue_t *simgrid_plan_queue_of(const job_lane_t *lane,
     return lane->rank->queue[operand->index];
 }
 
-/* A mailbox with a receiver takes messages before they are asked for: the transfer starts when it is
- * sent, as into a free slot. */
+/* A mailbox with a receiver takes messages before they are asked for: the transfer starts when it
+ * is sent, as into a free slot. */
 static void simgrid_plan_claim_mailboxes(const job_lane_t *lane)
 {
     const weft_plan_t *plan = lane->rank->plan;

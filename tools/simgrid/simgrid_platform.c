@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A fat tree: 16 hosts to a leaf switch, half as many cables up as down, so that half of the traffic
- * of a leaf can leave it at full speed. Latencies add up to α − o on the longest way;
- * actors take o, half at each end. It stands in a zone, since SimGrid 4.0 crashes on a cluster in none. */
+ * A fat tree: 16 hosts to a leaf switch, half as many cables up as down, so that half of the
+ * traffic of a leaf can leave it at full speed. Latencies add up to α − o on the longest way;
+ * actors take o, half at each end. It stands in a zone, since SimGrid 4.0 crashes on a cluster in
+ * none. */
 #include "tools/simgrid/simgrid_platform.h"
 
 #include "tools/simgrid/simgrid_plan.h"

@@ -122,8 +122,8 @@ static int weft_simgrid_load_platform(const job_options_t *options, uint32_t hos
     return 0;
 }
 
-/* Latency and bandwidth as given, without the corrections for TCP of the default model. Errors are lines of
- * words alone: whoever started us shows the first. */
+/* Latency and bandwidth as given, without the corrections for TCP of the default model. Errors are
+ * lines of words alone: whoever started us shows the first. */
 static void weft_simgrid_start_engine(char *program)
 {
     char model[] = "--cfg=network/model:CM02", stack[] = "--cfg=contexts/stack-size:128";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The machine as a drawing: a column for each NUMA node with its cores, below it the tree of PCI bridges
- * with GPUs and NICs as leaves, and the table of paths. */
+ * The machine as a drawing: a column for each NUMA node with its cores, below it the tree of PCI
+ * bridges with GPUs and NICs as leaves, and the table of paths. */
 #include "tools/topo/draw.h"
 
 #include <math.h>
@@ -107,7 +107,7 @@ static double draw_column_height(const topo_t *topo, uint32_t place)
            (tree.leaves > 0 ? tree.levels * LEVEL_H + LEAF_H : 0) + PAD;
 }
 
-/* PCI ------------------------------------------------------------------------------------------------ */
+/* PCI ------------------------------------------------------------------------------------------ */
 
 /* As much of a text as fits a leaf. */
 static void draw_put_short(sheet_t *sheet, svg_point_t at, double size, const char *text)
@@ -168,8 +168,8 @@ static void draw_put_bridge(sheet_t *sheet, const weft_machine_branch_t *branch,
     svg_text(&sheet->svg, (svg_point_t){at.x + width / 2, at.y + 13}, &font, "%s", text);
 }
 
-/* Draws what hangs on a branch from left to right; `at.y` is where the ways begin. Leaves stand on one
- * line, `floor`. */
+/* Draws what hangs on a branch from left to right; `at.y` is where the ways begin. Leaves stand on
+ * one line, `floor`. */
 static void draw_put_tree(sheet_t *sheet, uint32_t branch, uint32_t place, svg_point_t at,
                           double floor_y)
 {
@@ -199,7 +199,7 @@ static void draw_put_tree(sheet_t *sheet, uint32_t branch, uint32_t place, svg_p
     }
 }
 
-/* Columns -------------------------------------------------------------------------------------------- */
+/* Columns -------------------------------------------------------------------------------------- */
 
 static void draw_put_cores(sheet_t *sheet, uint32_t place, svg_point_t at)
 {
@@ -257,9 +257,10 @@ static void draw_put_column(sheet_t *sheet, uint32_t place, svg_box_t box)
     draw_put_tree(sheet, WEFT_MACHINE_NONE, place, at, box.y + box.h - PAD - LEAF_H + 10);
 }
 
-/* Packages ------------------------------------------------------------------------------------------- */
+/* Packages ------------------------------------------------------------------------------------- */
 
-/* The i-th column of a package; of WEFT_MACHINE_NONE also that of devices without a known place, the last. */
+/* The i-th column of a package; of WEFT_MACHINE_NONE also that of devices without a known place,
+ * the last. */
 static bool draw_column_of(const topo_t *topo, uint32_t package, uint32_t i, uint32_t *place_p)
 {
     for (uint32_t p = 0; p < topo->machine.nnodes; p++) {

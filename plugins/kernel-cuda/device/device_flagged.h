@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Payloads and headers that carry their own flags: see weft/plugin/draft/lanes.h. In flagged words (NCCL:
- * LL) and flagged lines (NCCL: LL128) neither side has a fence. All threads of a block but the leader
- * pack and unpack payloads, the leader headers.
+ * Payloads and headers that carry their own flags: see weft/plugin/draft/lanes.h. In flagged words
+ * (NCCL: LL) and flagged lines (NCCL: LL128) neither side has a fence. All threads of a block but
+ * the leader pack and unpack payloads, the leader headers.
  *
- * Formally the slot's release is ordered with nothing. It needs no order: each load of a unit has returned
- * when its flag is compared, the barrier of the block comes after that, and the leader's store of
- * `released` after the barrier. Likewise a sender stores units only when it has compared what is
- * released. */
+ * Formally the slot's release is ordered with nothing. It needs no order: each load of a unit has
+ * returned when its flag is compared, the barrier of the block comes after that, and the leader's
+ * store of `released` after the barrier. Likewise a sender stores units only when it has compared
+ * what is released. */
 #ifndef KERNEL_CUDA_DEVICE_DEVICE_FLAGGED_H
 #define KERNEL_CUDA_DEVICE_DEVICE_FLAGGED_H
 
@@ -32,12 +32,12 @@ static WEFT_DEVICE uint32_t lanes_stop_requested(const lanes_block_t *b, const l
 }
 
 /* Headers
- * ------------------------------------------------------------------------------------------------ */
+ * ---------------------------------------------------------------------------------------------- */
 
 /* These are functions of their own for the sake of registers.
  *
- * Looks at a header. Returns whether it is that of the slice, and its data. A look in vain at what is
- * not there takes the time of one load: all are under way at once. */
+ * Looks at a header. Returns whether it is that of the slice, and its data. A look in vain at what
+ * is not there takes the time of one load: all are under way at once. */
 static WEFT_DEVICE_CALL int lanes_header_load(const uint64_t *header, uint64_t flag, uint64_t *data)
 {
     uint64_t differs = 0, word[WEFT_FIFO_FLAGGED_HEADER_WORDS];
@@ -65,7 +65,7 @@ static WEFT_DEVICE void lanes_header_store(uint64_t *header, uint64_t flag, cons
 }
 
 /* Payloads
- * ----------------------------------------------------------------------------------------------- */
+ * ---------------------------------------------------------------------------------------------- */
 
 /* Word i of a payload, whose last one may be a part: bytes beyond its end are nobody's. */
 static WEFT_DEVICE uint64_t lanes_transit_get(const lanes_transit_t *t, uint32_t i)
@@ -95,8 +95,8 @@ static WEFT_DEVICE void lanes_transit_put(const lanes_transit_t *t, uint32_t i, 
     }
 }
 
-/* A unit is not there yet. Returns whether the run was stopped, alike to all threads of a flagged line.
- * The host names the port that a lane waits for long. */
+/* A unit is not there yet. Returns whether the run was stopped, alike to all threads of a flagged
+ * line. The host names the port that a lane waits for long. */
 static WEFT_DEVICE int lanes_transit_waits(lanes_block_t *b, const lanes_run_t *run,
                                            const lanes_transit_t *t, uint32_t rounds)
 {
@@ -112,8 +112,8 @@ static WEFT_DEVICE int lanes_transit_waits(lanes_block_t *b, const lanes_run_t *
                                            : !device_line_vote(b->transits.stopped == 0);
 }
 
-/* Threads store and load parts of 16 bytes, which lie one behind the other. A flagged word is one part; a
- * flagged line is eight, of eight threads of a warp, and its flag is in the last. */
+/* Threads store and load parts of 16 bytes, which lie one behind the other. A flagged word is one
+ * part; a flagged line is eight, of eight threads of a warp, and its flag is in the last. */
 static WEFT_DEVICE int lanes_part_is_last(const lanes_transit_t *t, uint32_t part)
 {
     return t->form == WEFT_FIFO_FORM_WORDS ||
@@ -172,8 +172,8 @@ static WEFT_DEVICE_CALL void lanes_pack(const lanes_transit_t *t, uint32_t threa
     }
 }
 
-/* Loads parts `from`, `from` + step …, of which there are `parts`. Returns whether all units that they belong
- * to are there. */
+/* Loads parts `from`, `from` + step …, of which there are `parts`. Returns whether all units that
+ * they belong to are there. */
 static WEFT_DEVICE int lanes_unpack_look(const lanes_transit_t *t, uint32_t from, uint32_t parts,
                                          uint32_t step, uint64_t (*found)[2])
 {
@@ -194,8 +194,8 @@ static WEFT_DEVICE int lanes_unpack_look(const lanes_transit_t *t, uint32_t from
     return t->form == WEFT_FIFO_FORM_WORDS ? here : device_line_vote(here);
 }
 
-/* The share of a thread in receiving a payload: waits for each of its units. Returns early if the run was
- * stopped. */
+/* The share of a thread in receiving a payload: waits for each of its units. Returns early if the
+ * run was stopped. */
 static WEFT_DEVICE_CALL void lanes_unpack(lanes_block_t *b, const lanes_run_t *run,
                                           const lanes_transit_t *t, uint32_t thread,
                                           uint32_t threads)

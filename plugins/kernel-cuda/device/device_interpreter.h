@@ -389,8 +389,8 @@ static WEFT_DEVICE void lanes_barrier_runs(const lanes_launch_t *launch, uint32_
     device_barrier();
 }
 
-/* Several runs are in the host's memory, of which each block reads a line after the other: their steps, which are
- * most of a run, stay there. */
+/* Several runs are in the host's memory, of which each block reads a line after the other: their
+ * steps, which are most of a run, stay there. */
 static WEFT_DEVICE void lanes_fetch(lanes_run_copy_t *to, const lanes_run_copy_t *from,
                                     uint32_t nruns)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Meetings on a device: greetings, and what the leader of a block makes of those of its peers
- * (weft/plugin/draft/lanes.h). One header is stored to each peer, and one read of each. Only headers that
- * name memory, or are not flagged, are behind a fence, all behind one. */
+ * (weft/plugin/draft/lanes.h). One header is stored to each peer, and one read of each. Only
+ * headers that name memory, or are not flagged, are behind a fence, all behind one. */
 #ifndef KERNEL_CUDA_DEVICE_DEVICE_MEETING_H
 #define KERNEL_CUDA_DEVICE_DEVICE_MEETING_H
 
@@ -92,8 +92,8 @@ static WEFT_DEVICE void lanes_greet_flagged(const lanes_run_t *run, const lanes_
     lanes_header_store(lanes_port_flagged(port), port->next + 1, head);
 }
 
-/* Makes the greetings to the ports that the MOVE is the first to send to. Returns whether they have to
- * be told behind a fence: they name memory, or are not flagged. */
+/* Makes the greetings to the ports that the MOVE is the first to send to. Returns whether they have
+ * to be told behind a fence: they name memory, or are not flagged. */
 static WEFT_DEVICE uint32_t lanes_greet_ports(const lanes_run_t *run, const lanes_member_t *m,
                                               uint32_t whole, uint64_t mark)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * DRAFT: compiled for sm_90 and newer, never run. An all-reduce in the switch: memory of all devices
- * of a team is bound to one multicast object. A load from its address sums what all devices have
- * there, a store goes to all. Each device reduces its share of the vectors, so a buffer crosses each
- * link once each way. The plugin does not use it: the switch sums in an order of its own, and so the
- * bits are not those of a plan. The program `probe` of tests/gpu runs it where there is such a team. */
+ * DRAFT: compiled for sm_90 and newer, never run. An all-reduce in the switch: memory of all
+ * devices of a team is bound to one multicast object. A load from its address sums what all devices
+ * have there, a store goes to all. Each device reduces its share of the vectors, so a buffer
+ * crosses each link once each way. The plugin does not use it: the switch sums in an order of its
+ * own, and so the bits are not those of a plan. The program `probe` of tests/gpu runs it where
+ * there is such a team. */
 #ifndef KERNEL_CUDA_DEVICE_DEVICE_MULTICAST_H
 #define KERNEL_CUDA_DEVICE_DEVICE_MULTICAST_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How a block begins a run, and what it leaves behind: the state of its leader, what that looks up, and the
- * positions of its ports. */
+ * How a block begins a run, and what it leaves behind: the state of its leader, what that looks up,
+ * and the positions of its ports. */
 #ifndef KERNEL_CUDA_DEVICE_DEVICE_OPEN_H
 #define KERNEL_CUDA_DEVICE_DEVICE_OPEN_H
 
@@ -82,8 +82,8 @@ static WEFT_DEVICE void lanes_begin_telling(lanes_block_t *b, const lanes_run_t 
     b->scalar = lanes_begin_scalar(run);
 }
 
-/* What a leader needs beside that. A function of its own, as lanes_report() is: each runs once, and both together
- * in the leader's function would take registers that its loop needs. */
+/* What a leader needs beside that. A function of its own, as lanes_report() is: each runs once, and
+ * both together in the leader's function would take registers that its loop needs. */
 static WEFT_DEVICE_CALL void lanes_begin_lead(lanes_block_t *b, const lanes_run_t *run)
 {
     b->go = 1;
@@ -136,7 +136,8 @@ static WEFT_DEVICE_CALL void lanes_open_lead(lanes_block_t *b, const lanes_run_t
     }
 }
 
-/* Brings the ports of the lane to where the run uses them: a warp for each port, and a thread of it for each word. */
+/* Brings the ports of the lane to where the run uses them: a warp for each port, and a thread of it
+ * for each word. */
 static WEFT_DEVICE void lanes_open_ports(lanes_block_t *b, const lanes_run_t *run, uint32_t block)
 {
     const uint32_t nlanes = run->program.nlanes, warps = device_warps();
@@ -156,7 +157,8 @@ static WEFT_DEVICE void lanes_open_ports(lanes_block_t *b, const lanes_run_t *ru
     }
 }
 
-/* Where a port is in the stream of slices, and what begins anew with each run. All loads of it are under way at once. */
+/* Where a port is in the stream of slices, and what begins anew with each run. All loads of it are
+ * under way at once. */
 static WEFT_DEVICE void lanes_place_port(lanes_block_t *b, const lanes_run_t *run,
                                          lanes_port_t *port)
 {
@@ -191,8 +193,9 @@ static WEFT_DEVICE uint32_t lanes_listens(void)
     return device_thread() == device_threads() - 1;
 }
 
-/* One thread asks for the notice of a run before all else: the host's memory is far, and this is the only look at
- * it. lanes_open() waits until it is here. A function of its own for the sake of registers. */
+/* One thread asks for the notice of a run before all else: the host's memory is far, and this is
+ * the only look at it. lanes_open() waits until it is here. A function of its own for the sake of
+ * registers. */
 static WEFT_DEVICE_CALL void lanes_listen(lanes_block_t *b, const lanes_run_t *run, uint32_t block)
 {
     if (lanes_listens()) {
@@ -241,7 +244,8 @@ static WEFT_DEVICE_CALL void lanes_open(lanes_block_t *b, const lanes_run_t *run
     device_barrier_together();
 }
 
-/* What the next run, or the host, has to know of a port; a run that was stepped to its end has told that. */
+/* What the next run, or the host, has to know of a port; a run that was stepped to its end has told
+ * that. */
 static WEFT_DEVICE_CALL void lanes_close(lanes_block_t *b, const lanes_run_t *run)
 {
     lanes_port_t *far = lanes_ports_far(run, b->at.channel);

@@ -2,10 +2,10 @@
  *
  * Ports on a device: where the words of a slice are, and looks at them.
  *
- * Between two devices each end polls words in memory of its own device, into which the other end's device
- * stores: flagged headers (device_flagged.h), and what is released. A peer that runs on its host stores into
- * the host's memory instead. So each slice is told by one of two headers, and as many slices are released
- * as the greater of two words says. */
+ * Between two devices each end polls words in memory of its own device, into which the other end's
+ * device stores: flagged headers (device_flagged.h), and what is released. A peer that runs on its
+ * host stores into the host's memory instead. So each slice is told by one of two headers, and as
+ * many slices are released as the greater of two words says. */
 #ifndef KERNEL_CUDA_DEVICE_DEVICE_PORT_H
 #define KERNEL_CUDA_DEVICE_DEVICE_PORT_H
 
@@ -41,8 +41,8 @@ static WEFT_DEVICE uint64_t *lanes_port_flagged(const lanes_port_t *port)
     return lanes_port_flagged_of(port, port->next);
 }
 
-/* Returns whether a look in vain at the words of devices is followed by one at those of hosts. Rarely:
- * they are in the host's memory. Each time while the peer's host runs its end. */
+/* Returns whether a look in vain at the words of devices is followed by one at those of hosts.
+ * Rarely: they are in the host's memory. Each time while the peer's host runs its end. */
 static WEFT_DEVICE int lanes_port_asks_host(lanes_port_t *port)
 {
     return port->apart != 0 && ((++port->looks & LANES_WAITS) == 0 || port->by_host != 0);
@@ -200,8 +200,8 @@ static WEFT_DEVICE int32_t lanes_unreleased_port(lanes_block_t *b, const lanes_r
     return -1;
 }
 
-/* The number of a port's next slice is where the run before left it, or, if the host has set the number of any
- * end since, in the host's memory. */
+/* The number of a port's next slice is where the run before left it, or, if the host has set the
+ * number of any end since, in the host's memory. */
 static WEFT_DEVICE void lanes_port_seek(lanes_port_t *port, uint64_t seeks)
 {
     DEVICE_COUNT(SEEK, port->at);

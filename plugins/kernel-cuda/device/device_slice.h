@@ -3,9 +3,9 @@
  * One slice of a MOVE on a device, from the check of its ports to the release of its slots.
  *
  * A slice of at most 32 bytes is in its header, or at the begin of a slot that an adapter reads or
- * writes. The leader handles it alone: it combines in the block's memory and writes the header of the
- * next slice, without waking another thread. Larger slices are in the slots, in windows or in flagged
- * units, and all threads move them. */
+ * writes. The leader handles it alone: it combines in the block's memory and writes the header of
+ * the next slice, without waking another thread. Larger slices are in the slots, in windows or in
+ * flagged units, and all threads move them. */
 #ifndef KERNEL_CUDA_DEVICE_DEVICE_SLICE_H
 #define KERNEL_CUDA_DEVICE_DEVICE_SLICE_H
 
@@ -17,8 +17,8 @@
 #include "moves.h"
 #include "platform.h"
 
-/* The first port that is not ready, or −1: then everything that the ports' words speak of is here, but
- * for units that have flags of their own. Among flagged units there is no fence. */
+/* The first port that is not ready, or −1: then everything that the ports' words speak of is here,
+ * but for units that have flags of their own. Among flagged units there is no fence. */
 static WEFT_DEVICE int32_t lanes_blocker(lanes_block_t *b, const lanes_run_t *run,
                                          const lanes_member_t *m, uint64_t bytes)
 {
@@ -97,8 +97,8 @@ static WEFT_DEVICE int lanes_signatures_match(lanes_block_t *b, const lanes_run_
     return 1;
 }
 
-/* Returns whether a payload of that length may come as its header says: in a slot or a window, or, if
- * the run is not whole, in flagged units for which there is room. */
+/* Returns whether a payload of that length may come as its header says: in a slot or a window, or,
+ * if the run is not whole, in flagged units for which there is room. */
 static WEFT_DEVICE int lanes_head_is_valid(const lanes_block_t *b, const lanes_port_t *port,
                                            const uint64_t *head, uint64_t bytes)
 {
@@ -200,8 +200,8 @@ static WEFT_DEVICE void lanes_add_destination(weft_combine_t *c, const lanes_mem
     }
 }
 
-/* Memory for a payload of that port between flagged units and the combination; *used counts what the
- * slice has of the block's. */
+/* Memory for a payload of that port between flagged units and the combination; *used counts what
+ * the slice has of the block's. */
 static WEFT_DEVICE uint8_t *lanes_bench(lanes_block_t *b, const lanes_port_t *port, uint64_t bytes,
                                         uint64_t *used)
 {
@@ -255,8 +255,8 @@ static WEFT_DEVICE void lanes_set_unpacks(lanes_block_t *b, const lanes_run_t *r
     }
 }
 
-/* Sets up from where payloads go into flagged units: all from one place, the only source of a copy or
- * one more destination of the combination. */
+/* Sets up from where payloads go into flagged units: all from one place, the only source of a copy
+ * or one more destination of the combination. */
 static WEFT_DEVICE void lanes_set_packs(lanes_block_t *b, const lanes_run_t *run,
                                         const lanes_member_t *m, uint64_t bytes, uint64_t used)
 {
@@ -278,10 +278,11 @@ static WEFT_DEVICE void lanes_set_packs(lanes_block_t *b, const lanes_run_t *run
     }
 }
 
-/* The share of a thread in a slice: unpacks, combines and packs, each when all have done what is before.
- * Nothing is stored for a peer before all units have come, so a run that is stopped has sent no part of a
- * slice. On a device the leader's warp only keeps step: the leader is elsewhere in the program, so its
- * warp would pass through the whole copy twice, and all others wait for it. */
+/* The share of a thread in a slice: unpacks, combines and packs, each when all have done what is
+ * before. Nothing is stored for a peer before all units have come, so a run that is stopped has
+ * sent no part of a slice. On a device the leader's warp only keeps step: the leader is elsewhere
+ * in the program, so its warp would pass through the whole copy twice, and all others wait for
+ * it. */
 static WEFT_DEVICE void lanes_share(lanes_block_t *b, const lanes_run_t *run, uint32_t works)
 {
     if (b->transits.unpacks > 0) {
@@ -339,8 +340,8 @@ static WEFT_DEVICE void lanes_combine_slots(lanes_block_t *b, const lanes_run_t 
     lanes_share(b, run, device_leader_copies());
 }
 
-/* Copies a payload that fits a header. All loads of a batch are under way before its first store: one after the
- * other, each would take the time of a look at the device's memory. */
+/* Copies a payload that fits a header. All loads of a batch are under way before its first store:
+ * one after the other, each would take the time of a look at the device's memory. */
 #define LANES_SHORT_COPY(type, batch)                                                              \
     static WEFT_DEVICE void lanes_short_copy_##type(void *to, const void *from, uint32_t n)        \
     {                                                                                              \

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Stepped runs: short messages by programs without loops, as calls have for which latency is all that
- * matters. A leader that interprets a program takes microseconds for each of its MOVEs, because one thread of
- * a device is slow. Here the threads prepare all steps at once, a warp for each part, and then go through
- * them together: a warp for each port looks for the header or for room and tells the peer, all threads move
- * the payload. What travels is the same, so a peer need not do likewise.
+ * Stepped runs: short messages by programs without loops, as calls have for which latency is all
+ * that matters. A leader that interprets a program takes microseconds for each of its MOVEs,
+ * because one thread of a device is slow. Here the threads prepare all steps at once, a warp for
+ * each part, and then go through them together: a warp for each port looks for the header or for
+ * room and tells the peer, all threads move the payload. What travels is the same, so a peer need
+ * not do likewise.
  *
- * A step is done only if everything is as expected: headers of devices, payloads in headers or in flagged
- * units. Else the leader goes on in front of it and finds out (lanes_stepped_resume). */
+ * A step is done only if everything is as expected: headers of devices, payloads in headers or in
+ * flagged units. Else the leader goes on in front of it and finds out (lanes_stepped_resume). */
 #ifndef KERNEL_CUDA_DEVICE_DEVICE_STEPPED_H
 #define KERNEL_CUDA_DEVICE_DEVICE_STEPPED_H
 
@@ -56,8 +57,8 @@ static WEFT_DEVICE uint64_t lanes_step_count(const lanes_block_t *b, const lanes
     return lanes_clip(of->at + b->at.channel * seg->pass, seg->chunk, seg->count);
 }
 
-/* Memory for the payload of source i, or for what is sent (i = nsrc): of the block, where each has a part of
- * its own if all find room, else of a port. */
+/* Memory for the payload of source i, or for what is sent (i = nsrc): of the block, where each has
+ * a part of its own if all find room, else of a port. */
 static WEFT_DEVICE uint8_t *lanes_step_bench(lanes_block_t *b, const lanes_run_t *run,
                                              const lanes_stepped_step_t *of, uint32_t i,
                                              uint64_t bytes)
@@ -73,7 +74,8 @@ static WEFT_DEVICE uint8_t *lanes_step_bench(lanes_block_t *b, const lanes_run_t
     return port->flagged.bench;
 }
 
-/* Where the payload of source i is when the combination begins. One that is copied is unpacked where it goes. */
+/* Where the payload of source i is when the combination begins. One that is copied is unpacked
+ * where it goes. */
 static WEFT_DEVICE uint8_t *lanes_step_source(lanes_block_t *b, const lanes_run_t *run,
                                               const lanes_stepped_step_t *of, uint32_t i,
                                               uint64_t bytes)
@@ -144,7 +146,8 @@ static WEFT_DEVICE void lanes_step_prepare_destination(lanes_block_t *b, const l
     }
 }
 
-/* What is in common: the combination but for its sources, and which payloads are in flagged units. */
+/* What is in common: the combination but for its sources, and which payloads are in flagged
+ * units. */
 static WEFT_DEVICE void lanes_step_prepare_all(lanes_block_t *b, const lanes_run_t *run,
                                                const lanes_stepped_step_t *of, lanes_step_t *step,
                                                uint64_t count, uint64_t bytes)
@@ -207,7 +210,7 @@ static WEFT_DEVICE void lanes_stepped_prepare(lanes_block_t *b, const lanes_run_
 }
 
 /* Looks
- * ----------------------------------------------------------------------------------------------- */
+ * ---------------------------------------------------------------------------------------------- */
 
 /* Runs after a look in vain. Returns whether the run stops, or the peer's host does its part. */
 static WEFT_DEVICE int lanes_stepped_waits(lanes_block_t *b, const lanes_run_t *run,
@@ -268,7 +271,7 @@ static WEFT_DEVICE int lanes_stepped_room(lanes_block_t *b, const lanes_run_t *r
 }
 
 /* Steps
- * ----------------------------------------------------------------------------------------------- */
+ * ---------------------------------------------------------------------------------------------- */
 
 /* A source: its payload is on its way, or, if it is short, in the block's memory. */
 static WEFT_DEVICE_CALL int lanes_stepped_source(lanes_block_t *b, const lanes_run_t *run,
@@ -427,8 +430,8 @@ static WEFT_DEVICE int lanes_stepped_step(lanes_block_t *b, const lanes_run_t *r
     return 1;
 }
 
-/* Runs the steps, as far as they are regular. All threads of the block call this. Returns whether the run is
- * done, alike to all: then the ports are closed, too. */
+/* Runs the steps, as far as they are regular. All threads of the block call this. Returns whether
+ * the run is done, alike to all: then the ports are closed, too. */
 static WEFT_DEVICE_CALL int lanes_stepped(lanes_block_t *b, const lanes_run_t *run)
 {
     const uint32_t nsteps = (uint32_t)run->stepped.nsteps;
@@ -457,10 +460,11 @@ static WEFT_DEVICE_CALL int lanes_stepped(lanes_block_t *b, const lanes_run_t *r
 /* Rehearsals
  * ------------------------------------------------------------------------------------------ */
 
-/* Code that a block runs for the first time is as far as data: a sum of two numbers takes 2,500 clocks, and 900 when
- * its code is near. So a warp that has no part in the preparation runs it once on no data, while the others wait
- * for memory. It is of the quarter of the multiprocessor that has the leader's warp, and not the last one, which
- * listens. Returns its number, or 0: none rehearses. */
+/* Code that a block runs for the first time is as far as data: a sum of two numbers takes 2,500
+ * clocks, and 900 when its code is near. So a warp that has no part in the preparation runs it once
+ * on no data, while the others wait for memory. It is of the quarter of the multiprocessor that has
+ * the leader's warp, and not the last one, which listens. Returns its number, or 0: none
+ * rehearses. */
 static WEFT_DEVICE uint32_t lanes_rehearser(const lanes_run_t *run)
 {
     const uint32_t last = device_warps() - 1, warp = last & ~(LANES_QUARTERS - 1);

@@ -2,9 +2,9 @@
  *
  * What the peers of a MOVE are told of a slice: that it is there, or that its slot is free.
  *
- * A slice whose data is in place is held until the other threads copy the next one of its chunk, if that is
- * ready: so the leader's fence and stores take no time of theirs. It is told before the leader waits for
- * anything, so no peer waits for a slice that is held. */
+ * A slice whose data is in place is held until the other threads copy the next one of its chunk, if
+ * that is ready: so the leader's fence and stores take no time of theirs. It is told before the
+ * leader waits for anything, so no peer waits for a slice that is held. */
 #ifndef KERNEL_CUDA_DEVICE_DEVICE_TELL_H
 #define KERNEL_CUDA_DEVICE_DEVICE_TELL_H
 
@@ -73,8 +73,8 @@ static WEFT_DEVICE uint32_t lanes_tells(const lanes_block_t *b, const lanes_memb
     return port != NULL && (b->whole == 0 || (port->sends != 0 && port->greets == 0));
 }
 
-/* Returns whether it is told behind a fence: the slice is neither in a flagged header nor in flagged
- * units. */
+/* Returns whether it is told behind a fence: the slice is neither in a flagged header nor in
+ * flagged units. */
 static WEFT_DEVICE uint32_t lanes_tells_behind(const lanes_block_t *b, const lanes_member_t *m,
                                                uint32_t i, uint64_t bytes)
 {
@@ -105,8 +105,8 @@ static WEFT_DEVICE void lanes_tell(const lanes_block_t *b, const lanes_run_t *ru
     }
 }
 
-/* Publishes and releases the slots of the slice that is held, if one is. Where one of them needs it, behind
- * one fence of the whole system. */
+/* Publishes and releases the slots of the slice that is held, if one is. Where one of them needs
+ * it, behind one fence of the whole system. */
 static WEFT_DEVICE_CALL void lanes_publish(lanes_block_t *b, const lanes_run_t *run,
                                            const lanes_member_t *m)
 {

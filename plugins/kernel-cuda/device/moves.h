@@ -148,8 +148,8 @@ static WEFT_DEVICE lanes_port_t *lanes_message_port(const lanes_block_t *b,
     return &b->tables.ports[o->index + ((uint32_t)chunk & ((uint32_t)o->stride - 1))];
 }
 
-/* Reads what a bundle says of the message of a MOVE, which is in the host's memory: once. Aims at the
- * first chunk of the MOVE. */
+/* Reads what a bundle says of the message of a MOVE, which is in the host's memory: once. Aims at
+ * the first chunk of the MOVE. */
 static WEFT_DEVICE void lanes_message_begin(const lanes_run_t *run, const lanes_block_t *b,
                                             lanes_member_t *m)
 {

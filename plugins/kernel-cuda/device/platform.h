@@ -12,8 +12,9 @@
 
 #define DEVICE_WARP 32u /* threads of a block that go through the program together */
 
-/* Tests count what a lane reads of FIFOs, which glances go to the host, what it notes for it, and the words and
- * headers by which it tells others; slices that are told late; and positions that are read from the host. */
+/* Tests count what a lane reads of FIFOs, which glances go to the host, what it notes for it, and
+ * the words and headers by which it tells others; slices that are told late; and positions that are
+ * read from the host. */
 #ifndef DEVICE_COUNT
 #define DEVICE_COUNT(what, word) ((void)0)
 #endif
@@ -32,9 +33,9 @@ static WEFT_DEVICE uint64_t device_acquire64(const uint64_t *word)
     return value;
 }
 
-/* Looks at a word that somebody in the system publishes. device_acquire_fence() follows where the look
- * found something, before what the word speaks of is read or written: one fence for all words of a
- * slice, and none for looks in vain. */
+/* Looks at a word that somebody in the system publishes. device_acquire_fence() follows where the
+ * look found something, before what the word speaks of is read or written: one fence for all words
+ * of a slice, and none for looks in vain. */
 static WEFT_DEVICE uint64_t device_poll64(const uint64_t *word)
 {
     uint64_t value;
@@ -130,8 +131,8 @@ static WEFT_DEVICE void device_copy32(void *to, const void *from)
     target[1] = second;
 }
 
-/* 16 bytes that nobody sees in part: two words, both aligned to 16. PTX promises it of 128 bits in one
- * piece, which older toolkits do not know; the instruction of a pair is the same. */
+/* 16 bytes that nobody sees in part: two words, both aligned to 16. PTX promises it of 128 bits in
+ * one piece, which older toolkits do not know; the instruction of a pair is the same. */
 static WEFT_DEVICE void device_part_load(const uint64_t *at, uint64_t *low, uint64_t *high)
 {
     uint64_t first, second;
@@ -200,7 +201,8 @@ static WEFT_DEVICE void device_line_store(uint64_t *at, uint64_t low, uint64_t h
     device_word_store(at, low, high);
 }
 
-/* Its threads load at once, too: else one may find the flag behind a store that others have not seen. */
+/* Its threads load at once, too: else one may find the flag behind a store that others have not
+ * seen. */
 static WEFT_DEVICE void device_line_meet(void)
 {
     __syncwarp(device_line_mask());
@@ -235,8 +237,8 @@ static WEFT_DEVICE uint32_t device_threads(void)
     return blockDim.x;
 }
 
-/* The warp of this thread, how many the block has, and the thread's number in it. Threads of different warps that
- * do different things do them at the same time. */
+/* The warp of this thread, how many the block has, and the thread's number in it. Threads of
+ * different warps that do different things do them at the same time. */
 static WEFT_DEVICE uint32_t device_warp(void)
 {
     return threadIdx.x / DEVICE_WARP;
@@ -298,8 +300,8 @@ static WEFT_DEVICE void device_warp_barrier(void)
     __syncwarp();
 }
 
-/* A barrier to which all threads of a warp come the same way. Behind the form above those that parted before go on one
- * after the other. */
+/* A barrier to which all threads of a warp come the same way. Behind the form above those that
+ * parted before go on one after the other. */
 static WEFT_DEVICE void device_barrier_together(void)
 {
     device_barrier();

@@ -19,8 +19,9 @@ typedef struct lanes_windows {
     weft_lanes_window_t window[WEFT_LANES_WINDOWS];
 } lanes_windows_t;
 
-/* An end of a FIFO as the runs of all programs leave it to each other, in memory of the device. Whenever
- * `seeks` is the number of seeks that the notice of a run has, `next` is that of the next slice. */
+/* An end of a FIFO as the runs of all programs leave it to each other, in memory of the device.
+ * Whenever `seeks` is the number of seeks that the notice of a run has, `next` is that of the next
+ * slice. */
 typedef struct lanes_end {
     uint64_t next;
     uint64_t seeks;
@@ -117,9 +118,9 @@ enum {
     LANES_BLOCKED = 4
 };
 
-/* The words of a lane; the lane writes them, the host reads them. Three cache lines. Numbers of runs
- * only grow, so that the host can ask about a run when later runs have begun. Captured runs have no
- * number; the lane counts them. */
+/* The words of a lane; the lane writes them, the host reads them. Three cache lines. Numbers of
+ * runs only grow, so that the host can ask about a run when later runs have begun. Captured runs
+ * have no number; the lane counts them. */
 typedef struct lanes_record {
     uint64_t moved;     /* slices done in the run begun last; told now and then, and at its end */
     uint64_t begun;     /* number of the run begun last */
@@ -146,9 +147,9 @@ typedef struct lanes_news {
     uint64_t seeks; /* how often the host has set the number of any end of the instance */
 } lanes_news_t;
 
-/* What the host tells all runs of a program: one load, of the notice of a block. There are several alike, each
- * in a line of its own: the device reads a line of the host's memory again for each block that asks for it, one
- * after the other, and a half microsecond each. */
+/* What the host tells all runs of a program: one load, of the notice of a block. There are several
+ * alike, each in a line of its own: the device reads a line of the host's memory again for each
+ * block that asks for it, one after the other, and a half microsecond each. */
 typedef struct lanes_notice {
     lanes_news_t news;
     uint64_t apart[14];
@@ -253,9 +254,9 @@ typedef struct lanes_position {
 #define LANES_BENCH_NEAR                                                                           \
     8192u /* bytes of payloads between flagged units and a combination that are */
 
-/* What a leader looks up for each MOVE, in the memory of its block where there is room. A look at a table in
- * the device's memory takes longer than all that the leader does with it, and a step has many. Ports are
- * those of the channel, of which only the lane's own are used. */
+/* What a leader looks up for each MOVE, in the memory of its block where there is room. A look at a
+ * table in the device's memory takes longer than all that the leader does with it, and a step has
+ * many. Ports are those of the channel, of which only the lane's own are used. */
 typedef struct lanes_tables {
     /* Of the lane, the program and the channel: below, or in the device's memory. */
     const weft_lanes_code_t *code;
@@ -268,8 +269,8 @@ typedef struct lanes_tables {
     weft_lanes_operand_t near_operands[LANES_OPERANDS_NEAR];
 } lanes_tables_t;
 
-/* A slice whose data is in place: what the peers of its MOVE are told of it. Slots, and so the numbers of
- * ports, are already those of the next slice. */
+/* A slice whose data is in place: what the peers of its MOVE are told of it. Slots, and so the
+ * numbers of ports, are already those of the next slice. */
 typedef struct lanes_held {
     uint32_t told;   /* ports that are told, a bit each; 0: nothing is held */
     uint32_t behind; /* 1: behind a fence */
@@ -318,8 +319,8 @@ typedef struct lanes_block {
 
 enum { LANES_FOUND_DATA = 1, LANES_FOUND_ROOM = 2 };
 
-/* The memory of a block. What its leader looks at for each slice is here: each look at a port empties the
- * cache in front of all other memory. */
+/* The memory of a block. What its leader looks at for each slice is here: each look at a port
+ * empties the cache in front of all other memory. */
 typedef struct lanes_shared {
     lanes_block_t block;
     lanes_run_copy_t copy; /* the current run */

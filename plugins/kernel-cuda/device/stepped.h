@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The data of stepped runs: the MOVEs of a program without loops, one after the other. The host writes down
- * what they are (lanes_stepped.c), a block where their operands are (device_stepped.h). */
+ * The data of stepped runs: the MOVEs of a program without loops, one after the other. The host
+ * writes down what they are (lanes_stepped.c), a block where their operands are
+ * (device_stepped.h). */
 #ifndef KERNEL_CUDA_DEVICE_STEPPED_H
 #define KERNEL_CUDA_DEVICE_STEPPED_H
 
@@ -56,8 +57,8 @@ typedef struct lanes_step {
 
 /* What the threads of a block know of a stepped run. */
 typedef struct lanes_steps {
-    /* 1: something is not as such a run expects it, before the first step, or in a step. The second is
-     * read only between two barriers of a step, or threads could part. */
+    /* 1: something is not as such a run expects it, before the first step, or in a step. The second
+     * is read only between two barriers of a step, or threads could part. */
     uint32_t irregular, failed;
     uint32_t done;
     uint32_t closed; /* 1: so are the ports */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Numbers of NCCL's API, named once for two files: one includes the binding's own types, the other an nccl.h
- * of NVIDIA. X(name, value). An older header has fewer of them. */
+ * Numbers of NCCL's API, named once for two files: one includes the binding's own types, the other
+ * an nccl.h of NVIDIA. X(name, value). An older header has fewer of them. */
 #ifndef TESTS_BINDINGS_NCCL_FACTS_H
 #define TESTS_BINDINGS_NCCL_FACTS_H
 
@@ -18,7 +18,8 @@ extern const int facts_header_version; /* NCCL_VERSION_CODE of that nccl.h */
 #define FACT(value) {#value, (long long)(value)},
 #define FACT_FIELD(field) {"config." #field, (long long)offsetof(ncclConfig_t, field)},
 
-/* Results, types and operators; fields of the config. 2.28 is the oldest header that has all of them. */
+/* Results, types and operators; fields of the config. 2.28 is the oldest header that has all of
+ * them. */
 #define FACTS                                                                                      \
     FACT(sizeof(ncclUniqueId))                                                                     \
     FACT(sizeof(ncclResult_t))                                                                     \

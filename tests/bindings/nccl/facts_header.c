@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The numbers as the nccl.h of this machine has them. The compiler compares the prototypes: a second
- * declaration that differs is an error. */
+ * The numbers as the nccl.h of this machine has them. The compiler compares the prototypes: a
+ * second declaration that differs is an error. */
 #include <nccl.h>
 
 /* Types of nccl_device.h, which is C++, and of later versions, for the prototypes. */

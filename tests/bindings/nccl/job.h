@@ -21,12 +21,14 @@ typedef struct job_rank {
     pthread_barrier_t *meeting;
 } job_rank_t;
 
-/* Runs `work` on every rank of a communicator, in a stream of the rank's own; returns what is wrong. */
+/* Runs `work` on every rank of a communicator, in a stream of the rank's own; returns what is
+ * wrong. */
 int job_run(int nranks, void (*work)(job_rank_t *rank));
 /* The same, but the ranks make their communicators themselves, of the id. */
 int job_run_bare(int nranks, void (*work)(job_rank_t *rank));
 
-/* Returns when all ranks of the job have called it: an end of one then disturbs no call before it. */
+/* Returns when all ranks of the job have called it: an end of one then disturbs no call before
+ * it. */
 void job_meet(const job_rank_t *rank);
 
 /* Memory of the current device with a copy of these bytes. */
@@ -35,7 +37,8 @@ void *job_device_copy(const void *bytes, size_t n);
 void job_device_take(job_rank_t *rank, void *device, void *bytes, size_t n);
 void job_wait(cudaStream_t stream);
 
-/* Adds one number of each rank with the communicator, in the rank's stream; the sum must be `want`. */
+/* Adds one number of each rank with the communicator, in the rank's stream; the sum must be
+ * `want`. */
 void job_need_sum(job_rank_t *rank, ncclComm_t comm, int value, int want);
 
 /* Counts what is not so; `rank` is a variable of the caller. */

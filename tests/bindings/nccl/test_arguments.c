@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the library says of itself, wrong arguments, configs of all sizes, and refused functions. The
- * process has no CUDA, so communicators are for memory of the host. */
+ * What the library says of itself, wrong arguments, configs of all sizes, and refused functions.
+ * The process has no CUDA, so communicators are for memory of the host. */
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -116,7 +116,8 @@ static void wrong_arguments_of_init(void **state)
     assert_int_equal(ncclCommAbort(NULL), ncclSuccess);
 }
 
-/* As a program compiled against an nccl.h of a version has it: `bytes` of it, the rest is not its own. */
+/* As a program compiled against an nccl.h of a version has it: `bytes` of it, the rest is not its
+ * own. */
 static ncclConfig_t config_of(size_t bytes)
 {
     ncclConfig_t config;
@@ -147,7 +148,8 @@ static ncclResult_t init_with(ncclConfig_t *config)
     return result;
 }
 
-/* The sizes of 2.14, 2.17, 2.18, one between, 2.27, 2.28, 2.30, 2.32, and of one that is to come. */
+/* The sizes of 2.14, 2.17, 2.18, one between, 2.27, 2.28, 2.30, 2.32, and of one that is to
+ * come. */
 static void configs_of_every_size(void **state)
 {
     static const size_t sizes[] = {24, 40, 48, 56, 72, 80, 96, 120, 512};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Collectives, messages, types and operators, on memory of devices of threads: the results are those of
- * NCCL's documentation. */
+ * Collectives, messages, types and operators, on memory of devices of threads: the results are
+ * those of NCCL's documentation. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -56,7 +56,7 @@ static void need_reduced(job_rank_t *rank, void *device, ncclDataType_t dtype, w
     NEED(memcmp(got, want, count * size_of(dtype)) == 0);
 }
 
-/* Reductions --------------------------------------------------------------------------------------- */
+/* Reductions ----------------------------------------------------------------------------------- */
 
 static void reduce_all_types(job_rank_t *rank)
 {
@@ -99,7 +99,7 @@ static void reduce_and_reduce_scatter(void **state)
     assert_int_equal(job_run(3, reduce_to_root_and_scatter), 0);
 }
 
-/* Factors ------------------------------------------------------------------------------------------ */
+/* Factors -------------------------------------------------------------------------------------- */
 
 static void multiply_before_the_sum(job_rank_t *rank, ncclDataType_t dtype,
                                     ncclScalarResidence_t residence)
@@ -141,7 +141,7 @@ static void factors_of_host_and_device(void **state)
     assert_int_equal(job_run(2, multiply_all), 0);
 }
 
-/* Data that move ------------------------------------------------------------------------------------ */
+/* Data that move ------------------------------------------------------------------------------- */
 
 /* Element `i` of the block that `from` has for `to`. */
 static int32_t word(int from, int to, int i)
@@ -242,7 +242,7 @@ static void messages_in_groups(void **state)
     assert_int_equal(job_run(3, send_around), 0);
 }
 
-/* A call's config ----------------------------------------------------------------------------------- */
+/* A call's config ------------------------------------------------------------------------------ */
 
 static void with_configs(job_rank_t *rank)
 {
@@ -275,7 +275,7 @@ static void calls_with_configs(void **state)
     assert_int_equal(job_run(2, with_configs), 0);
 }
 
-/* Predictions --------------------------------------------------------------------------------------- */
+/* Predictions ---------------------------------------------------------------------------------- */
 
 static void predict(job_rank_t *rank)
 {
@@ -342,7 +342,7 @@ static void messages_are_predicted(void **state)
     assert_int_equal(job_run(2, predict_messages), 0);
 }
 
-/* Memory -------------------------------------------------------------------------------------------- */
+/* Memory --------------------------------------------------------------------------------------- */
 
 static void use_registered(job_rank_t *rank)
 {

@@ -29,7 +29,7 @@ static ncclResult_t settled(ncclComm_t comm)
     return state;
 }
 
-/* One thread with several devices ------------------------------------------------------------------ */
+/* One thread with several devices -------------------------------------------------------------- */
 
 static void one_thread_has_all_ranks(void **state)
 {
@@ -94,7 +94,7 @@ static void one_thread_splits_in_a_group(void **state)
     assert_int_equal(self.wrong, 0);
 }
 
-/* Several ids --------------------------------------------------------------------------------------- */
+/* Several ids ---------------------------------------------------------------------------------- */
 
 enum { IDS = 3 };
 
@@ -195,7 +195,7 @@ static void ranks_with_another_first_id_time_out(void **state)
     unsetenv("WEFT_BOOT_INIT_TIMEOUT");
 }
 
-/* Without waiting ----------------------------------------------------------------------------------- */
+/* Without waiting ------------------------------------------------------------------------------ */
 
 static void make_without_waiting(job_rank_t *rank)
 {
@@ -349,7 +349,7 @@ static void a_failure_to_make_one_is_told(void **state)
     assert_null(comm);
 }
 
-/* Groups -------------------------------------------------------------------------------------------- */
+/* Groups --------------------------------------------------------------------------------------- */
 
 static void group_rules(job_rank_t *rank)
 {
@@ -416,7 +416,7 @@ static void communicators_in_any_order(void **state)
     assert_int_equal(job_run(2, in_other_orders), 0);
 }
 
-/* Without some ----------------------------------------------------------------------------------------- */
+/* Without some --------------------------------------------------------------------------------- */
 
 /* Rank 1 is excluded and does not call. The parent is good afterwards. */
 static void shrink_by_one(job_rank_t *rank)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What was given back, or is another communicator's: handles and operators whose place somebody else has by
- * now are refused, and that one does not notice. The process has no CUDA. */
+ * What was given back, or is another communicator's: handles and operators whose place somebody
+ * else has by now are refused, and that one does not notice. The process has no CUDA. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 #include "bindings/nccl/functions.h"
 #include "tests/bindings/nccl/single.h"
 
-/* Operators ----------------------------------------------------------------------------------------- */
+/* Operators ------------------------------------------------------------------------------------ */
 
 static ncclRedOp_t make_factor(ncclComm_t comm, int factor)
 {
@@ -74,7 +74,7 @@ static void an_operator_that_ended_is_no_later_one(void **state)
     assert_int_equal(ncclCommDestroy(comm), ncclSuccess);
 }
 
-/* Handles ------------------------------------------------------------------------------------------- */
+/* Handles -------------------------------------------------------------------------------------- */
 
 enum { LATER = 64 }; /* handles that are made before a place is used again */
 

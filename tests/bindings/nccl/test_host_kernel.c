@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A program that has loaded a CUDA runtime, the first argument, and whose user chose kernel-cpu: its buffers are
- * memory of the host, also where the runtime finds no driver. */
+ * A program that has loaded a CUDA runtime, the first argument, and whose user chose kernel-cpu:
+ * its buffers are memory of the host, also where the runtime finds no driver. */
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>

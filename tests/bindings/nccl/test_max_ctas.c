@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * maxCTAs of a config, the first argument (0: none), in one all-reduce of a communicator and one of each
- * that is made of it: a split without a config, which has its parent's, and others whose config says one
- * less. The log has the channels: CMakeLists.txt compares them. */
+ * maxCTAs of a config, the first argument (0: none), in one all-reduce of a communicator and one of
+ * each that is made of it: a split without a config, which has its parent's, and others whose
+ * config says one less. The log has the channels: CMakeLists.txt compares them. */
 #include <stdlib.h>
 
 #include <cuda_runtime_api.h>

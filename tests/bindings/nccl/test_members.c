@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Communicators whose ranks change: growing, what is left after a revocation, and several splits in one
- * group. */
+ * Communicators whose ranks change: growing, what is left after a revocation, and several splits in
+ * one group. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static void need_ranks(job_rank_t *rank, ncclComm_t comm, int number, int count)
     NEED(got_number == number && got_count == count);
 }
 
-/* Growing ------------------------------------------------------------------------------------------- */
+/* Growing -------------------------------------------------------------------------------------- */
 
 static ncclUniqueId further; /* from the rank that makes it to those that wait at the meeting */
 
@@ -107,7 +107,7 @@ static void one_thread_grows_in_a_group(void **state)
     assert_int_equal(self.wrong, 0);
 }
 
-/* After a revocation -------------------------------------------------------------------------------- */
+/* After a revocation --------------------------------------------------------------------------- */
 
 static void revoke_and_split(job_rank_t *rank)
 {
@@ -134,7 +134,7 @@ static void revoked_communicators_can_split(void **state)
     assert_int_equal(job_run(ALL, revoke_and_split), 0);
 }
 
-/* Groups -------------------------------------------------------------------------------------------- */
+/* Groups --------------------------------------------------------------------------------------- */
 
 /* Rows and columns of a square, as programs of several dimensions make them. */
 static void split_twice(job_rank_t *rank)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Calls whose n-th allocation fails: they fail with a sentence, or not at all. They leave no handle of a
- * communicator that was not made, and what they were given is as it was. Without CUDA. */
+ * Calls whose n-th allocation fails: they fail with a sentence, or not at all. They leave no handle
+ * of a communicator that was not made, and what they were given is as it was. Without CUDA. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -65,8 +65,8 @@ static ncclResult_t settled(ncclComm_t comm)
 /* Makes a child of the communicator. */
 typedef ncclResult_t (*make_t)(ncclComm_t comm, ncclComm_t *child);
 
-/* What was made works and ends; what was not made is no handle, unless nobody waited for it: then the
- * parent has the failure, too. */
+/* What was made works and ends; what was not made is no handle, unless nobody waited for it: then
+ * the parent has the failure, too. */
 static void need_child(ncclResult_t result, ncclComm_t child)
 {
     if (result == ncclInProgress) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What programs do wrong: handles that have ended, ranks that do not agree, groups that stay open. The process
- * has no CUDA, so calls return when they are complete. */
+ * What programs do wrong: handles that have ended, ranks that do not agree, groups that stay open.
+ * The process has no CUDA, so calls return when they are complete. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@
 #include "bindings/nccl/functions.h"
 #include "tests/bindings/nccl/single.h"
 
-/* Ends ---------------------------------------------------------------------------------------------- */
+/* Ends ----------------------------------------------------------------------------------------- */
 
 static void a_destroyed_communicator_is_none(void **state)
 {
@@ -82,7 +82,8 @@ typedef struct crowd {
     _Atomic bool done;
 } crowd_t;
 
-/* Asks until it is told that nobody has the handle any longer, which this one may have given back. */
+/* Asks until it is told that nobody has the handle any longer, which this one may have given
+ * back. */
 static void *crowd_ask(void *arg)
 {
     crowd_t *crowd = arg;
@@ -112,7 +113,8 @@ static void *crowd_end(void *arg)
     return NULL;
 }
 
-/* One of the threads gives the handle back; it ends once, and is then given to one communicator only. */
+/* One of the threads gives the handle back; it ends once, and is then given to one communicator
+ * only. */
 static void several_threads_give_back_one_handle(void **state)
 {
     enum { AGAIN = 150 };
@@ -142,7 +144,7 @@ static void several_threads_give_back_one_handle(void **state)
     }
 }
 
-/* Ranks that do not agree --------------------------------------------------------------------------- */
+/* Ranks that do not agree ---------------------------------------------------------------------- */
 
 typedef struct pair pair_t;
 typedef struct pair_rank {
@@ -396,8 +398,8 @@ static void call_in_opposite_order(pair_rank_t *rank)
     (void)ncclCommAbort(rank->other);
 }
 
-/* Two communicators of the same ranks, called the other way round: each waits for the other. The deadline
- * ends it, and names whom the ranks wait for. */
+/* Two communicators of the same ranks, called the other way round: each waits for the other. The
+ * deadline ends it, and names whom the ranks wait for. */
 static void opposite_orders_end_in_an_error(void **state)
 {
     pair_t pair;
@@ -412,7 +414,7 @@ static void opposite_orders_end_in_an_error(void **state)
     }
 }
 
-/* Groups that stay open ----------------------------------------------------------------------------- */
+/* Groups that stay open ------------------------------------------------------------------------ */
 
 static void *leave_group_open(void *arg)
 {

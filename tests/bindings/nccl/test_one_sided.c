@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Puts, signals and waits over NCCL's API, and what programs do wrong with them. The memory and the streams
- * are those of the kernel that the environment names. */
+ * Puts, signals and waits over NCCL's API, and what programs do wrong with them. The memory and the
+ * streams are those of the kernel that the environment names. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -74,7 +74,8 @@ static void wait_for(job_rank_t *rank, ncclComm_t comm, int peer, int count)
     NEED_OK(ncclWaitSignal(1, &wait, comm, rank->stream));
 }
 
-/* Around a ring, into the second of two windows, from memory that is in none, at an offset of bytes. */
+/* Around a ring, into the second of two windows, from memory that is in none, at an offset of
+ * bytes. */
 static void put_around(job_rank_t *rank, ncclComm_t comm)
 {
     static const int counts[] = {1, 7, 5000, MOST - 2};
@@ -265,9 +266,10 @@ static void groups_are_predicted(void **state)
     assert_int_equal(job_run(2, predict), 0);
 }
 
-/* Mistakes ------------------------------------------------------------------------------------------ */
+/* Mistakes ------------------------------------------------------------------------------------- */
 
-/* The call is refused with a sentence that has these words, also in a group, which then does nothing. */
+/* The call is refused with a sentence that has these words, also in a group, which then does
+ * nothing. */
 #define NEED_REFUSED(call, words)                                                                  \
     do {                                                                                           \
         NEED((call) == ncclInvalidArgument);                                                       \
@@ -340,7 +342,8 @@ static void refuse_waits(job_rank_t *rank)
     NEED_REFUSED(ncclWaitSignal(1, &wait, NULL, rank->stream), "comm is NULL");
 }
 
-/* What was refused left no signal and no window behind: those of the ranks still belong together. */
+/* What was refused left no signal and no window behind: those of the ranks still belong
+ * together. */
 static void make_mistakes(job_rank_t *rank)
 {
     space_t mine = space_make(rank, rank->comm, 8);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Numbers and handles from nowhere in every function. The process has no CUDA, so calls return when they are
- * complete. */
+ * Numbers and handles from nowhere in every function. The process has no CUDA, so calls return when
+ * they are complete. */
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -245,8 +245,8 @@ static ncclResult_t wild_memory(wild_t *w, int n)
     }
 }
 
-/* One-sided call n. No window is one, since a put beyond the end of one ends the communicator; and no wait is
- * right, since nobody would end it. */
+/* One-sided call n. No window is one, since a put beyond the end of one ends the communicator; and
+ * no wait is right, since nobody would end it. */
 static ncclResult_t wild_one_sided(wild_t *w, int n)
 {
     ncclWaitSignalDesc_t wait = {.opCnt = 0, .peer = wild_int(w), .sigIdx = wild_int(w)};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Communicators whose calls return at once: what their children have of them, what an abort ends, and groups
- * with communicators whose calls wait. The process has no CUDA. */
+ * Communicators whose calls return at once: what their children have of them, what an abort ends,
+ * and groups with communicators whose calls wait. The process has no CUDA. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -46,8 +46,8 @@ static ncclResult_t settled_soon(ncclComm_t comm)
     return result;
 }
 
-/* A child without a config does as its parent. A config that says nothing of it makes one whose children are
- * waited for; the call that makes it returns as the parent's calls do. */
+/* A child without a config does as its parent. A config that says nothing of it makes one whose
+ * children are waited for; the call that makes it returns as the parent's calls do. */
 static void a_silent_config_is_no_parents(void **state)
 {
     ncclConfig_t silent = config_that_is_silent();
@@ -72,7 +72,8 @@ static void a_silent_config_is_no_parents(void **state)
 /* Rank 0 makes another communicator, and rank 1 does not: so rank 0 gives up. */
 typedef enum { GIVES_UP_PARENT, GIVES_UP_CHILD } gives_up_t;
 
-/* The child may have a config with which its own children are waited for: it is not waited for itself. */
+/* The child may have a config with which its own children are waited for: it is not waited for
+ * itself. */
 static void give_up(bool grows, gives_up_t what)
 {
     ncclConfig_t config = config_without_waiting(), silent = config_that_is_silent();
@@ -148,7 +149,8 @@ static void not_called(int number)
     (void)number;
 }
 
-/* While a thread of the binding makes a communicator, this one blocks a signal, so that no other takes it. */
+/* While a thread of the binding makes a communicator, this one blocks a signal, so that no other
+ * takes it. */
 static void signals_are_for_the_threads_of_the_program(void **state)
 {
     ncclConfig_t config = config_without_waiting();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * In place of the libverifiable.so of nccl-tests, whose kernels cannot run on a device of threads: the same
- * three functions, in the order of the stream, with the data that this tree's own tests use. Every type and
- * operator has one right answer, and the comparison is that of bits. */
+ * In place of the libverifiable.so of nccl-tests, whose kernels cannot run on a device of threads:
+ * the same three functions, in the order of the stream, with the data that this tree's own tests
+ * use. Every type and operator has one right answer, and the comparison is that of bits. */
 #include <stdlib.h>
 #include <string.h>
 

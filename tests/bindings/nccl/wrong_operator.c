@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A profiler in NCCL's manner, loaded before the library, that gets it wrong: sums become maxima. The
- * programs of others must notice. */
+ * A profiler in NCCL's manner, loaded before the library, that gets it wrong: sums become maxima.
+ * The programs of others must notice. */
 #include "bindings/nccl/types.h"
 
 #include "bindings/nccl/functions.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Cases behind the checking layer of core.check, with the host services of the core: what is against the
- * contract is found by the call that did it. They come first; after a breach the others, which would say
- * the same in other words, are not run. */
+ * Cases behind the checking layer of core.check, with the host services of the core: what is
+ * against the contract is found by the call that did it. They come first; after a breach the
+ * others, which would say the same in other words, are not run. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

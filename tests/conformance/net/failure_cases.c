@@ -149,8 +149,8 @@ static void what_was_sent_before_the_close_arrives(const kit_t *kit)
     side_close(&side);
 }
 
-/* The core looks after a connection it waits for. Messages that have arrived and not been asked for yet
- * must outlive that, whatever the peer has done since. */
+/* The core looks after a connection it waits for. Messages that have arrived and not been asked for
+ * yet must outlive that, whatever the peer has done since. */
 static void a_look_loses_nothing_that_was_sent(const kit_t *kit)
 {
     enum { MESSAGES = 4, BYTES = 700 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Cases about strangers: bytes that are no address, peers with another secret, and garbage on whatever
- * sockets the plugin listens on. */
+ * Cases about strangers: bytes that are no address, peers with another secret, and garbage on
+ * whatever sockets the plugin listens on. */
 #include <dirent.h>
 #include <errno.h>
 #include <netinet/in.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the cases of the net suite share: instances with a fake host, pairs of connections, posting and
- * waiting with deadlines. A case runs in a process of its own; the first failed requirement ends it. */
+ * What the cases of the net suite share: instances with a fake host, pairs of connections, posting
+ * and waiting with deadlines. A case runs in a process of its own; the first failed requirement
+ * ends it. */
 #ifndef WEFT_TESTS_CONFORMANCE_NET_KIT_H
 #define WEFT_TESTS_CONFORMANCE_NET_KIT_H
 
@@ -73,8 +74,8 @@ void side_open(const kit_t *kit, kit_side_t *side);
 /* What: closes it; nothing allocated may be left. */
 void side_close(kit_side_t *side);
 
-/* What: connects `from` to the listener of `to`; both are driven here. Returns: OK, or the connector's
- * failure, or ERR_TIMEOUT after 10 s. */
+/* What: connects `from` to the listener of `to`; both are driven here. Returns: OK, or the
+ * connector's failure, or ERR_TIMEOUT after 10 s. */
 weft_status_t pair_try_connect(kit_side_t *from, kit_side_t *to, uint64_t map_bytes, kit_end_t *a,
                                kit_end_t *b);
 void pair_connect(kit_side_t *from, kit_side_t *to, kit_end_t *a, kit_end_t *b);
@@ -88,8 +89,8 @@ void end_close(kit_end_t *end);
 
 /* What: posts one operation; AGAIN and progress are dealt with. */
 void end_send(kit_end_t *end, const void *bytes, uint64_t count, kit_done_t *done);
-/* What: as end_send(), and overwrites the bytes as soon as the send completes: whoever reads them later
- * sends others. */
+/* What: as end_send(), and overwrites the bytes as soon as the send completes: whoever reads them
+ * later sends others. */
 void end_give(kit_end_t *end, void *bytes, uint64_t count, kit_done_t *done);
 void end_receive(kit_end_t *end, void *bytes, uint64_t room, kit_done_t *done);
 /* What: polls once, fills contexts. */
@@ -99,8 +100,9 @@ void sides_wait(kit_side_t *a, kit_side_t *b, const kit_done_t *done);
 /* What: as sides_wait(), for at most so long instead of 10 s. */
 void sides_wait_long(kit_side_t *a, kit_side_t *b, const kit_done_t *done, uint32_t seconds);
 
-/* What: opens one side here and runs `child` in another process with a side of its own, that was told
- * this side's address. Skips if `reachable` says that processes cannot meet. Returns the child. */
+/* What: opens one side here and runs `child` in another process with a side of its own, that was
+ * told this side's address. Skips if `reachable` says that processes cannot meet. Returns the
+ * child. */
 typedef void (*kit_child_fn_t)(kit_side_t *side, const weft_net_address_t *address, void *arg);
 int kit_spawn(const kit_t *kit, kit_side_t *side, kit_child_fn_t child, void *arg);
 /* What: waits for the child and requires that its requirements held. */

@@ -45,8 +45,8 @@ static void exchange(kit_end_t *a, kit_end_t *b)
     REQUIRE(r.status == WEFT_OK && s.status == WEFT_OK && kit_matches(in, sizeof in, 4));
 }
 
-/* Connects a to b, of which b was accepted; *moved is the side of another device, which is driven apart.
- * NULL: the plugin has no such extension, and nothing is open. */
+/* Connects a to b, of which b was accepted; *moved is the side of another device, which is driven
+ * apart. NULL: the plugin has no such extension, and nothing is open. */
 static const weft_net_attach_t *open_to_move(const kit_t *kit, kit_side_t *side, kit_side_t *moved,
                                              kit_end_t *a, kit_end_t *b)
 {
@@ -233,8 +233,9 @@ static uint64_t memory_in_use(void)
 #endif
 }
 
-/* What every life leaves is a leak, past host->alloc. Libraries keep memory of their first lives, and malloc()
- * counts what it caches as given out, so one group of lives that leaves nothing acquits the plugin. */
+/* What every life leaves is a leak, past host->alloc. Libraries keep memory of their first lives,
+ * and malloc() counts what it caches as given out, so one group of lives that leaves nothing
+ * acquits the plugin. */
 static void repeated_lives_leave_nothing(const kit_t *kit)
 {
     enum { LIVES = 20, LEAST = 16, GROUPS = 6 };

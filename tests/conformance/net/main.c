@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * weft-conformance-net [OPTIONS] PATH [key=value…]: tests one net plugin against the contract of
- * weft/plugin/net.h. Each case runs in a process of its own under a watchdog; what it forked ends with
- * it. Exit code 0: every case that the plugin claims to serve holds. */
+ * weft/plugin/net.h. Each case runs in a process of its own under a watchdog; what it forked ends
+ * with it. Exit code 0: every case that the plugin claims to serve holds. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,8 +47,8 @@ static const char *net_name(uint32_t number)
     return item != NULL ? item->name : NULL;
 }
 
-/* What libraries below a plugin keep for the life of the process, as librdmacm its adapters, is no leak of
- * an instance: a first one, with nothing but its life, makes them settle. */
+/* What libraries below a plugin keep for the life of the process, as librdmacm its adapters, is no
+ * leak of an instance: a first one, with nothing but its life, makes them settle. */
 static void libraries_settle(const kit_t *kit)
 {
     kit_side_t side;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Latency, time per message, bandwidth, and how many messages of which size reach it, between two
- * processes that poll all the time. Both make the same calls, so nothing but the data is exchanged. */
+ * processes that poll all the time. Both make the same calls, so nothing but the data is
+ * exchanged. */
 #include "measure.h"
 
 #include <stdio.h>
@@ -115,8 +116,8 @@ static measure_result_t measure_all(measure_end_t *m)
         first++;
     }
     result.slot_bytes = SIZE_LEAST << first;
-    /* At the size that the properties give. The ends see different times: both measure every window,
-     * whatever they have found, because each waits for the other's messages. */
+    /* At the size that the properties give. The ends see different times: both measure every
+     * window, whatever they have found, because each waits for the other's messages. */
     uint64_t bytes = m->end.side->props.slot_bytes;
     bytes = bytes < m->size_most ? bytes : m->size_most;
     double most = measure_rate(m, bytes, WINDOW_MAX);

@@ -183,7 +183,8 @@ static void mixed_pass(message_pair_t *pair, const uint64_t *sizes, uint32_t cou
     }
 }
 
-/* A large message may go another way than a small one, by a rendezvous say, and must not be overtaken. */
+/* A large message may go another way than a small one, by a rendezvous say, and must not be
+ * overtaken. */
 static void small_messages_do_not_pass_large_ones(const kit_t *kit)
 {
     static const uint64_t sizes[2 * MIXED] = {65536, 8, 262144, 0, 65537, 200, LARGE, 4096,

@@ -74,7 +74,7 @@ static void a_second_description_is_the_same(void **state)
     weft_machine_fini(&two);
 }
 
-/* A builder that refuses its n-th call. ------------------------------------------------------------ */
+/* A builder that refuses its n-th call. -------------------------------------------------------- */
 
 typedef struct refusal {
     uint32_t calls, at, after; /* calls behind the refusal */

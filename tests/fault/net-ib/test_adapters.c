@@ -218,8 +218,8 @@ static void what_is_wanted_exactly_is_not_left_out(void **state)
     }
 }
 
-/* The n-th call fails: the adapter or port that `name` begins is left out with the cause, unless the
- * user wants exactly that one, or the process is short of something. */
+/* The n-th call fails: the adapter or port that `name` begins is left out with the cause, unless
+ * the user wants exactly that one, or the process is short of something. */
 static void check_failing(fake_call_t call, int cause, const char *name)
 {
     static const char *const exact[] = {"devices==fake0,fake1", NULL};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A peer that is faulty, or of another version: between the two ends stands a relay that changes, cuts, holds or
- * repeats what they say over TCP, word by word. Whatever comes of it, the error names the peer, nothing is
- * left behind, and the next connection works. */
+ * A peer that is faulty, or of another version: between the two ends stands a relay that changes,
+ * cuts, holds or repeats what they say over TCP, word by word. Whatever comes of it, the error
+ * names the peer, nothing is left behind, and the next connection works. */
 #include <arpa/inet.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,8 @@
 #include "tests/support/relay.h"
 #include "traffic.h"
 
-/* Bytes of the handshake, which has tests of its own: hello and proof, reply and acknowledgement. */
+/* Bytes of the handshake, which has tests of its own: hello and proof, reply and
+ * acknowledgement. */
 enum { SHOOK_FIRST = WEFT_AUTH_HELLO + WEFT_AUTH_PROOF, SHOOK_SECOND = WEFT_AUTH_REPLY + 1 };
 enum { ADDRESS_HEAD = 24, WORD = 4 }; /* see ib_hello.c */
 
@@ -74,7 +75,7 @@ static void address_find(void)
     bed.list.count = 1;
 }
 
-/* Life of a connection -------------------------------------------------------------------------- */
+/* Life of a connection ------------------------------------------------------------------------- */
 
 static void forget(void)
 {
@@ -214,7 +215,7 @@ static void begin(const char *const *settings, bool iwarp)
     part();
 }
 
-/* What comes of a change ------------------------------------------------------------------------ */
+/* What comes of a change ----------------------------------------------------------------------- */
 
 /* An end that fails says who the other one is. */
 static void check_told(const relay_change_t *change)

@@ -106,8 +106,8 @@ static void without_a_rail_in_common_a_connection_does_not_begin(void **state)
     traffic_end(&traffic);
 }
 
-/* Adapters 0 and 1 are the connector's, 2 and 3 the acceptor's. Returns false if making a connection has fewer
- * such calls. */
+/* Adapters 0 and 1 are the connector's, 2 and 3 the acceptor's. Returns false if making a
+ * connection has fewer such calls. */
 static bool dies_in_the_set_up(fake_call_t call, uint32_t nth, int adapter)
 {
     static const char *const mine[] = {"rails=2", "devices==fake0,fake1", NULL};
@@ -146,7 +146,8 @@ static void a_rail_that_fails_in_the_set_up_is_left_out(void **state)
     }
 }
 
-/* The acceptor asks for a record without the rail that it has lost, and goes away before that comes. */
+/* The acceptor asks for a record without the rail that it has lost, and goes away before that
+ * comes. */
 static void a_peer_that_asks_again_and_goes_is_named(void **state)
 {
     static const char *const mine[] = {"rails=2", "devices==fake0,fake1", NULL};

@@ -206,8 +206,8 @@ static void under_way_end(under_way_t *u)
     traffic_end(&u->traffic);
 }
 
-/* The connector's confirmation overtakes the first messages. Then the acceptor sleeps until they come, and
- * the connector waits for its word, however long that takes. */
+/* The connector's confirmation overtakes the first messages. Then the acceptor sleeps until they
+ * come, and the connector waits for its word, however long that takes. */
 static void the_acceptor_sleeps_until_the_first_messages_come(void **state)
 {
     static const fake_cm_t nothing;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What two ends agree on: link layers, tables of GIDs, partitions, and the ports of a connection. */
+ * What two ends agree on: link layers, tables of GIDs, partitions, and the ports of a
+ * connection. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -361,8 +362,8 @@ static void connect_slowly(traffic_t *traffic, weft_net_conn_t *ends[2])
     assert_int_equal(theirs, WEFT_OK);
 }
 
-/* A process that meets many peers at once makes their queue pairs one after the other, and each takes
- * an adapter milliseconds. */
+/* A process that meets many peers at once makes their queue pairs one after the other, and each
+ * takes an adapter milliseconds. */
 static void a_peer_that_is_busy_with_others_is_waited_for(void **state)
 {
     static const char *const settings[] = {NULL};
@@ -421,8 +422,8 @@ static void an_address_that_is_not_resolved_at_once_is_asked_for_again(void **st
     }
 }
 
-/* A firewall that keeps states forgets a connection over which nothing goes, and the end of the side
- * channel is how an end hears of the death of a peer that it only receives from. */
+/* A firewall that keeps states forgets a connection over which nothing goes, and the end of the
+ * side channel is how an end hears of the death of a peer that it only receives from. */
 static void side_channels_are_kept_alive(void **state)
 {
     static const char *const settings[] = {NULL};

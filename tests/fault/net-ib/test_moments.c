@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What may happen at any moment while a connection is being made: a port goes down, an adapter fails, a table of
- * GIDs changes, the connection manager tells events that do not belong there. Either end comes to know of
- * it, says whom it concerns, and leaves nothing; nobody waits for ever. */
+ * What may happen at any moment while a connection is being made: a port goes down, an adapter
+ * fails, a table of GIDs changes, the connection manager tells events that do not belong there.
+ * Either end comes to know of it, says whom it concerns, and leaves nothing; nobody waits for
+ * ever. */
 #include <poll.h>
 #include <rdma/rdma_cma.h>
 #include <setjmp.h>
@@ -93,7 +94,8 @@ static bool is_over(const ends_t *e)
     return e->mine != WEFT_IN_PROGRESS && (e->theirs != WEFT_AGAIN || e->mine < 0);
 }
 
-/* Goes on to the end, and exchanges messages if there is a connection. A patience is over after some polls. */
+/* Goes on to the end, and exchanges messages if there is a connection. A patience is over after
+ * some polls. */
 static void finish(ends_t *e, const char *what)
 {
     traffic_t *traffic = &e->traffic;
@@ -130,7 +132,7 @@ static void finish(ends_t *e, const char *what)
     assert_int_equal(fake_cm_living(), 0);
 }
 
-/* Ports, adapters, tables ----------------------------------------------------------------------- */
+/* Ports, adapters, tables ---------------------------------------------------------------------- */
 
 static void port_down(uint32_t index)
 {
@@ -209,7 +211,7 @@ static void anything_may_change_at_any_moment(void **state)
     }
 }
 
-/* The connection manager ------------------------------------------------------------------------ */
+/* The connection manager ----------------------------------------------------------------------- */
 
 static void odd_events_of_the_connection_manager_end_a_connection(void **state)
 {

@@ -72,8 +72,8 @@ bool traffic_wait(traffic_t *traffic, double seconds);
 void traffic_poll(traffic_t *traffic, uint32_t times);
 /* Checks received bytes, and that no completion comes again. */
 void traffic_verify(traffic_t *traffic);
-/* Checks that all messages arrived, all operations succeeded; `what` and `nth` say which exchange it
- * was. */
+/* Checks that all messages arrived, all operations succeeded; `what` and `nth` say which exchange
+ * it was. */
 void traffic_check_all(traffic_t *traffic, const char *what, uint32_t nth);
 /* Whether the logs of both sides contain these words. */
 bool traffic_log_says(const traffic_t *traffic, const char *words);
@@ -90,7 +90,8 @@ void side_close(traffic_side_t *side);
 void side_check_log(const char *setting, uint32_t devices, const char *said, const char *unsaid);
 /* Whether a sleep on the device ends within this time. */
 bool side_wakes(const traffic_side_t *side, int ms);
-/* Puts one more TCP address before those of the listener, with this port; 0: with the first one's. */
+/* Puts one more TCP address before those of the listener, with this port; 0: with the first
+ * one's. */
 void side_add_address(traffic_side_t *side, uint16_t port);
 const weft_net_ops_t *traffic_ops(void);
 double traffic_now(void);

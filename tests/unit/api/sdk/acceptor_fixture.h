@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * An acceptor of the SDK that listens on loopback, with a clock of the test's, and those who connect
- * to it. */
+ * An acceptor of the SDK that listens on loopback, with a clock of the test's, and those who
+ * connect to it. */
 #ifndef WEFT_TESTS_UNIT_API_SDK_ACCEPTOR_FIXTURE_H
 #define WEFT_TESTS_UNIT_API_SDK_ACCEPTOR_FIXTURE_H
 

@@ -82,7 +82,8 @@ static void a_silent_peer_is_closed_after_its_patience(void **state)
     close(half);
 }
 
-/* A connector whose proof is there as soon as the acceptor has sent its reply, as on a busy machine. */
+/* A connector whose proof is there as soon as the acceptor has sent its reply, as on a busy
+ * machine. */
 static struct {
     const weft_auth_service_t *real;
     weft_auth_service_t service;
@@ -108,8 +109,8 @@ static weft_status_t hasty_reply(const weft_host_t *host, weft_auth_state_t *sta
     return status;
 }
 
-/* The filter takes some hellos for others that it has seen. Whoever has proved itself was told so, and
- * sent none that was recorded: it passes all the same. */
+/* The filter takes some hellos for others that it has seen. Whoever has proved itself was told so,
+ * and sent none that was recorded: it passes all the same. */
 static void a_hello_that_is_taken_for_another_does_not_drop_a_peer_that_has_passed(void **state)
 {
     acceptor_fixture_t *f = *state;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The acceptor of the SDK in a flood of strangers: they cost a bounded amount, and keep nobody out. */
+ * The acceptor of the SDK in a flood of strangers: they cost a bounded amount, and keep nobody
+ * out. */
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The frame of algorithm plugins: what it serves, what it refuses and with which words, and what the
- * plugin's functions are given. */
+ * The frame of algorithm plugins: what it serves, what it refuses and with which words, and what
+ * the plugin's functions are given. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

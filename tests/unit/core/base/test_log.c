@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Lines of the log: one call is one line, whatever texts are in it; and nobody dies or hangs because
- * of whoever should read them. */
+ * Lines of the log: one call is one line, whatever texts are in it; and nobody dies or hangs
+ * because of whoever should read them. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Rank 0's end of its claim: what the root says between "all have claimed" and the release is heard. */
+ * Rank 0's end of its claim: what the root says between "all have claimed" and the release is
+ * heard. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -75,7 +76,8 @@ static void a_root_that_says_nothing_is_named(void **state)
     assert_non_null(strstr(weft_error_record()->text, "the root of the unique id"));
 }
 
-/* The connection is reset, and at the root's port somebody accepts and says nothing. Returns the listener. */
+/* The connection is reset, and at the root's port somebody accepts and says nothing. Returns the
+ * listener. */
 static int lose_the_root(void)
 {
     int listener, error;

@@ -23,8 +23,8 @@ typedef struct fixture {
     weft_connector_t connector;
 } fixture_t;
 
-/* A listener that drops who asks, as its queue is full: as little comes back as from a far network before
- * its answer is here. */
+/* A listener that drops who asks, as its queue is full: as little comes back as from a far network
+ * before its answer is here. */
 static int set_up(void **state)
 {
     static fixture_t f;
@@ -68,7 +68,8 @@ static uint64_t attempt_ns(weft_connector_t *connector, uint32_t number)
     return connector->stage_until - before;
 }
 
-/* Where an answer takes longer than a quarter of a second, no attempt of that length can end well. */
+/* Where an answer takes longer than a quarter of a second, no attempt of that length can end
+ * well. */
 static void one_of_the_first_attempts_waits_for_a_far_network(void **state)
 {
     fixture_t *f = *state;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a neighbour says after it was declared dead: one that was silent may live on the other side of a cut, and take
- * those for dead who live here. And what it says of a rank that left, which others have declared dead. */
+ * What a neighbour says after it was declared dead: one that was silent may live on the other side
+ * of a cut, and take those for dead who live here. And what it says of a rank that left, which
+ * others have declared dead. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -183,7 +184,8 @@ static void who_lives_is_believed(void **unused)
     stage_end(&s);
 }
 
-/* Who declared it dead had not heard that it left. Its communicators have failed there, so they fail here. */
+/* Who declared it dead had not heard that it left. Its communicators have failed there, so they
+ * fail here. */
 static void a_death_counts_after_a_leave(void **unused)
 {
     (void)unused;
@@ -199,7 +201,8 @@ static void a_death_counts_after_a_leave(void **unused)
     stage_end(&s);
 }
 
-/* The same state, whatever was heard first; who says that it left is told of the death by our first word to it. */
+/* The same state, whatever was heard first; who says that it left is told of the death by our first
+ * word to it. */
 static void a_leave_counts_no_more_after_a_death(void **unused)
 {
     (void)unused;

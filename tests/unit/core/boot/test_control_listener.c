@@ -272,8 +272,8 @@ static void a_bad_registration_is_told_and_the_join_goes_on(void **unused)
     assert_joined(&crowd, 10);
 }
 
-/* Of three ranks the last one says this, and nothing better: the others hear `words`. It lives, so that nobody shall
- * say that it died. */
+/* Of three ranks the last one says this, and nothing better: the others hear `words`. It lives, so
+ * that nobody shall say that it died. */
 static void assert_blamed(crowd_t *crowd, const weft_id_t *id, const uint8_t *message, size_t bytes,
                           const char *words)
 {
@@ -538,8 +538,8 @@ static bool child_has(int fd)
     return status == 0;
 }
 
-/* One who has not proved anything may be a rank that joins; its end is to be heard as that of any other. A
- * number that is free again is not the listener's. */
+/* One who has not proved anything may be a rank that joins; its end is to be heard as that of any
+ * other. A number that is free again is not the listener's. */
 static void a_child_keeps_no_pending_peer(void **unused)
 {
     static const uint8_t key[32] = {1};
@@ -578,7 +578,8 @@ static void a_child_keeps_no_pending_peer(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        /* Before any that leaves the thread of a root, which may take a number that is free for a moment. */
+        /* Before any that leaves the thread of a root, which may take a number that is free for a
+         * moment. */
         cmocka_unit_test(a_child_keeps_no_pending_peer),
         cmocka_unit_test(a_child_does_not_listen_for_its_parent),
         cmocka_unit_test(a_listener_keeps_to_its_range),

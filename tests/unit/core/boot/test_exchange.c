@@ -324,7 +324,8 @@ static void *break_some(void *arg)
         struct sockaddr_in6 peer = {.sin6_family = AF_UNSPEC};
         socklen_t bytes = sizeof peer;
         const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
-        /* Past the C library: ThreadSanitizer would see a use of a descriptor that its thread closes. */
+        /* Past the C library: ThreadSanitizer would see a use of a descriptor that its thread
+         * closes. */
         if (syscall(SYS_getpeername, fd, &peer, &bytes) == 0 && peer.sin6_family != AF_UNIX) {
             broken += syscall(SYS_connect, fd, &nobody, sizeof nobody) == 0;
             weft_os_sleep_ns(2 * WEFT_NS_PER_MS);
@@ -359,7 +360,8 @@ static weft_status_t exchange_while_connections_break(member_t *m)
     while (m->rank == 0 && !__atomic_load_n(&flags[1], __ATOMIC_ACQUIRE)) {
         weft_os_sleep_ns(WEFT_NS_PER_MS);
     }
-    /* Whoever is done, and has no health channel, sends nothing again: no last frame may be lost. */
+    /* Whoever is done, and has no health channel, sends nothing again: no last frame may be
+     * lost. */
     return status == WEFT_OK ? gather_a_round(m, ROUNDS, 8) : status;
 }
 
@@ -388,8 +390,8 @@ static void break_parent(const member_t *m)
     (void)connect(m->boot->links[WEFT_TREE_PARENT].fd, &nobody, sizeof nobody);
 }
 
-/* Both children of rank 0 lose their connections. Child 2 asks again for what rank 0 is about to send it,
- * while rank 0 waits for child 1, to which it sends first. */
+/* Both children of rank 0 lose their connections. Child 2 asks again for what rank 0 is about to
+ * send it, while rank 0 waits for child 1, to which it sends first. */
 static weft_status_t ask_again_in_advance(member_t *m)
 {
     weft_status_t status = gather_a_round(m, 0, 1); /* all have joined */
@@ -464,8 +466,8 @@ static void answer_a_knock(weft_control_listener_t *listener)
     weft_os_close(fd);
 }
 
-/* As a process that is killed with bytes that it has not read: its connections are reset, and nobody
- * listens. With an argument it dies only when its parent has seen that it listens. */
+/* As a process that is killed with bytes that it has not read: its connections are reset, and
+ * nobody listens. With an argument it dies only when its parent has seen that it listens. */
 static weft_status_t one_dies_by_reset(member_t *m)
 {
     static const struct linger now = {.l_onoff = 1};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A connection that is reset before a word came over it, while some rank has left: a rank that lives is
- * asked, and connected to again, not declared dead. Who cannot be reached, and who hears nobody. */
+ * A connection that is reset before a word came over it, while some rank has left: a rank that
+ * lives is asked, and connected to again, not declared dead. Who cannot be reached, and who hears
+ * nobody. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -91,8 +92,8 @@ static void a_parent_that_knocks_is_connected_to(void **unused)
     stage_end(&s);
 }
 
-/* Behind a cut the next ancestor may be one of those that cannot be reached, too, and whoever is to become the parent
- * waits for as long as boot.unresponsive. */
+/* Behind a cut the next ancestor may be one of those that cannot be reached, too, and whoever is to
+ * become the parent waits for as long as boot.unresponsive. */
 static void a_parent_that_cannot_be_reached_is_given_up_in_time(void **unused)
 {
     (void)unused;
@@ -105,7 +106,7 @@ static void a_parent_that_cannot_be_reached_is_given_up_in_time(void **unused)
     stage_end(&s);
 }
 
-/* Away ---------------------------------------------------------------------------------------------- */
+/* Away ----------------------------------------------------------------------------------------- */
 
 /* Its connection broke, and nothing came back from its address. */
 static void away_begin(stage_t *s, uint32_t rank, uint32_t parent, uint64_t asked)
@@ -200,8 +201,8 @@ static void a_suspect_is_not_judged_behind_a_cut(void **unused)
     stage_end(&s);
 }
 
-/* Nobody listens at the address of rank 0 when the way there is free again: rank 2, which has come back, too, may know
- * that it left. */
+/* Nobody listens at the address of rank 0 when the way there is free again: rank 2, which has come
+ * back, too, may know that it left. */
 static void who_was_away_and_is_gone_may_have_left(void **unused)
 {
     (void)unused;
@@ -244,7 +245,8 @@ static void who_is_refused_is_dead_where_nobody_is_ever_given_up(void **unused)
     stage_end(&s);
 }
 
-/* Rank 1 has left. Rank 0 has gone, too, and rank 2, which may know that it left, is connected to. */
+/* Rank 1 has left. Rank 0 has gone, too, and rank 2, which may know that it left, is connected
+ * to. */
 static void who_seeks_its_parent_judges_no_suspect(void **unused)
 {
     (void)unused;
@@ -291,8 +293,8 @@ static void miss_parent(stage_t *s, uint8_t broke)
     assert_true(weft_tree_is_cut(&s->health));
 }
 
-/* Who leaves, and has told another, does not wait for a rank that stands still: but for one that had a connection to it, which will
- * look for it. */
+/* Who leaves, and has told another, does not wait for a rank that stands still: but for one that
+ * had a connection to it, which will look for it. */
 static void who_stands_still_hears_from_others(void **unused)
 {
     (void)unused;
@@ -307,7 +309,7 @@ static void who_stands_still_hears_from_others(void **unused)
     stage_end(&s);
 }
 
-/* Silence ------------------------------------------------------------------------------------------- */
+/* Silence -------------------------------------------------------------------------------------- */
 
 #define LIMIT 2.0 /* boot.unresponsive */
 
@@ -389,7 +391,7 @@ static void who_is_alone_tells_the_silent(void **unused)
     stage_end(&s);
 }
 
-/* Lost by another rank -------------------------------------------------------------------------------- */
+/* Lost by another rank ------------------------------------------------------------------------- */
 
 /* Rank 3 with its parent, 1, which rank 0 has lost: it knocks. */
 static void doubt_begin(stage_t *s, bool connected)

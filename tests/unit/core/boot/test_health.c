@@ -50,8 +50,8 @@ static uint64_t assert_verdict(family_t *f, uint32_t culprit, weft_status_t stat
     return longest;
 }
 
-/* All its threads stand still when this returns: kill() only asks for that, and on a busy machine the rank
- * would still answer. */
+/* All its threads stand still when this returns: kill() only asks for that, and on a busy machine
+ * the rank would still answer. */
 static void stop(family_t *f, uint32_t rank)
 {
     int how = 0;
@@ -162,8 +162,8 @@ static void a_stopped_rank_is_unresponsive_after_the_limit(void **unused)
     assert_int_equal(family_end(&f), 0);
 }
 
-/* They wait for nobody, so they do not find out by themselves that those above them are lost: rank 1, and
- * rank 3 below it. */
+/* They wait for nobody, so they do not find out by themselves that those above them are lost: rank
+ * 1, and rank 3 below it. */
 static void those_below_stopped_ranks_live_on(void **unused)
 {
     (void)unused;
@@ -377,7 +377,8 @@ static void survivors_of_a_death_hear_of_the_next_and_of_reports(void **unused)
     assert_int_equal(family_end(&f), 3);
 }
 
-/* A reset ends a connection and nobody's life: the tree is whole again, and carries what comes next. */
+/* A reset ends a connection and nobody's life: the tree is whole again, and carries what comes
+ * next. */
 static void ranks_whose_connections_are_reset_live_on(void **unused)
 {
     (void)unused;
@@ -406,8 +407,8 @@ static void ranks_whose_connections_are_reset_live_on(void **unused)
     }
 }
 
-/* A rank whose join fails when others have it behind them is gone for all of them, or they would wait
- * for it. They hear why, and the detector goes on. */
+/* A rank whose join fails when others have it behind them is gone for all of them, or they would
+ * wait for it. They hear why, and the detector goes on. */
 static void a_rank_that_gives_up_behind_the_others_is_gone(void **unused)
 {
     (void)unused;
@@ -428,8 +429,8 @@ static void a_rank_that_gives_up_behind_the_others_is_gone(void **unused)
     assert_int_equal(family_end(&f), 1);
 }
 
-/* Its parent, to which it would say so, has died: those that should hear of it next find that it does
- * not listen any more, long before boot.unresponsive. */
+/* Its parent, to which it would say so, has died: those that should hear of it next find that it
+ * does not listen any more, long before boot.unresponsive. */
 static void a_rank_that_gives_up_and_has_nobody_to_tell_is_gone(void **unused)
 {
     (void)unused;
@@ -490,8 +491,8 @@ static void all_leave_together_without_a_failure(void **unused)
     print_message("leaving took at most %.1f ms\n", (double)longest / 1e3);
 }
 
-/* Its last words have gone, and nobody answers to them: it waited a second for what would not come. A busy
- * machine may make one of them wait as long. */
+/* Its last words have gone, and nobody answers to them: it waited a second for what would not come.
+ * A busy machine may make one of them wait as long. */
 /* Rank 0 would be the next parent of rank 3. Rank 2, which is that after it, brings it the word. */
 static void who_leaves_below_a_stopped_rank_tells_the_next(void **unused)
 {

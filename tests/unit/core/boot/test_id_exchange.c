@@ -94,8 +94,8 @@ static void a_way_that_is_named_and_closed_says_what_is_open(void **unused)
                    "the server of PMI_FD counts PMI_SIZE = 4 ranks; no other way is open");
 }
 
-/* mpirun or srun starts one agent of torchrun on each host: its server counts agents, and its rank 0 is
- * an agent, of which the first worker has the rank. */
+/* mpirun or srun starts one agent of torchrun on each host: its server counts agents, and its rank
+ * 0 is an agent, of which the first worker has the rank. */
 static void servers_above_torchruns_agent_are_not_asked(void **unused)
 {
     (void)unused;
@@ -113,8 +113,8 @@ static void servers_above_torchruns_agent_are_not_asked(void **unused)
     assert_refused(PMI, WEFT_ERR_CONFIG, "Open MPI's mpirun has none");
 }
 
-/* Workers of a starter on each host, and ranks in another order than Slurm's: whether a server is of use
- * is seen alike on all ranks. */
+/* Workers of a starter on each host, and ranks in another order than Slurm's: whether a server is
+ * of use is seen alike on all ranks. */
 static void servers_are_of_use_to_all_ranks_or_to_none(void **unused)
 {
     static const char *const ranks[] = {"RANK=0", "RANK=1"};
@@ -133,7 +133,8 @@ static void servers_are_of_use_to_all_ranks_or_to_none(void **unused)
                              NULL);
         assert_refused(PMI, WEFT_ERR_CONFIG, "the server of PMI_FD counts PMI_SIZE = 2 ranks");
     }
-    /* Ranks of an mpirun whose daemons srun has started, on one host of two: the server is not Slurm's. */
+    /* Ranks of an mpirun whose daemons srun has started, on one host of two: the server is not
+     * Slurm's. */
     launcher_environment("WEFT_RANK=1", "WEFT_NRANKS=4", "SLURM_JOB_ID=9", "SLURM_STEP_ID=0",
                          "SLURM_STEP_NUM_TASKS=1", "PMIX_RANK=1", "PMIX_NAMESPACE=prterun-h-1@1",
                          "PMIX_SERVER_URI4=x", NULL);

@@ -293,7 +293,8 @@ static void version_5_stays_open_until_the_process_ends(void **unused)
     assert_int_equal(WEXITSTATUS(state), 3);
 }
 
-/* The library keeps a fence that was given up, and no other exchange may begin until it has ended. */
+/* The library keeps a fence that was given up, and no other exchange may begin until it has
+ * ended. */
 static void expect_stuck_until_the_fence_ends(void)
 {
     weft_unique_id_t id;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * PMIx 5 in a program with an MPI library that has yet to begin: a process of weft's own speaks. This
- * program exports the questions that are asked of MPI, so it has an MPI library. */
+ * PMIx 5 in a program with an MPI library that has yet to begin: a process of weft's own speaks.
+ * This program exports the questions that are asked of MPI, so it has an MPI library. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,8 +15,8 @@
 #include "core/boot/id_exchange_pmix.h"
 #include "core/os/os.h"
 
-/* A library that is right, for rank 1 of 2. Its functions are called in a child, where cmocka could tell
- * nobody. */
+/* A library that is right, for rank 1 of 2. Its functions are called in a child, where cmocka could
+ * tell nobody. */
 static struct {
     const char *version;
     uint32_t opened, size; /* opened: in this process */

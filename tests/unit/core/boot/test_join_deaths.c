@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A rank that dies while the ranks are joining is named soon; one whose connection only breaks is waited
- * for. */
+ * A rank that dies while the ranks are joining is named soon; one whose connection only breaks is
+ * waited for. */
 #include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
@@ -257,7 +257,8 @@ static void join_and_be_killed(const crowd_t *crowd)
     (void)raise(SIGKILL);
 }
 
-/* The next processes that the caller starts are out of sight for all others. False: that is not allowed. */
+/* The next processes that the caller starts are out of sight for all others. False: that is not
+ * allowed. */
 static bool hide(void)
 {
     return unshare(CLONE_NEWPID) == 0 || unshare(CLONE_NEWUSER | CLONE_NEWPID) == 0;
@@ -274,7 +275,8 @@ static bool hiding_is_allowed(void)
     return how == 0;
 }
 
-/* In another namespace of pids. Its first process does not die of its own signals, so it is the second. */
+/* In another namespace of pids. Its first process does not die of its own signals, so it is the
+ * second. */
 static void join_out_of_sight_and_be_killed(const crowd_t *crowd)
 {
     int how;
@@ -402,8 +404,8 @@ static void *join_and_be_reset(void *arg)
     return NULL;
 }
 
-/* All that came has been welcomed, and the first exchange is under way: the root has ended. It has told the parent
- * which process its child is. */
+/* All that came has been welcomed, and the first exchange is under way: the root has ended. It has
+ * told the parent which process its child is. */
 static void so_is_one_that_ends_by_a_reset_in_the_first_exchange(void **unused)
 {
     (void)unused;

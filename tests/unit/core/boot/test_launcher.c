@@ -163,7 +163,8 @@ static void prterun_alone_says_too_little(void **unused)
     assert_found("environment", 1, 3, 0, 0);
 }
 
-/* Every process that has one would be rank 0 of 1. A shell may well know how many ranks its jobs have. */
+/* Every process that has one would be rank 0 of 1. A shell may well know how many ranks its jobs
+ * have. */
 static void a_rank_needs_a_number_of_ranks(void **unused)
 {
     (void)unused;
@@ -190,7 +191,8 @@ static void a_rank_needs_a_number_of_ranks(void **unused)
 static void one_rank_by_hand_below_another_launcher_is_told(void **unused)
 {
     (void)unused;
-    /* First those that are meant: agents that are jobs of their own, mpirun in each task, some of all. */
+    /* First those that are meant: agents that are jobs of their own, mpirun in each task, some of
+     * all. */
     heard_begin();
     launcher_environment("RANK=0", "WORLD_SIZE=1", "TORCHELASTIC_RUN_ID=x", "SLURM_PROCID=1",
                          "SLURM_NTASKS=2", "SLURM_STEP_ID=0", NULL);

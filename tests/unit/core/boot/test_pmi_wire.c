@@ -20,8 +20,8 @@
 
 #define ID_DIGITS (WEFT_ID_HEX - 1)
 
-/* What the server does with the line that begins with `asked`: sends `bytes` of `text`, then closes or
- * goes on. A script ends with an entry of zeros; a line that is in no entry gets no answer. */
+/* What the server does with the line that begins with `asked`: sends `bytes` of `text`, then closes
+ * or goes on. A script ends with an entry of zeros; a line that is in no entry gets no answer. */
 typedef struct answer {
     const char *asked, *text;
     size_t bytes; /* 0: all of the text */
@@ -256,8 +256,8 @@ static void a_descriptor_that_is_no_socket_is_named(void **unused)
     assert_true(weft_pmi_begin(&wire) != WEFT_OK);
 }
 
-/* Answers that are right but for a few bytes: changed, lost, doubled, cut off, or followed by a close.
- * Each round is one conversation and depends on its number only. */
+/* Answers that are right but for a few bytes: changed, lost, doubled, cut off, or followed by a
+ * close. Each round is one conversation and depends on its number only. */
 static uint32_t fuzz_random(uint32_t *state)
 {
     *state = *state * 1664525U + 1013904223U;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The exchange of unique ids through a folder, one after the other, and notes that are not of this job. */
+ * The exchange of unique ids through a folder, one after the other, and notes that are not of this
+ * job. */
 #include <fcntl.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -216,7 +217,8 @@ static void an_id_of_another_clock_is_taken(void **unused)
     assert_int_equal(rendezvous_files_left(), 0);
 }
 
-/* For a process of its own: rank 1 of 2, which comes when the note of rank 0 seems to be an hour old. */
+/* For a process of its own: rank 1 of 2, which comes when the note of rank 0 seems to be an hour
+ * old. */
 static int come_an_hour_later(const weft_comm_options_t *options)
 {
     char path[512];
@@ -251,8 +253,8 @@ static void an_id_from_before_the_clock_was_set_is_taken(void **unused)
     assert_int_equal(rendezvous_files_left(), 0);
 }
 
-/* A killed rank 0 left it, in the second `written`. Nobody here sees whether a process of another host has
- * ended. */
+/* A killed rank 0 left it, in the second `written`. Nobody here sees whether a process of another
+ * host has ended. */
 static void leave_a_note_of_another_host(time_t written)
 {
     char path[512];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Who is named when a rank dies in the exchange of unique ids through a folder, or while it joins with the id. */
+ * Who is named when a rank dies in the exchange of unique ids through a folder, or while it joins
+ * with the id. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -173,9 +174,9 @@ static void rank_0_that_dies_at_any_stage_is_named_by_all(void **unused)
     kill_at_all_stages(CLAIMED, 0);
 }
 
-/* Rank 3 was started with the others, begins to wait a second after the victim died, and names it too.
- * Then the others try again with this process as rank 0, and the verdict that they heard does not stop
- * them. */
+/* Rank 3 was started with the others, begins to wait a second after the victim died, and names it
+ * too. Then the others try again with this process as rank 0, and the verdict that they heard does
+ * not stop them. */
 static void a_rank_that_comes_long_after_a_death_names_it(void **unused)
 {
     (void)unused;
@@ -218,8 +219,8 @@ static void a_rank_that_comes_long_after_a_death_names_it(void **unused)
     }
 }
 
-/* Of another parent, so only the times of their starts tell that rank 0 is of our job; nobody else has
- * seen it. */
+/* Of another parent, so only the times of their starts tell that rank 0 is of our job; nobody else
+ * has seen it. */
 static void rank_0_that_was_started_after_us_and_died_unseen_is_named(void **unused)
 {
     (void)unused;
@@ -244,8 +245,8 @@ static void rank_0_that_was_started_after_us_and_died_unseen_is_named(void **unu
     munmap(shared, sizeof *shared);
 }
 
-/* Rank 3 is started when the verdict is older than what it may take for its own. Rank 0 has returned
- * and its process goes on, so there is somebody to ask. */
+/* Rank 3 is started when the verdict is older than what it may take for its own. Rank 0 has
+ * returned and its process goes on, so there is somebody to ask. */
 static void a_rank_that_is_started_long_after_a_death_asks_the_root(void **unused)
 {
     (void)unused;
@@ -285,7 +286,8 @@ static void a_rank_that_is_started_long_after_a_death_asks_the_root(void **unuse
     munmap(shared, sizeof *shared);
 }
 
-/* Rank 1 stops after its claim, its file lies there as if it had not removed it yet, and it is killed. */
+/* Rank 1 stops after its claim, its file lies there as if it had not removed it yet, and it is
+ * killed. */
 static void the_file_of_a_rank_that_dies_as_all_have_claimed_is_removed(void **unused)
 {
     (void)unused;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Whom the root tells of a failure, and when: a rank of its own process may end with the root. Claims that
- * come again. */
+ * Whom the root tells of a failure, and when: a rank of its own process may end with the root.
+ * Claims that come again. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -153,7 +153,8 @@ static void who_waits_for_a_neighbour_is_not_missed(void **unused)
     weft_root_table_fini(table);
 }
 
-/* TCP may bring a frame in pieces; the simulation found that the root took the rest of one for a death. */
+/* TCP may bring a frame in pieces; the simulation found that the root took the rest of one for a
+ * death. */
 static void a_header_in_pieces_is_put_together(void **state)
 {
     scene_t scene = {.far = {-1, -1, -1}};
@@ -215,7 +216,8 @@ static void a_failure_in_pieces_is_put_together(void **state)
     scene_end(&scene);
 }
 
-/* So it can say whose host it is if a child does not come, or is lost before ranks have told each other. */
+/* So it can say whose host it is if a child does not come, or is lost before ranks have told each
+ * other. */
 static void a_welcome_tells_the_children_and_then_the_parent(void **state)
 {
     static const uint32_t types[RANKS] = {WEFT_FRAME_CHILD, WEFT_FRAME_CHILD, WEFT_FRAME_WELCOME};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * torchrun's store against servers that are right, and that answer rubbish: a thread that listens. */
+ * torchrun's store against servers that are right, and that answer rubbish: a thread that
+ * listens. */
 #include <arpa/inet.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -119,7 +120,8 @@ static void wrong_stores_are_named(void **unused)
            "of another length");
 }
 
-/* Why it is not reached is said after 5 s, and at the end; not what the thread has failed with before. */
+/* Why it is not reached is said after 5 s, and at the end; not what the thread has failed with
+ * before. */
 static void a_store_that_is_not_there_is_told(void **unused)
 {
     weft_torch_store_t store;

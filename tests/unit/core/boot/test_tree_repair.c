@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Who has gone where cuts follow each other: it is asked about before it is taken for dead, and who leaves looks for those
- * who may not know. */
+ * Who has gone where cuts follow each other: it is asked about before it is taken for dead, and who
+ * leaves looks for those who may not know. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,8 @@
 #include "core/boot/tree_repair.h"
 #include "tests/support/health_stage.h"
 
-/* Rank 0 and its children 1 and 2. Nobody listens at the address of rank 1, whose connection broke. */
+/* Rank 0 and its children 1 and 2. Nobody listens at the address of rank 1, whose connection
+ * broke. */
 static void refused_begin(stage_t *s)
 {
     stage_begin(s, 0);
@@ -90,8 +91,8 @@ static void who_leaves_looks_for_those_below_one_that_left_unaware(void **unused
     stage_end(&s);
 }
 
-/* Rank 1, a process of this host that does not run any more, may have left: rank 0 may know it, to which there is no
- * connection. */
+/* Rank 1, a process of this host that does not run any more, may have left: rank 0 may know it, to
+ * which there is no connection. */
 static void who_is_cut_off_takes_no_ended_process_for_dead(void **unused)
 {
     (void)unused;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The version of the wire stands for one set of messages. All of them are made here, with every field set, and
- * their digest is held beside the version: whoever changes one has to raise it. */
+ * The version of the wire stands for one set of messages. All of them are made here, with every
+ * field set, and their digest is held beside the version: whoever changes one has to raise it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -125,8 +125,8 @@ static void add_join(void)
     add(&unique, sizeof unique);
 }
 
-/* The answer to a good hello of fixed bytes is a refusal or a reply; the reply's nonce is fresh, so a refusal
- * is made. The lengths of the other messages are in the plugin ABI. */
+/* The answer to a good hello of fixed bytes is a refusal or a reply; the reply's nonce is fresh, so
+ * a refusal is made. The lengths of the other messages are in the plugin ABI. */
 static void add_handshake(void)
 {
     static const uint8_t key[32] = {1};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What core.check keeps of a process: a child of fork() finds it free, whoever was in it, and has a watch of
- * its own. */
+ * What core.check keeps of a process: a child of fork() finds it free, whoever was in it, and has a
+ * watch of its own. */
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -11,7 +11,8 @@
 #include "core/base/error.h"
 #include "core/comm/bundle_plan.h"
 
-/* Writes the plan in words: lanes by "|", what progresses together in "()", "3>p0" message 3 into port 0. */
+/* Writes the plan in words: lanes by "|", what progresses together in "()", "3>p0" message 3 into
+ * port 0. */
 static void write_operand(char *text, size_t bytes, const weft_plan_operand_t *o)
 {
     const char *kind = o->kind == WEFT_OPERAND_PORT ? "p" : o->kind == WEFT_OPERAND_IN ? "i" : "o";

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Operations that a stream captures, and their graph launches, over a device that computes nothing. */
+ * Operations that a stream captures, and their graph launches, over a device that computes
+ * nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A model check of the consensus: all interleavings of starts, words, deaths and the news of deaths,
- * for few voters. The network keeps every word that was ever said and may deliver it at any
- * time, again and again, or never: loss, doubling and overtaking are all in it. A death stands for a
- * rank that leaves its communicator, too: it answers nobody any more, decided or not. States are
+ * A model check of the consensus: all interleavings of starts, words, deaths and the news of
+ * deaths, for few voters. The network keeps every word that was ever said and may deliver it at any
+ * time, again and again, or never: loss, doubling and overtaking are all in it. A death stands for
+ * a rank that leaves its communicator, too: it answers nobody any more, decided or not. States are
  * compared by a hash of 64 bits. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,8 +31,8 @@ typedef struct world {
     uint32_t deaths;
 } world_t;
 
-/* Words that were said, in the order of their first time. Each has a number for good, so that a world
- * is its machines and a set of numbers. */
+/* Words that were said, in the order of their first time. Each has a number for good, so that a
+ * world is its machines and a set of numbers. */
 typedef struct model {
     uint32_t count, deaths_most;
     uint64_t seen_room, seen, decisions;

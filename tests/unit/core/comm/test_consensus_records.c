@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a family keeps of consensuses, and until when. That a rank may leave with its record, whenever it
- * does, is in test_consensus.c: to the others it is a death. */
+ * What a family keeps of consensuses, and until when. That a rank may leave with its record,
+ * whenever it does, is in test_consensus.c: to the others it is a death. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -120,8 +120,8 @@ static void who_leaves_a_communicator_keeps_nothing_of_it(void **state)
     assert_true(is_kept(other));
 }
 
-/* A rank that leaves a communicator is not waited for there, whatever the communicator's state; a rank
- * that leaves the family is waited for nowhere. */
+/* A rank that leaves a communicator is not waited for there, whatever the communicator's state; a
+ * rank that leaves the family is waited for nowhere. */
 static void who_has_left_is_gone_in_the_records_of_that_communicator(void **state)
 {
     (void)state;

@@ -11,8 +11,8 @@
 
 #include "core/comm/device_edges.h"
 
-/* Ranks 0 to 3 on one host: two share a device, the third is linked to it, the fourth is not; rank 4 there
- * has none, rank 5 is on another host. */
+/* Ranks 0 to 3 on one host: two share a device, the third is linked to it, the fourth is not; rank
+ * 4 there has none, rank 5 is on another host. */
 static weft_job_rank_t ranks[] = {
     {.gpu = 10}, {.gpu = 10}, {.gpu = 11}, {.gpu = 12}, {.gpu = WEFT_JOB_NONE}, {.gpu = 10}};
 static uint32_t hosts[] = {0, 0, 0, 0, 0, 1};

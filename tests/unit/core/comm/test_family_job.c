@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The exchanges behind the job: all ranks come to know the same of hosts of several kinds, with the same
- * rings, and topology files that differ are told apart. */
+ * The exchanges behind the job: all ranks come to know the same of hosts of several kinds, with the
+ * same rings, and topology files that differ are told apart. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

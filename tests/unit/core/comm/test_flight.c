@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The flight record of a family: who gets a place in it, which file stays, what a failure leaves. */
+ * The flight record of a family: who gets a place in it, which file stays, what a failure
+ * leaves. */
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The history of calls: runs of equal calls share an entry, the oldest entries are forgotten, sequence
- * numbers wrap. */
+ * The history of calls: runs of equal calls share an entry, the oldest entries are forgotten,
+ * sequence numbers wrap. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>

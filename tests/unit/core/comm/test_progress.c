@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The progress thread begins with its first communicator and ends with its last one, at whatever point it
- * is when it is told. */
+ * The progress thread begins with its first communicator and ends with its last one, at whatever
+ * point it is when it is told. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -27,8 +27,8 @@ static weft_comm_state_t *make_kept(weft_family_t *family)
     return state;
 }
 
-/* While others kick, the thread looks again and again. It is told to end at another point of its way
- * in each life. */
+/* While others kick, the thread looks again and again. It is told to end at another point of its
+ * way in each life. */
 static void the_thread_ends_wherever_it_is(void **unused)
 {
     weft_family_t family = {.here = {.ranks = 1}};

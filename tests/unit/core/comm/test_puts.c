@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Puts that no call of the API makes: the numbers of those behind very many others, and messages that a faulty
- * peer changed. */
+ * Puts that no call of the API makes: the numbers of those behind very many others, and messages
+ * that a faulty peer changed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static weft_p2p_queue_t *queue_of_puts(const weft_comm_state_t *state)
     return &state->windows.puts->p2p.queues[2 * 1 + 1];
 }
 
-/* Numbers --------------------------------------------------------------------------------------- */
+/* Numbers -------------------------------------------------------------------------------------- */
 
 /* As if rank 0 had put so often before. */
 static bool age(weft_comm_t *comm, uint32_t rank, uint64_t puts)
@@ -81,7 +81,7 @@ static void puts_go_on_behind_four_billion_others(void **state)
     run(put_very_often, NULL);
 }
 
-/* Changed messages ------------------------------------------------------------------------------ */
+/* Changed messages ----------------------------------------------------------------------------- */
 
 enum { WINDOW = 64, BESIDE = 64, NUMBER = 2 };
 

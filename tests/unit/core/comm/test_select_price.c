@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The price of a call between devices: it knows how long the slices of the program are, and by which
- * protocols they may travel. */
+ * The price of a call between devices: it knows how long the slices of the program are, and by
+ * which protocols they may travel. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -79,8 +79,8 @@ static void the_price_knows_the_longest_slice(void **state)
     }
 }
 
-/* 2100 bytes in 3 chunks of 700, which end at whole lines: 704. And 1025 bytes in two slices: the first
- * has 576. */
+/* 2100 bytes in 3 chunks of 700, which end at whole lines: 704. And 1025 bytes in two slices: the
+ * first has 576. */
 static void slices_end_at_whole_lines(void **state)
 {
     const weft_priced_t three = priced(3), one = priced(1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Operations in streams, over a device that computes nothing: what is launched, what waits for the host, in
- * which order, and what is refused. */
+ * Operations in streams, over a device that computes nothing: what is launched, what waits for the
+ * host, in which order, and what is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "tests/support/ranks.h"
 #include "tests/support/streams.h"
 
-/* Gates -------------------------------------------------------------------------------------------- */
+/* Gates ---------------------------------------------------------------------------------------- */
 
 static int wait_for_the_stream(weft_comm_t *comm, fake_device_t *device, uint32_t rank, uint32_t n)
 {
@@ -42,7 +42,8 @@ static void the_host_does_it_when_the_stream_has_come(void **state)
     fake_device_run(1, wait_for_the_stream, false);
 }
 
-/* A device that works alone is looked after now and then; a stream that waits for the host wants it at once. */
+/* A device that works alone is looked after now and then; a stream that waits for the host wants it
+ * at once. */
 static int leave_work(weft_comm_t *comm, fake_device_t *device, uint32_t rank, uint32_t n)
 {
     int32_t in[STREAMS_COUNT] = {0}, out[STREAMS_COUNT] = {0};
@@ -153,7 +154,7 @@ static void its_deadline_says_what_it_waits_for(void **state)
     fake_device_run(1, lose_patience, false);
 }
 
-/* Launches ----------------------------------------------------------------------------------------- */
+/* Launches ------------------------------------------------------------------------------------- */
 
 static int launch(weft_comm_t *comm, fake_device_t *device, uint32_t rank, uint32_t n)
 {
@@ -263,7 +264,7 @@ static void an_input_that_would_be_overwritten_is_staged(void **state)
     fake_device_run(3, launch_in_place, true);
 }
 
-/* Arguments ---------------------------------------------------------------------------------------- */
+/* Arguments ------------------------------------------------------------------------------------ */
 
 static int be_refused(weft_comm_t *comm, fake_device_t *device, uint32_t rank, uint32_t n)
 {

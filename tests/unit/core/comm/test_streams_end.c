@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How operations in streams end when something goes wrong: mismatches, deadlines, aborts, ranks that
- * leave, communicators that are destroyed; over a device that computes nothing. */
+ * How operations in streams end when something goes wrong: mismatches, deadlines, aborts, ranks
+ * that leave, communicators that are destroyed; over a device that computes nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * When a peer that left is given up, and what counts as waiting: a clock of the test's, so that nothing depends on time. */
+ * When a peer that left is given up, and what counts as waiting: a clock of the test's, so that
+ * nothing depends on time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -118,7 +119,8 @@ static void a_broken_link_is_judged_when_its_peer_has_answered(void **state)
     weft_health_queue_fini(&health.queue);
 }
 
-/* Who leaves closes its links, and its word may come behind: the one that died after it is the cause. */
+/* Who leaves closes its links, and its word may come behind: the one that died after it is the
+ * cause. */
 static void a_broken_link_is_no_cause_when_its_peer_has_left(void **state)
 {
     (void)state;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Programs on a device, with a device that notes what it is told and answers as the test says: what is
- * flattened and exported, when the host runs in its place, how answers become those of a step. */
+ * Programs on a device, with a device that notes what it is told and answers as the test says: what
+ * is flattened and exported, when the host runs in its place, how answers become those of a
+ * step. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -24,8 +25,8 @@ static void copy_int32(const weft_combine_t *c)
     memcpy(c->dst[0], c->src[0], c->count * 4);
 }
 
-/* Two lanes: the first loops over sends and meets the second at a barrier; the second moves two chunks
- * at once, and waits for the first. */
+/* Two lanes: the first loops over sends and meets the second at a barrier; the second moves two
+ * chunks at once, and waits for the first. */
 static weft_status_t emit(weft_algo_t *algo, const weft_algo_call_t *call,
                           const weft_algo_topo_t *view, weft_plan_builder_t *b)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A host at a FIFO whose peer's device has words of its own: what it finds there, in which order it reads, and
- * how often it looks. */
+ * A host at a FIFO whose peer's device has words of its own: what it finds there, in which order it
+ * reads, and how often it looks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Slots on a device: what is near, how they are registered, and ports and proxies over memory at whose
- * addresses the host finds nothing: who touches it by himself dies. */
+ * Slots on a device: what is near, how they are registered, and ports and proxies over memory at
+ * whose addresses the host finds nothing: who touches it by himself dies. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -428,7 +428,7 @@ static void lengths_that_no_slot_holds_break_the_port(void **state)
     }
 }
 
-/* Proxies --------------------------------------------------------------------------------------- */
+/* Proxies -------------------------------------------------------------------------------------- */
 
 static void a_proxy_passes_on_that_a_message_is_there(void **state)
 {

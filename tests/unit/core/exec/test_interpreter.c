@@ -84,8 +84,8 @@ static weft_status_t emit_lanes(weft_algo_t *algo, const weft_algo_call_t *call,
 }
 
 /* Two ranks sum in three lanes: one sends and takes, the next adds, the last copies the sum of the
- * previous lane to OUT. The middle lane meets its neighbours at different barriers, and the last lane
- * comes to its first one long before. */
+ * previous lane to OUT. The middle lane meets its neighbours at different barriers, and the last
+ * lane comes to its first one long before. */
 static weft_status_t emit_chain(weft_algo_t *algo, const weft_algo_call_t *call,
                                 const weft_algo_topo_t *view, weft_plan_builder_t *b)
 {
@@ -190,7 +190,8 @@ static void a_barrier_in_a_loop_waits_for_its_own_lanes(void **state)
 static uint32_t packed; /* chunks of a message in emit_packed() */
 
 /* All inputs go to all ranks, into TMP, by the rounds of algo-pat: first the far hop, in each round
- * every second distance, `packed` of them in a message and the rest in another. Then they are summed. */
+ * every second distance, `packed` of them in a message and the rest in another. Then they are
+ * summed. */
 static weft_status_t emit_packed(weft_algo_t *algo, const weft_algo_call_t *call,
                                  const weft_algo_topo_t *view, weft_plan_builder_t *b)
 {
@@ -440,8 +441,8 @@ static weft_status_t emit_spread(weft_algo_t *algo, const weft_algo_call_t *call
     return WEFT_OK;
 }
 
-/* The cause of a broken link may be that the peer has done its part, and the run goes on: what it has
- * sent to others is not sent again. In the second run the MOVE is one of near_move.h. */
+/* The cause of a broken link may be that the peer has done its part, and the run goes on: what it
+ * has sent to others is not sent again. In the second run the MOVE is one of near_move.h. */
 static void a_run_that_goes_on_behind_a_broken_link_sends_nothing_twice(void **state)
 {
     (void)state;
@@ -468,7 +469,8 @@ static void a_run_that_goes_on_behind_a_broken_link_sends_nothing_twice(void **s
     }
 }
 
-/* Two ranks send each other everything and fold it: one MOVE with memory and ports on either side. */
+/* Two ranks send each other everything and fold it: one MOVE with memory and ports on either
+ * side. */
 static weft_status_t emit_flat(weft_algo_t *algo, const weft_algo_call_t *call,
                                const weft_algo_topo_t *view, weft_plan_builder_t *b)
 {

@@ -160,7 +160,8 @@ static void an_offer_that_lies_is_not_used(void **state)
     }
 }
 
-/* Of two offers for one message a sender could read the place of one and the length of the other. */
+/* Of two offers for one message a sender could read the place of one and the length of the
+ * other. */
 static void offers_for_one_message_end_a_checked_process(void **state)
 {
     (void)state;

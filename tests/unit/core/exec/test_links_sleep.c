@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Links that wait: on which descriptors they sleep, and what ends the sleep. The transports are those
- * of this file: one of mapped memory and one of messages, each with a pipe for what may come. */
+ * Links that wait: on which descriptors they sleep, and what ends the sleep. The transports are
+ * those of this file: one of mapped memory and one of messages, each with a pipe for what may
+ * come. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

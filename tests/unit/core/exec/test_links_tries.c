@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A link whose connections fail: how often it is tried, and that it stays lost then. The transport is the one
- * of this file. */
+ * A link whose connections fail: how often it is tried, and that it stays lost then. The transport
+ * is the one of this file. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

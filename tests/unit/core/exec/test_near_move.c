@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The MOVEs of the smallest calls: from the second run on they go without a member, and must do what
- * a member does. */
+ * The MOVEs of the smallest calls: from the second run on they go without a member, and must do
+ * what a member does. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Packed MOVEs in random plans: what the verifier proves comes out right when the interpreter runs it.
- * Half of the plans are damaged, and most of these refused. */
+ * Packed MOVEs in random plans: what the verifier proves comes out right when the interpreter runs
+ * it. Half of the plans are damaged, and most of these refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

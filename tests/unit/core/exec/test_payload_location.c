@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Two ends agree where the payloads of their FIFO lie: every order of their steps, every kernel that
- * cannot, every word that a hostile end may write. */
+ * Two ends agree where the payloads of their FIFO lie: every order of their steps, every kernel
+ * that cannot, every word that a hostile end may write. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -127,7 +127,8 @@ static void pair_close(pair_t *pair)
     weft_os_pages_free(pair->fifo, weft_fifo_bytes(SLOTS, SLOT_BYTES));
 }
 
-/* Steps in the order of the bits of `order`, then in turns; both ends are to settle in few of them. */
+/* Steps in the order of the bits of `order`, then in turns; both ends are to settle in few of
+ * them. */
 static void agree(pair_t *pair, uint32_t order)
 {
     weft_status_t status[2] = {WEFT_IN_PROGRESS, WEFT_IN_PROGRESS};
@@ -309,7 +310,8 @@ static void memory_waits_for_its_last_user(void **state)
     }
 }
 
-/* A sender that could not open the slots keeps its own memory until the receiver has closed that. */
+/* A sender that could not open the slots keeps its own memory until the receiver has closed
+ * that. */
 static void credits_wait_for_the_receiver(void **state)
 {
     pair_t pair = {.fifo = NULL};

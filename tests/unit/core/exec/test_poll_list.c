@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The list of ports with work: among a thousand message ports a flush calls the operations of those that
- * wait for resources, have a proxy, or broke, and of no others. */
+ * The list of ports with work: among a thousand message ports a flush calls the operations of those
+ * that wait for resources, have a proxy, or broke, and of no others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Proxies: a sender's and a receiver's, joined by a transport of the test that takes as many posts, and
- * carries as many messages, as a case says. The test plays the devices, by the words of their FIFOs. */
+ * Proxies: a sender's and a receiver's, joined by a transport of the test that takes as many posts,
+ * and carries as many messages, as a case says. The test plays the devices, by the words of their
+ * FIFOs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Slots by need: which ranges a sending port commits and when, what it gives back, and that ports in
- * use keep theirs. The shared memory is a fake that writes down the ranges. */
+ * Slots by need: which ranges a sending port commits and when, what it gives back, and that ports
+ * in use keep theirs. The shared memory is a fake that writes down the ranges. */
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -245,7 +245,8 @@ static void copies_of_a_plan_take_turns_on_devices(void **state)
     finish(transports);
 }
 
-/* Of rank 0: the ring comes in by device 1 and leaves by device 2, the chain uses what no device is. */
+/* Of rank 0: the ring comes in by device 1 and leaves by device 2, the chain uses what no device
+ * is. */
 static void ways_choose_the_device(void **state)
 {
     (void)state;

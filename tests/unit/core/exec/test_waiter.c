@@ -128,7 +128,8 @@ static uint32_t slow_steps_that_spin(weft_waiter_t *waiter)
     return steps;
 }
 
-/* A step may ask a transport: then it takes longer than a pause, and the clock ends the spinning. */
+/* A step may ask a transport: then it takes longer than a pause, and the clock ends the
+ * spinning. */
 static void who_tests_gives_way_where_ranks_outnumber_cores(void **state)
 {
     static const struct {
@@ -222,7 +223,8 @@ static void several_ports_of_memory_are_slept_on_together(void **state)
     weft_waiter_init(&waiter, &settings, 1, 2);
     assert_true(sleeps_on_two(&waiter, &memory, &one, &two));
     assert_int_equal(waiter.naps, 0);
-    /* A message, a link that is to be made, or more ports than a sleep can be on: something would be missed. */
+    /* A message, a link that is to be made, or more ports than a sleep can be on: something would
+     * be missed. */
     assert_false(sleeps_on_two(&waiter, &both, &one, &message));
     assert_in_range(slept_on_links, 1, WEFT_NS_PER_MS / 10);
     assert_false(sleeps_on_two(&waiter, &memory, &one, NULL));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Messages by reference in the interpreter: which memory is referred to, how long it is waited for, and what a
- * peer may not say. That results are right is in test_lanes.c. */
+ * Messages by reference in the interpreter: which memory is referred to, how long it is waited for,
+ * and what a peer may not say. That results are right is in test_lanes.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>

@@ -78,7 +78,8 @@ static void a_mutex_that_another_thread_holds_is_not_held(void **state)
     (void)state;
     assert_int_equal(weft_os_thread_start("locker", lock_mutex, NULL, &thread), WEFT_OK);
     weft_os_thread_join(thread);
-    /* The thread is gone, and its number may have another owner: the calling thread has lived on. */
+    /* The thread is gone, and its number may have another owner: the calling thread has lived
+     * on. */
     assert_checked(assert_held);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Shared objects that cannot be loaded, descriptors that a program has closed, and the name of the host. */
+ * Shared objects that cannot be loaded, descriptors that a program has closed, and the name of the
+ * host. */
 #include <elf.h>
 #include <fcntl.h>
 #include <setjmp.h>

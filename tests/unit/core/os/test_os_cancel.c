@@ -52,7 +52,8 @@ static void a_wait_ends_once(void **state)
     assert_int_equal(weft_os_cancelled(), WEFT_OK);
 }
 
-/* Its caller would take that for nothing that is ready, and the next wait for one that nobody ends. */
+/* Its caller would take that for nothing that is ready, and the next wait for one that nobody
+ * ends. */
 static void a_look_takes_no_end_of_a_wait(void **state)
 {
     (void)state;

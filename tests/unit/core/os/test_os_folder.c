@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Files that are written whole or not at all, and processes that run. The calls of a file system that
- * makes no nameless files, and says only at the end that it has no room, as NFS does, are made up. */
+ * Files that are written whole or not at all, and processes that run. The calls of a file system
+ * that makes no nameless files, and says only at the end that it has no room, as NFS does, are made
+ * up. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -96,7 +97,8 @@ static pid_t start_without_main(void)
     return child;
 }
 
-/* The kernel shows a main thread that has ended as it shows a process that nobody has waited for. */
+/* The kernel shows a main thread that has ended as it shows a process that nobody has waited
+ * for. */
 static bool main_has_ended(pid_t pid)
 {
     char path[64], text[64] = "";

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a child of fork() finds: another generation, mutexes that are free, and descriptors that are closed. */
+ * What a child of fork() finds: another generation, mutexes that are free, and descriptors that are
+ * closed. */
 #include "core/os/os_fork.h"
 #include "core/os/os_socket.h"
 

@@ -15,8 +15,8 @@
 
 #define WAIT (WEFT_NS_PER_S / 10)
 
-/* The time of day of this program, in seconds beside that of the machine: as if it was set between a look
- * and a wait. */
+/* The time of day of this program, in seconds beside that of the machine: as if it was set between
+ * a look and a wait. */
 static time_t shift;
 
 int clock_gettime(clockid_t clock, struct timespec *t)

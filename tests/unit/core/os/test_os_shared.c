@@ -47,8 +47,8 @@ static int map_locked(int before, int after)
     return taken >= 0 && taken <= 2 * (int64_t)WEFT_OS_HUGE_PAGE ? FITS : TAKES_ALL;
 }
 
-/* Programs lock all their memory at their start, or when they have what they need. An arena is as large as
- * the memory of the host. */
+/* Programs lock all their memory at their start, or when they have what they need. An arena is as
+ * large as the memory of the host. */
 static void locking_takes_what_is_used(int before, int after)
 {
     int code = -1;

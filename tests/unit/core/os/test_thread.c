@@ -130,8 +130,8 @@ static void take_turns(void *arg)
     }
 }
 
-/* The system takes such a thread's core away for a twentieth of each second, so one that only yielded
- * would wait for most of a second, each turn. Others may want the core, too. */
+/* The system takes such a thread's core away for a twentieth of each second, so one that only
+ * yielded would wait for most of a second, each turn. Others may want the core, too. */
 static void a_real_time_thread_gives_way_to_others(void **state)
 {
     turn_t turn = {.wanted = 0};
@@ -165,8 +165,8 @@ static void a_real_time_thread_gives_way_to_others(void **state)
     assert_true(took < 10 * WEFT_NS_PER_S);
 }
 
-/* A page that the program protects, and makes writable when it is written to: collectors of garbage and
- * checkpoints find so what has changed. */
+/* A page that the program protects, and makes writable when it is written to: collectors of garbage
+ * and checkpoints find so what has changed. */
 static char *page;
 static size_t page_bytes;
 static volatile sig_atomic_t faults;

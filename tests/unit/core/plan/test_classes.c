@@ -192,8 +192,8 @@ static void irregular_plans_cost_the_same_in_classes(void **state)
     }
 }
 
-/* Rings of different widths side by side: ranks of one structure that are not of one class where the
- * way back is longer. The ranks of the last ring send one chunk too many at once. */
+/* Rings of different widths side by side: ranks of one structure that are not of one class where
+ * the way back is longer. The ranks of the last ring send one chunk too many at once. */
 static void rings(const weft_algo_call_t *call, weft_plan_builder_t *b, uint32_t burst)
 {
     uint32_t n = call->nranks, r = call->rank, first = r < n / 3 ? 0 : n / 3;

@@ -95,7 +95,8 @@ static void ring_all_reduce_costs_what_the_book_says(void **state)
     }
 }
 
-/* 2·log2 n rounds of n/2, n/4, …, 1 and back to n/2 chunks: Thakur, Rabenseifner and Gropp, 2005. */
+/* 2·log2 n rounds of n/2, n/4, …, 1 and back to n/2 chunks: Thakur, Rabenseifner and Gropp,
+ * 2005. */
 static void halving_waits_once_a_round(void **state)
 {
     (void)state;
@@ -308,8 +309,8 @@ static void channels_share_what_an_edge_has_together(void **state)
     assert_true(shared.level[WEFT_LEVEL_BETWEEN].beta == 1e-10);
 }
 
-/* By a protocol a device goes through one pass of one slice with all threads; else a leader takes nearly as long for
- * each message as through slots. */
+/* By a protocol a device goes through one pass of one slice with all threads; else a leader takes
+ * nearly as long for each message as through slots. */
 static void several_passes_are_led(void **state)
 {
     (void)state;

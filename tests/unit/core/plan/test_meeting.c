@@ -77,7 +77,7 @@ static void the_proof_says_it(void **state)
     plan_fixture_close(&flat);
 }
 
-/* Faults ----------------------------------------------------------------------------------------- */
+/* Faults --------------------------------------------------------------------------------------- */
 
 typedef enum fault { NONE, LATE, SCRATCH, LOOPED, TWO_LANES, TWICE, WAITS } fault_t;
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Does the verifier see faults? Seeded damage to the plans of every algorithm of the build, judged out
- * of place and in place as the plan cache does, and by each proof alone, which must agree. Every
- * survivor must be shown to be a program that is still correct: the verifier finds for each element
- * the same expression as in the sound plan, and the reference executor, which knows nothing of the
- * verifier, gets the right numbers in many random interleavings. */
+ * Does the verifier see faults? Seeded damage to the plans of every algorithm of the build, judged
+ * out of place and in place as the plan cache does, and by each proof alone, which must agree.
+ * Every survivor must be shown to be a program that is still correct: the verifier finds for each
+ * element the same expression as in the sound plan, and the reference executor, which knows nothing
+ * of the verifier, gets the right numbers in many random interleavings. */
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -81,8 +81,8 @@ static int comes_out_right(weft_plan_t *const *plans, uint32_t n, int in_place, 
     return 1;
 }
 
-/* What is proved in place only, or refused there only, is so when executed. A race may be lost in every
- * one of the interleavings, so it is only counted. */
+/* What is proved in place only, or refused there only, is so when executed. A race may be lost in
+ * every one of the interleavings, so it is only counted. */
 static void expect_in_place(tally_t *tally, weft_plan_t *const *plans, uint32_t n,
                             const weft_verify_report_t reports[2], const char *where)
 {

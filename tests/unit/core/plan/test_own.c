@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the values say about the order of lanes: a partial sum that is the only place of the rank's own
- * input is sent before the result comes back, and no other read of it is excused with that. */
+ * What the values say about the order of lanes: a partial sum that is the only place of the rank's
+ * own input is sent before the result comes back, and no other read of it is excused with that. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,7 +36,8 @@ static void move_two(weft_plan_builder_t *b, uint32_t lane, weft_operand_t first
     b->move(b, lane, &two);
 }
 
-/* Rank 0 adds; rank 1 sends its input from OUT in one lane and takes the result there in another. */
+/* Rank 0 adds; rank 1 sends its input from OUT in one lane and takes the result there in
+ * another. */
 static void write_adder(weft_plan_builder_t *b)
 {
     uint32_t lane = b->lane(b);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Packed MOVEs: one message for the same slice of several chunks. Are they proved as what they are, and
- * are their mistakes named? */
+ * Packed MOVEs: one message for the same slice of several chunks. Are they proved as what they are,
+ * and are their mistakes named? */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The plan cache: one proof per shape, shared by ranks and threads; refusals in the verifier's words. */
+ * The plan cache: one proof per shape, shared by ranks and threads; refusals in the verifier's
+ * words. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

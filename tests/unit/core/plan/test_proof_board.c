@@ -152,8 +152,9 @@ static void memory_of_another_name_or_size_is_not_found(void **unused)
     weft_os_host_memory_close(&found);
 }
 
-/* Overwrites every offset and length with each of these in turn: no answer but "alone", and no fault,
- * whatever the words mean. The lock, which the first words after size and magic hold, is left. */
+/* Overwrites every offset and length with each of these in turn: no answer but "alone", and no
+ * fault, whatever the words mean. The lock, which the first words after size and magic hold, is
+ * left. */
 static void damaged_numbers_lead_nowhere(void **unused)
 {
     static const uint64_t bad[] = {1,          64,         BYTES - 8,      BYTES,

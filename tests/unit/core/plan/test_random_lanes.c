@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Is the verifier right about plans of several lanes, whether it proves or refuses them? Plans of the
- * algorithms are spread over random lanes, with a few waits and barriers left out. The oracle is the
- * full order of all MOVEs, and one run of the reference executor, out of place and in place. */
+ * Is the verifier right about plans of several lanes, whether it proves or refuses them? Plans of
+ * the algorithms are spread over random lanes, with a few waits and barriers left out. The oracle
+ * is the full order of all MOVEs, and one run of the reference executor, out of place and in
+ * place. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Plans in plans: what sub() and call() write is the plan of the other algorithm, in the window, on
- * the channels and between the ranks that were asked for, also where its numbers wrap around; nested
- * plans. */
+ * the channels and between the ranks that were asked for, also where its numbers wrap around;
+ * nested plans. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 #include "core/os/os.h"
 #include "tests/support/plan_subs.h"
 
-/* The whole job ------------------------------------------------------------------------------------ */
+/* The whole job -------------------------------------------------------------------------------- */
 
 static weft_status_t all_by_ring(weft_algo_t *algo, const weft_algo_call_t *call,
                                  const weft_algo_topo_t *view, weft_plan_builder_t *b)
@@ -55,7 +55,7 @@ static void a_sub_plan_of_the_whole_job_is_the_plan_itself(void **state)
     }
 }
 
-/* Windows ------------------------------------------------------------------------------------------ */
+/* Windows -------------------------------------------------------------------------------------- */
 
 /* `parts` parts of the message, each reduced by a ring with its ranks in another order. */
 static weft_status_t in_parts(uint32_t parts, const weft_algo_call_t *call, weft_plan_builder_t *b)
@@ -106,7 +106,7 @@ static void a_loop_that_wraps_in_a_window_stays_short(void **state)
     plan_fixture_free(plans, 40);
 }
 
-/* Groups ------------------------------------------------------------------------------------------- */
+/* Groups --------------------------------------------------------------------------------------- */
 
 /* A square of ranks: rows are summed into scratch, then columns into OUT. */
 static weft_status_t square(weft_algo_t *algo, const weft_algo_call_t *call,
@@ -232,7 +232,7 @@ static void a_group_is_a_job_of_its_own(void **state)
     plan_fixture_free(plans, 8);
 }
 
-/* Several lanes ------------------------------------------------------------------------------------ */
+/* Several lanes -------------------------------------------------------------------------------- */
 
 /* All-reduce of two by three lanes: one sends, one receives into scratch, one combines after it. */
 static weft_status_t two_by_lanes(weft_algo_t *algo, const weft_algo_call_t *call,
@@ -301,7 +301,7 @@ static void lanes_of_a_sub_plan_begin_and_end_together(void **state)
     plan_subs_expect_right(plans, 2);
 }
 
-/* Wrapping counts ---------------------------------------------------------------------------------- */
+/* Wrapping counts ------------------------------------------------------------------------------ */
 
 /* All-gather by doubling over four ranks: blocks r−1, r … wrap around in both MOVEs of the PAR. */
 static weft_status_t doubling(weft_algo_t *algo, const weft_algo_call_t *call,
@@ -368,7 +368,7 @@ static void counts_that_wrap_in_a_window_are_cut(void **state)
     plan_subs_expect_right(plans, 8);
 }
 
-/* Nesting ------------------------------------------------------------------------------------------ */
+/* Nesting -------------------------------------------------------------------------------------- */
 
 static weft_status_t by_square(weft_algo_t *algo, const weft_algo_call_t *call,
                                const weft_algo_topo_t *view, weft_plan_builder_t *b)

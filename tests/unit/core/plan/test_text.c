@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Texts of many plans: where each begins, what is refused, and that a plan survives the way through a
- * builder that knows nothing of texts. */
+ * Texts of many plans: where each begins, what is refused, and that a plan survives the way through
+ * a builder that knows nothing of texts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

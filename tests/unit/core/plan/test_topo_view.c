@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Views of jobs and of some of their ranks: numbers of groups, levels that tell something, the order
- * in which neighbours are near. */
+ * Views of jobs and of some of their ranks: numbers of groups, levels that tell something, the
+ * order in which neighbours are near. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

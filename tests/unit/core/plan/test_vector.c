@@ -261,8 +261,8 @@ static void doubling(const weft_algo_call_t *call, weft_plan_builder_t *b)
     }
 }
 
-/* An all-gather of two ranks that rests the peer's block in TMP; `like` names the right or the wrong
- * block. */
+/* An all-gather of two ranks that rests the peer's block in TMP; `like` names the right or the
+ * wrong block. */
 static void gather_through_scratch(const weft_algo_call_t *call, weft_plan_builder_t *b,
                                    uint32_t like)
 {
@@ -314,9 +314,9 @@ static void slices_must_stay_with_their_block(void **state)
     assert_int_equal(vector_of_written(borrowed_room, WEFT_ALL_GATHER, 2), WEFT_VECTOR_NONE);
 }
 
-/* Three ranks in place. Rank 0 sends to the others in lane 0 and takes what rank 1 has for it in lane
- * 1, which writes over what lane 0 sends to rank 1. Rank 1 sends only what follows a message of rank
- * 2, which has waited for rank 0; or lane 1 waits for lane 0. */
+/* Three ranks in place. Rank 0 sends to the others in lane 0 and takes what rank 1 has for it in
+ * lane 1, which writes over what lane 0 sends to rank 1. Rank 1 sends only what follows a message
+ * of rank 2, which has waited for rank 0; or lane 1 waits for lane 0. */
 static bool waits_inside;
 
 static void send_block(weft_plan_builder_t *b, uint32_t lane, uint32_t peer)

@@ -363,7 +363,8 @@ static void each_fault_gets_its_verdict_and_words(void **state)
     }
 }
 
-/* 2 to the power of 61 is 1 modulo 2^61−1: so many copies of a value are the value to a field of that size. */
+/* 2 to the power of 61 is 1 modulo 2^61−1: so many copies of a value are the value to a field of
+ * that size. */
 static void double_61_times(const pair_t *p)
 {
     p->b->loop(p->b, p->lane, 61);

@@ -61,7 +61,8 @@ static void races_between_lanes_are_found_over_two_passes(void **state)
     (void)state;
     weft_verdict_t unordered = plan_fixture_verify_written(lanes_unordered, 4, 1, 0).verdict;
     assert_true(unordered == WEFT_VERDICT_RACE || unordered == WEFT_VERDICT_UNWRITTEN);
-    /* The second pass may overwrite TMP while the first still reads it: only barriers prevent it. */
+    /* The second pass may overwrite TMP while the first still reads it: only barriers prevent
+     * it. */
     weft_verify_report_t report = plan_fixture_verify_written(lanes_after, 4, 1, 0);
     assert_int_equal(report.verdict, WEFT_VERDICT_RACE);
     assert_non_null(strstr(report.text, "tmp[0]"));
@@ -155,8 +156,8 @@ static void moves_of_a_par_begin_and_complete_together(void **state)
 
 static int answered; /* rank 0 waits for what rank 1 sends */
 
-/* Rank 1: lane 1 sends what it has in TMP and then takes five messages, lane 0 writes TMP when rank 0
- * has sent those five. With four slots rank 0 waits for the first to be taken. */
+/* Rank 1: lane 1 sends what it has in TMP and then takes five messages, lane 0 writes TMP when rank
+ * 0 has sent those five. With four slots rank 0 waits for the first to be taken. */
 static void full_queue(const weft_algo_call_t *call, weft_plan_builder_t *b)
 {
     uint32_t peer = 1 - call->rank, sends = call->rank == 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Whose graph is used: a file's, a topo plugin's, the search's, and what does not fit is refused. */
+ * Whose graph is used: a file's, a topo plugin's, the search's, and what does not fit is
+ * refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the tests of jobs share: machines of the tests as descriptions of hosts, and jobs on them. */
+ * What the tests of jobs share: machines of the tests as descriptions of hosts, and jobs on
+ * them. */
 #ifndef TESTS_CORE_TOPO_HOSTS_H
 #define TESTS_CORE_TOPO_HOSTS_H
 

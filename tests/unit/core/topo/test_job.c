@@ -91,8 +91,8 @@ static void ranks_share_the_cores_that_they_are_bound_to(void **state)
     assert_float_equal(
         cores_of((uint32_t[][4]){{0, 1, 1, 1}, {0, 1, 1, 1}, {0, 2, 1, 2}, {0, 2, 1, 2}}, 4), 1,
         1e-9);
-    /* The two ranks of the second machine have half a core each; four of them would have two. The same number
-     * stands for other CPUs there. */
+    /* The two ranks of the second machine have half a core each; four of them would have two. The
+     * same number stands for other CPUs there. */
     assert_float_equal(
         cores_of(
             (uint32_t[][4]){

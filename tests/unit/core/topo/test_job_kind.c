@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Descriptions of hosts as bytes: what they say of known machines, what is equal, and what is refused. */
+ * Descriptions of hosts as bytes: what they say of known machines, what is equal, and what is
+ * refused. */
 #include "tests/unit/core/topo/hosts.h"
 
 static void a_machine_is_described_by_its_devices_and_ways(void **state)

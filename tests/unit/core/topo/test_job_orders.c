@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Rings and chains through a job: channels of each host in turn, odd hosts backwards, hosts of several
- * kinds. */
+ * Rings and chains through a job: channels of each host in turn, odd hosts backwards, hosts of
+ * several kinds. */
 #include "tests/unit/core/topo/hosts.h"
 
 #include "core/plan/topo_view.h"
@@ -83,8 +83,8 @@ static void channels_of_equal_hosts_are_the_searched_ones(void **state)
     weft_job_fini(&job);
 }
 
-/* A ring leaves a host by the NIC by which it enters the next, and all NICs are used; the last host of
- * an odd number closes the ring from rail to rail. A tree has one NIC. */
+/* A ring leaves a host by the NIC by which it enters the next, and all NICs are used; the last host
+ * of an odd number closes the ring from rail to rail. A tree has one NIC. */
 static void a_hop_between_hosts_has_one_nic_at_both_ends(void **state)
 {
     (void)state;

@@ -29,8 +29,8 @@ static void add_link(uint32_t from, uint32_t to)
     assert_int_equal(weft_machine_add_link(&machine, &link), WEFT_OK);
 }
 
-/* One package with one node of two cores, a host bridge with a switch, two GPUs and two NICs, told in no
- * order. */
+/* One package with one node of two cores, a host bridge with a switch, two GPUs and two NICs, told
+ * in no order. */
 static int make(void **state)
 {
     (void)state;

@@ -211,8 +211,8 @@ static void put_function(const char *in, const char *class, const char *vendor, 
     put_link(name, in);
 }
 
-/* A switch of generation 4 with a GPU and a NIC of two ports; beside it a NIC whose function tells no
- * node, and a controller with VGA. Far away a GPU. */
+/* A switch of generation 4 with a GPU and a NIC of two ports; beside it a NIC whose function tells
+ * no node, and a controller with VGA. Far away a GPU. */
 static void put_pci(void)
 {
     put_port(BUS "0000:14:01.0", "16.0 GT/s PCIe\n", "16\n");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The search against exhaustive search, on random machines of up to six devices: the same bottleneck
- * bandwidth and number of channels in every one. */
+ * The search against exhaustive search, on random machines of up to six devices: the same
+ * bottleneck bandwidth and number of channels in every one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -117,7 +117,7 @@ static void draw_machine(random_machine_t *r, uint64_t seed)
     draw_links(r, even);
 }
 
-/* ---- exhaustive search ------------------------------------------------------------------------- */
+/* ---- exhaustive search ----------------------------------------------------------------------- */
 
 /* All ways to run a channel, each as how often it uses every edge. */
 typedef struct brute {
@@ -269,7 +269,7 @@ static void brute_run(brute_t *b, const weft_capacities_t *capacities,
     brute_choose(b, none, 0, 0);
 }
 
-/* ---- the comparison ---------------------------------------------------------------------------- */
+/* ---- the comparison -------------------------------------------------------------------------- */
 
 /* Every order has each participant once, and NICs where they belong. */
 static void whole(const weft_graph_t *graph, const weft_capacities_t *capacities)

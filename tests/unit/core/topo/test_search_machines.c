@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Known machines, each a file of machines/ that says in lines "#: …" what the search has to find and
- * why: PATTERN [hosts] [straight]: CHANNELS x BANDWIDTH, REASON. */
+ * Known machines, each a file of machines/ that says in lines "#: …" what the search has to find
+ * and why: PATTERN [hosts] [straight]: CHANNELS x BANDWIDTH, REASON. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The plans of algo-direct: proved for many numbers of ranks, hosts, depths and numbers of peers at a
- * time; the same bits as algo-flat; nothing but what a vector collective can bind. */
+ * The plans of algo-direct: proved for many numbers of ranks, hosts, depths and numbers of peers at
+ * a time; the same bits as algo-flat; nothing but what a vector collective can bind. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -43,8 +43,8 @@ static weft_plan_t **emit(const plan_fixture_t *direct, weft_coll_t coll, uint32
     return plan_fixture_emit_view(direct, &call, &view, NULL);
 }
 
-/* All-to-all reads a block of IN after another rank's block has taken its position in OUT: in place it
- * needs the core's copy. */
+/* All-to-all reads a block of IN after another rank's block has taken its position in OUT: in place
+ * it needs the core's copy. */
 static void prove(weft_plan_t *const *plans, uint32_t n, uint32_t slots, uint32_t slices)
 {
     for (int in_place = 0; in_place <= (plans[0]->coll != WEFT_ALL_TO_ALL); in_place++) {

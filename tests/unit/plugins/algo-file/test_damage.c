@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Damaged files: whatever the bytes, algo-file refuses with a reason or makes plans that the verifier
- * can judge; nothing crashes or leaks. */
+ * Damaged files: whatever the bytes, algo-file refuses with a reason or makes plans that the
+ * verifier can judge; nothing crashes or leaks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Files of weft's own text: what the tools print is loaded unchanged, and nothing incomplete passes. */
+ * Files of weft's own text: what the tools print is loaded unchanged, and nothing incomplete
+ * passes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -103,8 +103,9 @@ static void sampled_plans_are_proved_up_to_300_ranks(void **state)
     }
 }
 
-/* In a PAR both directions progress, so not even a chunk larger than the queue stops an exchange. (A
- * reduce-scatter of 3, whose first exchange is also the last, needs the rule that slices < slots.) */
+/* In a PAR both directions progress, so not even a chunk larger than the queue stops an exchange.
+ * (A reduce-scatter of 3, whose first exchange is also the last, needs the rule that slices <
+ * slots.) */
 static void more_slices_than_slots_do_no_harm(void **state)
 {
     (void)state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The plans of algo-hier: proved in place and out of place for equal, unequal and interleaved hosts,
- * up to three levels, several depths, and several algorithms between hosts; refused with a reason
- * where there are not two levels. */
+ * The plans of algo-hier: proved in place and out of place for equal, unequal and interleaved
+ * hosts, up to three levels, several depths, and several algorithms between hosts; refused with a
+ * reason where there are not two levels. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,8 +22,8 @@
 
 #define RANKS_MAX 64
 
-/* Whether all plans since it was set serve blocks of different lengths: those that all ranks know, and
- * those that two ranks know. */
+/* Whether all plans since it was set serve blocks of different lengths: those that all ranks know,
+ * and those that two ranks know. */
 static bool expected_vector, expected_pairs;
 
 /* As the option table of the plugin says. */
@@ -73,8 +73,8 @@ static uint32_t read_level(const char *level, uint32_t group[RANKS_MAX], uint32_
     return n;
 }
 
-/* A layout is its levels from outside in, "aaaabbbb/aabbccdd"; the last one but as many as it has '!'
- * in front is the hosts, so that "!aabb/abcd" has hosts of two islands. */
+/* A layout is its levels from outside in, "aaaabbbb/aabbccdd"; the last one but as many as it has
+ * '!' in front is the hosts, so that "!aabb/abcd" has hosts of two islands. */
 static weft_plan_t **emit(const plan_fixture_t *hier, const char *layout, weft_coll_t coll,
                           uint32_t root)
 {
@@ -344,8 +344,8 @@ static uint64_t crossings(const char *layout, weft_coll_t coll)
     return count;
 }
 
-/* Two racks of two hosts of four ranks. Every pair of heads of a rack has one link to the other rack and
- * one back; a broadcast crosses once. */
+/* Two racks of two hosts of four ranks. Every pair of heads of a rack has one link to the other
+ * rack and one back; a broadcast crosses once. */
 static void no_more_crosses_an_outer_level_than_must(void **state)
 {
     (void)state;

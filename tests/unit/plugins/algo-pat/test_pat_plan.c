@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A tree per block: the arithmetic of rounds and distances, the proof of every plan, and its size. */
+ * A tree per block: the arithmetic of rounds and distances, the proof of every plan, and its
+ * size. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -169,7 +170,8 @@ static void a_round_sends_as_few_messages_as_its_blocks_fill(void **state)
     }
 }
 
-/* Every chunk of OUT is written once, packed or not: so the first block may be sent without a copy. */
+/* Every chunk of OUT is written once, packed or not: so the first block may be sent without a
+ * copy. */
 static void the_first_block_stays_where_it_is(void **state)
 {
     const weft_stable_arithmetic_t arithmetic = {.pre = false};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Arithmetic of the ring, exhaustively for small n, the size of its plans for large n, and rings over
- * several hosts: proved wherever the ranks are, with one way into each host. */
+ * Arithmetic of the ring, exhaustively for small n, the size of its plans for large n, and rings
+ * over several hosts: proved wherever the ranks are, with one way into each host. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Swing: the arithmetic of the exchanges, what the links of a ring and of a torus carry, the proof of every
- * plan, and what is refused. */
+ * Swing: the arithmetic of the exchanges, what the links of a ring and of a torus carry, the proof
+ * of every plan, and what is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -71,8 +71,8 @@ static void what_one_gives_the_other_keeps(void **state)
     }
 }
 
-/* Pieces over the busiest link of a ring, one direction: each exchange goes the shorter way, and at half way
- * up. Partners that are 1, 2, 4 … away, the nearest first, for comparison. */
+/* Pieces over the busiest link of a ring, one direction: each exchange goes the shorter way, and at
+ * half way up. Partners that are 1, 2, 4 … away, the nearest first, for comparison. */
 static uint32_t busiest_link(uint32_t n, bool swings)
 {
     const uint32_t size[SWING_DIMENSIONS] = {n, 1, 1};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The plans: proved by the verifier, in and out of position, over layouts of hosts, settings, depths and
- * roots; run by the reference executor; their longest chains. */
+ * The plans: proved by the verifier, in and out of position, over layouts of hosts, settings,
+ * depths and roots; run by the reference executor; their longest chains. */
 #include "core/plan/topo_view.h"
 #include "core/plan/verify.h"
 #include "tests/support/plan_reference.h"

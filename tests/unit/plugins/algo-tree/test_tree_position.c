@@ -111,8 +111,8 @@ static void chains_keep_data_inside_hosts(void **state)
     }
 }
 
-/* Four hosts of four ranks: in the base tree host 2 has host 0 above it, 1 and 3 below it. Who of its
- * ranks 8 … 11 talks to their first ranks, and to whom of host 0 it talks. */
+/* Four hosts of four ranks: in the base tree host 2 has host 0 above it, 1 and 3 below it. Who of
+ * its ranks 8 … 11 talks to their first ranks, and to whom of host 0 it talks. */
 static void patterns_place_the_links_to_other_hosts(void **state)
 {
     (void)state;

@@ -123,8 +123,8 @@ static const float_type_t floats[] = {{WEFT_FP32, 4, 23},    {WEFT_FP64, 8, 52},
                                       {WEFT_FP16, 2, 10},    {WEFT_BF16, 2, 7},
                                       {WEFT_FP8_E4M3, 1, 3}, {WEFT_FP8_E5M2, 1, 2}};
 
-/* Two of three numbers are subnormal, or zero. The others are any: their sums are not exact, and some
- * are no numbers. */
+/* Two of three numbers are subnormal, or zero. The others are any: their sums are not exact, and
+ * some are no numbers. */
 static void fill_small(const float_type_t *type, uint8_t *numbers, uint64_t seed)
 {
     for (uint32_t i = 0; i < SMALL; i++) {

@@ -176,8 +176,8 @@ static int64_t chosen_of(const struct ibv_gid_entry *table, uint32_t count, uint
     return best == NULL ? -1 : (int64_t)best->gid_index;
 }
 
-/* A port with networks on it (VLANs) has a GID for each, in the order in which they came up; and maybe a
- * second address in one network, which may move to another host. */
+/* A port with networks on it (VLANs) has a GID for each, in the order in which they came up; and
+ * maybe a second address in one network, which may move to another host. */
 static void the_network_of_the_peer_wins(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The acceptor's end of a connection: a record in pieces, a peer without a descriptor or with two, one that
- * leaves, memory that cannot be used, and whose the processes are. */
+ * The acceptor's end of a connection: a record in pieces, a peer without a descriptor or with two,
+ * one that leaves, memory that cannot be used, and whose the processes are. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -131,8 +131,8 @@ static void who_listens_nowhere_may_be_on_a_clone_of_this_host(void **state)
     shm_conn_close(conn);
 }
 
-/* What comes of a connection with a process of root, after this process, which joined as `joined`, has
- * become nobody's. */
+/* What comes of a connection with a process of root, after this process, which joined as `joined`,
+ * has become nobody's. */
 static weft_status_t join_as_nobody(fixture_t *f, uint32_t joined)
 {
     const uint8_t label[WEFT_AUTH_LABEL] = {0};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Unit tests of net-socket: TCP waits a second at most before it sends again, and does not give up earlier for it. */
+ * Unit tests of net-socket: TCP waits a second at most before it sends again, and does not give up
+ * earlier for it. */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <setjmp.h>

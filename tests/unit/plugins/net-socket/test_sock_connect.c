@@ -84,8 +84,8 @@ static weft_net_conn_t *begin(fixture_t *f)
     return conn;
 }
 
-/* Three answers for each of two streams and one for both, of 0.6 s each: longer than the patience with
- * an address, and than the acceptor's with a peer. */
+/* Three answers for each of two streams and one for both, of 0.6 s each: longer than the patience
+ * with an address, and than the acceptor's with a peer. */
 static void an_address_that_answers_late_is_kept(void **state)
 {
     fixture_t *f = *state;
@@ -148,8 +148,8 @@ static void take_streams(fixture_t *f, weft_net_conn_t *conn, int fds[STREAMS], 
     }
 }
 
-/* The peer has all that it waits for and may have taken the connection. Who closed it now would break what
- * the peer takes for whole. */
+/* The peer has all that it waits for and may have taken the connection. Who closed it now would
+ * break what the peer takes for whole. */
 static void who_has_joined_waits_for_the_answer(void **state)
 {
     fixture_t *f = *state;
@@ -180,7 +180,8 @@ static void who_has_joined_waits_for_the_answer(void **state)
     }
 }
 
-/* The peer has closed the first stream, and says nothing on the second one. Nothing but that end says so. */
+/* The peer has closed the first stream, and says nothing on the second one. Nothing but that end
+ * says so. */
 static void an_end_is_seen_while_other_streams_are_under_way(void **state)
 {
     fixture_t *f = *state;

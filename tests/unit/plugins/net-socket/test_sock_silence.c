@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Unit tests of net-socket where the peer's system does not answer: connections whose other ends lie in
- * this process, with what TCP would say of them. */
+ * Unit tests of net-socket where the peer's system does not answer: connections whose other ends
+ * lie in this process, with what TCP would say of them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>

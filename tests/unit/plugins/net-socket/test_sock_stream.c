@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Unit tests of net-socket's data path against hand-made bytes: every field of a header is checked. */
+ * Unit tests of net-socket's data path against hand-made bytes: every field of a header is
+ * checked. */
 #include <endian.h>
 #include <errno.h>
 #include <setjmp.h>
@@ -213,7 +214,8 @@ static bool has_bytes(int fd)
     return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
 }
 
-/* Posts one message of `bytes` bytes on a connection of two streams and returns which carries it. */
+/* Posts one message of `bytes` bytes on a connection of two streams and returns which carries
+ * it. */
 static uint32_t stream_that_carries(fixture_t *f, uint32_t connector, uint64_t bytes)
 {
     static uint8_t buffer[SOCK_SMALL + 1];

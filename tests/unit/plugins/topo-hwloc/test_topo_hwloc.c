@@ -75,7 +75,7 @@ static char *read_machine(const char *name, size_t *bytes_p)
     return text;
 }
 
-/* What is described --------------------------------------------------------------------------------- */
+/* What is described ---------------------------------------------------------------------------- */
 
 static void links_and_bridges_have_bandwidths(void **state)
 {
@@ -108,7 +108,7 @@ static void a_synthetic_description_is_a_machine(void **state)
     forget();
 }
 
-/* What is refused ----------------------------------------------------------------------------------- */
+/* What is refused ------------------------------------------------------------------------------ */
 
 static void refused(const char *option, const char *words)
 {
@@ -258,7 +258,7 @@ static void two_descriptions_are_one_too_many(void **state)
     fake_config_destroy(config);
 }
 
-/* Damage -------------------------------------------------------------------------------------------- */
+/* Damage --------------------------------------------------------------------------------------- */
 
 static uint32_t random_state = 12345;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The tuner's own promises: least modelled time, first of equals, whole chunks for small messages, and
- * the option `prefer`. */
+ * The tuner's own promises: least modelled time, first of equals, whole chunks for small messages,
+ * and the option `prefer`. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -271,8 +271,10 @@ static void note(const object_t *from, const uint8_t *before, const char *what)
     made->late += strcmp(what, "slowly") == 0 || strcmp(what, "in two pieces") == 0;
     const process_t *to = from->peer != NULL ? from->peer->owner : from->owner;
     uint32_t type = weft_get_u16(before);
+    /* They name ranks, or tell all of them what a third one has said. */
     bool names = type == WEFT_FRAME_FAIL || type == WEFT_FRAME_DEATH ||
-                 type == WEFT_FRAME_MISSING || type == WEFT_FRAME_WORD;
+                 type == WEFT_FRAME_MISSING || type == WEFT_FRAME_WORD ||
+                 type == WEFT_FRAME_GATHER || type == WEFT_FRAME_SPREAD;
     made->count++;
     made->parties |=
         names ? UINT64_MAX : UINT64_C(1) << from->owner->number | UINT64_C(1) << to->number;

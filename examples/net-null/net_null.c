@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * net-null: the smallest net plugin. Both ends of a connection are in one instance, and a message
- * is one copy. The address is a random name of the instance, so no other instance can be
- * reached. */
+ * is one copy. The address is a random name of the instance, so it reaches no other instance. */
 #include <string.h>
 #include <weft/plugin/net.h>
 

@@ -76,8 +76,11 @@ int cuda_side_some_device(void)
  * driver, and in its room. */
 static void side_free(cuda_side_t *side)
 {
-    const bool late = cudaStreamQuery(side->stream) == cudaErrorNotReady;
-    cudaError_t error = cudaStreamDestroy(side->stream);
+    /* After a failure its work may just be ending. */
+    cudaError_t error =
+        side->late ? cudaStreamQuery(side->stream) : cuda_stream_settle(side->stream, NULL);
+    const bool late = error == cudaErrorNotReady;
+    error = cudaStreamDestroy(side->stream);
     (void)error;
     if (!late) {
         cuda_kept_put(side->device, CUDA_KEPT_HOST, side->room, CUDA_SIDE_ROOM);

@@ -44,7 +44,7 @@ void weft_health_open(weft_boot_t *boot, uint64_t comm_id);
 void weft_health_report(weft_boot_t *boot, uint64_t comm_id, const weft_error_t *error,
                         const weft_missing_t *missing);
 /* Waits until what was said so far, reports above all, is with the system: it reaches the others
- * even if this process ends at once. Takes 100 ms at most, if the health thread stands still. Not
+ * even if this process ends at once. Takes 1 s at most, if the health thread stands still. Not
  * from callbacks. */
 void weft_health_await(weft_boot_t *boot);
 /* Asks rank `peer` (through the tree) to compare `mine` with its own operation in comm_id. */

@@ -49,7 +49,7 @@ void weft_failure_set(weft_failure_t *failure, const weft_comm_identity_t *self,
 uint32_t weft_failure_missing(weft_failure_t *failure, uint32_t *ranks, uint32_t max);
 
 /* Copies the failure. One that is this rank's to tell is on its way to the others when this
- * returns, for the program may end then: that may take 100 ms. Thread: any but the health
+ * returns, for the program may end then: that may take 1 s. Thread: any but the health
  * thread. */
 void weft_failure_get(weft_failure_t *failure, weft_error_t *error);
 

@@ -5,7 +5,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 if ! in_guest; then
     needs_plugin net-ib
-    guest --timeout 200 --rxe 2 --mtu 4096
+    guest --timeout 200 --rxe 2 --mtu 4096 --cpus 2
     exit 0
 fi
 

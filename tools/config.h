@@ -5,8 +5,6 @@
 #ifndef WEFT_TOOLS_CONFIG_H
 #define WEFT_TOOLS_CONFIG_H
 
-#include "tools/tool.h"
-
 int tool_config(int argc, char **argv);
 
 #endif

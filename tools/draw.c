@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <weft/weft.h>
-
 #include "core/base/error.h"
 #include "tools/draw_forest.h"
 #include "tools/draw_grid.h"

@@ -13,7 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/base/coll.h"
 #include "core/base/utf8.h"
 #include "core/os/os.h"
 #include "tools/flight_settle.h"

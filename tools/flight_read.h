@@ -6,8 +6,6 @@
 
 #include <stdbool.h>
 
-#include <weft/weft.h>
-
 #include "core/comm/flight_record.h"
 
 #define FLIGHT_SOURCES_MAX 4096u

@@ -4,8 +4,6 @@
 #ifndef WEFT_TOOLS_INFO_H
 #define WEFT_TOOLS_INFO_H
 
-#include "tools/tool.h"
-
 int tool_info(int argc, char **argv);
 
 #endif

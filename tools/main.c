@@ -2,7 +2,6 @@
  *
  * The `weft` command: finds the subcommand, or the collective from the name it was called by. */
 #include <errno.h>
-#include <stdarg.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -18,7 +18,6 @@
 
 #include "core/base/plural.h"
 #include "core/config/env.h"
-#include "tools/args.h"
 #include "tools/tool.h"
 
 enum { NCCL_RUN_PATH = 4096, NCCL_RUN_NAMES = 64, NCCL_RUN_NOT_FOUND = 127, NCCL_RUN_SIGNAL = 128 };

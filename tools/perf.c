@@ -9,7 +9,6 @@
 #include "core/boot/id_exchange.h"
 #include "tools/perf_fork.h"
 #include "tools/perf_job.h"
-#include "tools/perf_names.h"
 #include "tools/perf_options.h"
 #include "tools/perf_ranks.h"
 #include "tools/perf_report.h"

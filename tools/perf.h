@@ -4,8 +4,6 @@
 #ifndef WEFT_TOOLS_PERF_H
 #define WEFT_TOOLS_PERF_H
 
-#include "tools/tool.h"
-
 /* The subcommands; argv[0] is the subcommand's name. */
 int tool_perf(int argc, char **argv);
 

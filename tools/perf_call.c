@@ -5,7 +5,6 @@
 #include "tools/perf_call.h"
 
 #include "core/base/coll.h"
-#include "core/base/error.h"
 #include "tools/perf_data.h"
 #include "tools/perf_job.h"
 #include "tools/perf_layout.h"

@@ -20,7 +20,6 @@
 #include "core/base/coll.h"
 #include "tools/perf_float.h"
 #include "tools/perf_job.h"
-#include "tools/perf_names.h"
 #include "tools/perf_user.h"
 
 /* How one data type limits the data. */

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/comm/comm.h"
 #include "core/comm/handle.h"
 
 static weft_status_t perf_device_find_facts(perf_device_t *device)

@@ -8,8 +8,6 @@
 #include <weft/plugin/memory.h>
 #include <weft/plugin/draft/stream.h>
 
-#include "tools/tool.h"
-
 /* Tables are NULL where the kernel has no such extension; without `memory` it computes on host
  * memory. */
 typedef struct perf_device {

@@ -18,7 +18,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/base/error.h"
 #include "core/boot/claim.h"
 #include "core/boot/unique_id.h"
 #include "core/os/os.h"

@@ -6,8 +6,6 @@
 #include <string.h>
 
 #include "core/base/coll.h"
-#include "tools/perf_job.h"
-#include "tools/tool.h"
 #include "tools/values.h"
 
 /* What nccl-tests calls differently. */

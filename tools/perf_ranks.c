@@ -6,7 +6,6 @@
 
 #include <stdlib.h>
 
-#include "core/base/error.h"
 #include "core/os/os.h"
 #include "tools/perf_run.h"
 #include "tools/tool.h"

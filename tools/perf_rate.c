@@ -9,7 +9,6 @@
 #include "core/base/coll.h"
 #include "core/os/os.h"
 #include "tools/perf_job.h"
-#include "tools/perf_layout.h"
 
 void perf_timestamp(char *text, size_t bytes)
 {

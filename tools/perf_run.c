@@ -13,7 +13,6 @@
 #include "tools/perf_job.h"
 #include "tools/perf_layout.h"
 #include "tools/perf_memory.h"
-#include "tools/perf_names.h"
 #include "tools/perf_place.h"
 #include "tools/perf_report.h"
 #include "tools/perf_stream.h"

@@ -7,7 +7,6 @@
 
 #include "core/base/coll.h"
 #include "tools/perf_job.h"
-#include "tools/perf_layout.h"
 #include "tools/perf_names.h"
 #include "tools/perf_place.h"
 #include "tools/perf_rate.h"

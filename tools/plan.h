@@ -4,8 +4,6 @@
 #ifndef WEFT_TOOLS_PLAN_H
 #define WEFT_TOOLS_PLAN_H
 
-#include "tools/tool.h"
-
 int tool_plan(int argc, char **argv);
 
 #endif

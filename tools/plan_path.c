@@ -9,7 +9,6 @@
 #include "core/base/error.h"
 #include "core/comm/device_edges.h"
 #include "core/exec/slot.h"
-#include "tools/tool.h"
 #include "tools/values.h"
 
 int plan_path_parse(const char *text)

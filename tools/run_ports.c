@@ -3,7 +3,6 @@
  * See run_ports.h. */
 #include "tools/run_ports.h"
 
-#include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>

@@ -4,10 +4,7 @@
 #include "tools/sim.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "core/base/error.h"
-#include "core/os/os.h"
 #include "tools/patience.h"
 #include "tools/plan_source.h"
 #include "tools/sim_figure.h"

@@ -4,8 +4,6 @@
 #ifndef WEFT_TOOLS_SIM_H
 #define WEFT_TOOLS_SIM_H
 
-#include "tools/tool.h"
-
 int tool_sim(int argc, char **argv);
 
 #endif

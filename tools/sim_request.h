@@ -4,7 +4,6 @@
 #ifndef WEFT_TOOLS_SIM_REQUEST_H
 #define WEFT_TOOLS_SIM_REQUEST_H
 
-#include "tools/json.h"
 #include "tools/plan_price.h"
 
 #define SIM_ALGOS_MAX 16u

@@ -8,10 +8,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "core/base/coll.h"
 #include "core/base/error.h"
 #include "tools/args.h"
 #include "tools/flight_plot.h"

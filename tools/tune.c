@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/base/coll.h"
 #include "core/base/error.h"
 #include "core/base/plural.h"
 #include "core/os/os.h"

@@ -6,7 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/base/coll.h"
 #include "core/base/plural.h"
 #include "tools/svg_plot.h"
 #include "tools/tool.h"

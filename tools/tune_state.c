@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/coll.h"
 #include "core/base/plural.h"
 #include "tools/tool.h"
 

@@ -7,10 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/coll.h"
 #include "core/base/error.h"
 #include "core/base/plural.h"
-#include "core/comm/figures.h"
 #include "tools/args.h"
 #include "tools/job.h"
 #include "tools/json.h"

@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "core/base/coll.h"
 #include "core/base/error.h"
 #include "core/plan/hash.h"
 

@@ -5,7 +5,6 @@
 #ifndef BINDINGS_NCCL_CALL_H
 #define BINDINGS_NCCL_CALL_H
 
-#include "bindings/nccl/comm.h"
 #include "bindings/nccl/factors.h"
 
 /* What a call with a peer does. */

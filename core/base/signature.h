@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include <weft/plugin/draft/lanes.h>
-#include <weft/types.h>
 
 /* Roots of the core's own exchanges, which are all-gathers, so that no all_gather of the user is
  * taken for one, and no exchange for another. The number of the window is added to those of

@@ -10,7 +10,6 @@
 
 #include "core/base/error.h"
 #include "core/boot/boot.h"
-#include "core/boot/boot_state.h"
 #include "core/boot/exchange.h"
 #include "core/boot/tree_link.h"
 #include "core/os/os.h"

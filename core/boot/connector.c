@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <sodium.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "core/base/error.h"

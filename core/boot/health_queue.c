@@ -4,7 +4,6 @@
 #include "core/boot/health_queue.h"
 
 #include "core/base/error.h"
-#include "core/os/assert.h"
 #include "core/os/os_socket.h"
 
 #define QUEUE_QUESTIONS 64 /* beyond this asks and answers are dropped */

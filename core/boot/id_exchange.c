@@ -4,7 +4,6 @@
 #include "core/boot/id_exchange.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "core/base/error.h"
 #include "core/base/log.h"

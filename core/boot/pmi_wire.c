@@ -4,7 +4,6 @@
  * finalize. */
 #include "core/boot/pmi_wire.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -22,7 +22,6 @@
 #include "core/boot/rendezvous_record.h"
 #include "core/boot/unique_id.h"
 #include "core/boot/wire.h"
-#include "core/config/env.h"
 #include "core/os/os.h"
 #include "core/os/os_cancel.h"
 #include "core/os/os_folder.h"

@@ -3,7 +3,6 @@
  * The roots of this process, in a list under a mutex. */
 #include "core/boot/root_word.h"
 
-#include "core/base/error.h"
 #include "core/os/os.h"
 #include "core/os/os_fork.h"
 

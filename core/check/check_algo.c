@@ -4,11 +4,9 @@
  * gets the answers of the first, and has to say the same. */
 #include "core/check/check_algo.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 
-#include "core/base/error.h"
 #include "core/check/check_table.h"
 #include "core/os/os.h"
 

@@ -9,7 +9,6 @@
 
 #include "core/base/error.h"
 #include "core/check/check_net_memory.h"
-#include "core/check/check_net_state.h"
 #include "core/check/check_net_traffic.h"
 
 #define STORES "OK: it has stored the object"

@@ -13,7 +13,6 @@
 #include "core/comm/engine.h"
 #include "core/comm/group.h"
 #include "core/comm/group_members.h"
-#include "core/comm/handle.h"
 #include "core/comm/progress.h"
 #include "core/comm/stream_prepare.h"
 #include "core/comm/streams.h"

@@ -10,11 +10,9 @@
 
 #include "core/base/dtype.h"
 #include "core/base/error.h"
-#include "core/base/log.h"
 #include "core/comm/p2p_look.h"
 #include "core/comm/stripes_compare.h"
 #include "core/exec/device_run.h"
-#include "core/exec/port_export.h"
 #include "core/plan/hash.h"
 
 /* What a device may do ------------------------------------------------------------------------- */

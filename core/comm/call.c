@@ -7,7 +7,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "core/base/coll.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/base/prefetch.h"

@@ -6,8 +6,6 @@
 #ifndef WEFT_COMM_COMPLETION_QUEUE_H
 #define WEFT_COMM_COMPLETION_QUEUE_H
 
-#include <stdbool.h>
-
 #include <weft/weft.h>
 
 typedef struct weft_completion_state weft_completion_state_t;

@@ -13,7 +13,6 @@
 #include "core/comm/p2p_stripes.h"
 #include "core/comm/wanted_links.h"
 #include "core/comm/watchdog.h"
-#include "core/exec/port_export.h"
 #include "core/exec/zero_copy.h"
 
 static weft_signature_t p2p_signature_of(const weft_p2p_queue_t *queue)

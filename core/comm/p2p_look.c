@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "core/base/dtype.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/base/plural.h"

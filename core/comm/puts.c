@@ -9,7 +9,6 @@
 #include "core/comm/p2p.h"
 #include "core/comm/p2p_look.h"
 #include "core/comm/p2p_stripes.h"
-#include "core/comm/watchdog.h"
 
 /* Questions after which the next one is no later: 64 ms behind the one before. */
 #define ASKS_SLOWER 6u

@@ -5,7 +5,6 @@
 #define WEFT_COMM_REQUEST_H
 
 #include "core/comm/async.h"
-#include "core/comm/flight.h"
 #include "core/comm/vectors.h"
 
 typedef enum weft_op_state {

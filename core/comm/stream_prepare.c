@@ -3,8 +3,6 @@
  * See stream_prepare.h. */
 #include "core/comm/stream_prepare.h"
 
-#include "core/base/coll.h"
-#include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/comm/engine.h"
 #include "core/comm/bundle.h"

@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-#include "core/base/error.h"
 #include "core/exec/combination.h"
 #include "core/exec/landing.h"
 #include "core/exec/measure.h"

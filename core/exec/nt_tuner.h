@@ -11,8 +11,6 @@
 #ifndef WEFT_EXEC_NT_TUNER_H
 #define WEFT_EXEC_NT_TUNER_H
 
-#include <stdbool.h>
-
 #include "core/os/os.h"
 
 /* Smaller slices are always written through the caches. */

@@ -13,8 +13,6 @@
 
 #include <weft/plugin/kernel.h>
 
-#include "core/plan/plan_ir.h"
-
 /* How far an edge goes. */
 typedef enum weft_level {
     WEFT_LEVEL_INSIDE = 0, /* both ranks are on one host */

@@ -6,9 +6,6 @@
  * chunks in parts, within which nothing wraps. A ring's LOOP becomes two or three of them. */
 #include "core/plan/splice.h"
 
-#include <errno.h>
-
-#include "core/base/error.h"
 #include "core/os/os.h"
 
 #define SPOTS (2 * WEFT_MOVE_MAX + 1)

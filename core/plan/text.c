@@ -10,7 +10,6 @@
 
 #include "core/base/error.h"
 #include "core/os/os.h"
-#include "core/plan/builder.h"
 #include "core/plan/plan_parse.h"
 
 static const char *text_line_end(const char *at, const char *end)

@@ -5,7 +5,6 @@
 #define WEFT_PLUGIN_HOST_SERVICES_H
 
 #include <stdatomic.h>
-#include <stdbool.h>
 
 #include <weft/plugin/host.h>
 

@@ -17,8 +17,6 @@
 #ifndef WEFT_TOPO_CAPACITIES_H
 #define WEFT_TOPO_CAPACITIES_H
 
-#include <stdbool.h>
-
 #include <weft/weft.h>
 
 #include "core/topo/machine.h"

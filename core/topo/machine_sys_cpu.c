@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/error.h"
-#include "core/os/os.h"
 #include "core/topo/sys_file.h"
 
 #define CACHE_INDICES 8u

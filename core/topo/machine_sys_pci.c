@@ -11,7 +11,6 @@
 #include <weft/sdk/pci_class.h>
 
 #include "core/base/error.h"
-#include "core/base/log.h"
 #include "core/config/number.h"
 #include "core/os/os.h"
 #include "core/os/os_path.h"

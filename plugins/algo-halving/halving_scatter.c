@@ -6,7 +6,6 @@
 #include "halving_scatter.h"
 
 #include "halving_lane.h"
-#include "halving_plan.h"
 #include "halving_steps.h"
 
 /* A run of blocks. */

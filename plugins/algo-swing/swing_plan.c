@@ -5,8 +5,6 @@
  * once, in both directions. Exchanges are PARs of one MOVE each way over a run of chunks. */
 #include "swing_plan.h"
 
-#include <stddef.h>
-
 /* One lane of a rank. */
 typedef struct swing_lane {
     weft_plan_builder_t *builder;

@@ -6,7 +6,6 @@
 
 #include <weft/sdk/acceptor.h>
 
-#include "shm_instance.h"
 #include "shm_memory.h"
 #include "shm_watch.h"
 

@@ -5,7 +5,6 @@
 
 #include <linux/tcp.h> /* netinet/tcp.h does not know the least round trip */
 #include <netinet/in.h>
-#include <stdint.h>
 #include <sys/socket.h>
 
 #ifndef TCP_RTO_MAX_MS

@@ -12,7 +12,6 @@
 
 #include <cmocka.h>
 
-#include "core/base/error.h"
 #include "core/plan/builder.h"
 #include "core/plan/verify.h"
 #include "tests/support/fake_host.h"

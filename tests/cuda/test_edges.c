@@ -9,7 +9,6 @@
 
 #include <cmocka.h>
 
-#include "tests/cuda/fake_cuda.h"
 #include "tests/support/ranks.h"
 
 enum { LEAST = 5, MOST = 9 };

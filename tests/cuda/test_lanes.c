@@ -9,8 +9,6 @@
 
 #include <cmocka.h>
 
-#include "core/base/error.h"
-#include "core/os/os.h"
 #include "tests/support/kernel_reference.h"
 #include "tests/cuda/mesh.h"
 #include "tests/support/plan_fixture.h"

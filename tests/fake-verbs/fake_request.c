@@ -4,7 +4,6 @@
  * peer's receive. */
 #include "fake_world.h"
 
-#include <endian.h>
 #include <string.h>
 
 #define PSN_MASK 0xffffffu

@@ -4,7 +4,6 @@
  * may do to them. */
 #include "fake_world.h"
 
-#include <arpa/inet.h>
 #include <endian.h>
 #include <stdio.h>
 #include <stdlib.h>

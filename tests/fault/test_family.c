@@ -3,7 +3,6 @@
  * Failures in families of communicators: a death fails those that contain the dead rank, everything
  * else fails one communicator only, and the rest goes on. */
 #include <inttypes.h>
-#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>

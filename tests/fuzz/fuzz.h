@@ -7,7 +7,6 @@
 #define WEFT_TESTS_FUZZ_H
 
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>

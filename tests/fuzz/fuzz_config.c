@@ -6,7 +6,6 @@
 #include "core/config/config_parse.h"
 #include "core/config/option.h"
 #include "core/config/settings.h"
-#include "core/os/os.h"
 #include "fuzz.h"
 
 static weft_config_t *config_new(void)

@@ -2,7 +2,6 @@
  *
  * What `weft run` and its agents hear: frames in pieces over a pipe, and the strings that say what
  * an agent has to do. Frames come out as they went in, or what comes is no frame. */
-#include <errno.h>
 
 #include "fuzz.h"
 #include "tools/run_task.h"

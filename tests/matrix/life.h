@@ -6,7 +6,6 @@
 #define TESTS_MATRIX_LIFE_H
 
 #include <stdatomic.h>
-#include <sys/types.h>
 
 #include <weft/weft.h>
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The faults. */
-#include <arpa/inet.h>
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,7 +14,6 @@
 
 #include "tests/support/resets.h"
 #include "core/os/os.h"
-#include "core/os/os_socket.h"
 #include "port_strangers.h"
 #include "tests/support/sandbox.h"
 #include "trial.h"

@@ -10,7 +10,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/os/os.h"
 #include "partitions.h"
 #include "tests/support/sandbox.h"
 

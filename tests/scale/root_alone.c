@@ -17,7 +17,6 @@
 
 #include "core/base/error.h"
 #include "core/boot/auth.h"
-#include "core/boot/boot.h"
 #include "core/boot/connector.h"
 #include "core/boot/join_request.h"
 #include "core/boot/id_create.h"

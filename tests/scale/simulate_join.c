@@ -19,12 +19,10 @@
 
 #include "core/base/error.h"
 #include "core/boot/agreement.h"
-#include "core/boot/boot.h"
 #include "core/boot/boot_state.h"
 #include "core/boot/exchange.h"
 #include "core/boot/join.h"
 #include "core/boot/id_create.h"
-#include "core/os/os.h"
 #include "tests/scale/simulate_join_wraps.h"
 #include "tests/scale/simulated_process.h"
 #include "tests/scale/simulated_socket.h"

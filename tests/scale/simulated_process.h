@@ -14,7 +14,6 @@
 #define WEFT_TESTS_SIMULATED_PROCESS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/resource.h>
 #include <time.h>

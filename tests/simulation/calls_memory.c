@@ -4,7 +4,6 @@
 #include "calls.h"
 
 #include <fcntl.h>
-#include <link.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>

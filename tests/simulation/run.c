@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "changes.h"
-#include "descriptor.h"
 #include "folder.h"
 #include "memory.h"
 #include "stream.h"

@@ -2,7 +2,6 @@
  *
  * Opens plugins and fills config structs from their option tables. */
 #include <dlfcn.h>
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

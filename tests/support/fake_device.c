@@ -13,7 +13,6 @@
 
 #include "core/base/error.h"
 #include "tests/support/ranks.h"
-#include "tests/support/streams.h"
 
 struct weft_lanes_endpoint {
     fake_device_t *device;

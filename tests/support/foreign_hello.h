@@ -7,7 +7,6 @@
 #include <sodium.h>
 #include <string.h>
 
-#include "core/boot/auth.h"
 #include "core/boot/wire.h"
 
 static inline void foreign_mac(const uint8_t key[32], const char *role, const uint8_t *hello,

@@ -12,8 +12,6 @@
 
 #include <cmocka.h>
 
-#include "core/base/error.h"
-#include "core/boot/boot.h"
 #include "core/boot/control_frames.h"
 #include "core/boot/failure_detector.h"
 #include "core/boot/reconnect.h"

@@ -3,7 +3,6 @@
  * A folder of files for one test program. */
 #include "scratch.h"
 
-#include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>

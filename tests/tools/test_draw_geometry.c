@@ -14,7 +14,6 @@
 
 #include "core/base/error.h"
 #include "core/plan/topo_view.h"
-#include "core/plan/verify.h"
 #include "tests/support/plan_fixture.h"
 #include "tests/support/svg_shapes.h"
 #include "tests/support/xml_check.h"

@@ -13,7 +13,6 @@
 
 #include "tools/perf_data.h"
 #include "tools/perf_float.h"
-#include "tools/perf_job.h"
 #include "tools/perf_layout.h"
 #include "tools/perf_user.h"
 

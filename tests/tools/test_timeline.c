@@ -8,7 +8,6 @@
 
 #include <cmocka.h>
 
-#include "core/plan/cost.h"
 #include "tests/support/plan_fixture.h"
 #include "tools/timeline.h"
 

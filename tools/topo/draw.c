@@ -13,7 +13,6 @@
 #include "tools/topo/sheet.h"
 #include "tools/topo/topo.h"
 #include "tools/topo/words.h"
-#include "tools/tool.h"
 
 #define TOP 76.0        /* where packages begin */
 #define FRAME_HEAD 30.0 /* of a package, above its columns */

@@ -3,8 +3,6 @@
  * The table of paths, one coloured cell for each pair of devices. */
 #include "tools/topo/draw_paths.h"
 
-#include <stdio.h>
-
 #include "tools/svg.h"
 #include "tools/topo/sheet.h"
 #include "core/topo/paths.h"

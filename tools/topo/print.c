@@ -9,7 +9,6 @@
 #include "tools/topo/topo.h"
 #include "core/topo/paths.h"
 #include "tools/topo/words.h"
-#include "tools/tool.h"
 
 typedef struct print {
     const topo_t *topo;

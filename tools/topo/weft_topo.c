@@ -15,7 +15,6 @@
 #include "tools/topo/uses.h"
 #include "tools/topo/write_json.h"
 #include "core/topo/paths.h"
-#include "tools/topo/words.h"
 #include "tools/values.h"
 #include "tools/whole_file.h"
 

@@ -5,7 +5,6 @@
 #define TESTS_BINDINGS_NCCL_JOB_H
 
 #include <pthread.h>
-#include <stdint.h>
 #include <stdio.h>
 
 #include "bindings/nccl/types.h"

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/check/check.h"
 #include "core/plugin/host.h"

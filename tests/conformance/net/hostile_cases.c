@@ -4,12 +4,10 @@
  * whatever sockets the plugin listens on. */
 #include <dirent.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "kit.h"

@@ -12,7 +12,6 @@
 #include <cmocka.h>
 
 #include "core/base/error.h"
-#include "core/boot/boot.h"
 #include "core/boot/control_frames.h"
 #include "core/boot/dissemination.h"
 #include "core/boot/failure_detector.h"

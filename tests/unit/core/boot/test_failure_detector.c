@@ -14,14 +14,10 @@
 
 #include "core/base/error.h"
 #include "core/boot/auth.h"
-#include "core/boot/boot.h"
-#include "core/boot/control_frames.h"
 #include "core/boot/dissemination.h"
 #include "core/boot/failure_detector.h"
-#include "core/boot/health_state.h"
 #include "core/boot/reconnect.h"
 #include "core/boot/tree_repair.h"
-#include "core/boot/wire.h"
 #include "tests/support/health_stage.h"
 
 /* A new connection to `peer` ends by a reset before anything came. */

@@ -10,7 +10,6 @@
 #include <cmocka.h>
 
 #include "core/base/error.h"
-#include "core/boot/boot.h"
 #include "core/boot/launcher.h"
 #include "tests/support/heard.h"
 #include "tests/support/launcher_environment.h"

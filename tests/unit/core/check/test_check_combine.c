@@ -3,7 +3,6 @@
  * Unit tests of combinations under core.check: what is right passes, also at the ends of a type's
  * range; what is wrong ends the process. */
 #include <float.h>
-#include <math.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>

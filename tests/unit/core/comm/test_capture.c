@@ -9,7 +9,6 @@
 
 #include <cmocka.h>
 
-#include "core/os/os.h"
 #include "tests/support/fake_device.h"
 #include "tests/support/ranks.h"
 #include "tests/support/streams.h"

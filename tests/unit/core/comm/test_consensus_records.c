@@ -9,7 +9,6 @@
 
 #include <cmocka.h>
 
-#include "core/base/error.h"
 #include "core/comm/consensus_records.h"
 
 enum { NRANKS = 4, HERE = 1 };

@@ -8,7 +8,6 @@
 
 #include <cmocka.h>
 
-#include "core/base/error.h"
 #include "core/comm/family.h"
 
 static weft_family_t family;

@@ -10,7 +10,6 @@
 
 #include <cmocka.h>
 
-#include "core/base/error.h"
 #include "core/boot/boot_state.h"
 #include "core/comm/family_job.h"
 #include "core/plugin/discover.h"

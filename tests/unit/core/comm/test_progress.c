@@ -11,7 +11,6 @@
 #include <cmocka.h>
 
 #include "core/comm/progress.h"
-#include "core/os/os.h"
 
 /* A thread that does not end is found by the alarm. A run takes a second or two. */
 enum { LIVES = 5000, KICKS = 20000, PATIENCE_S = 240 };

@@ -8,7 +8,6 @@
 #include <cmocka.h>
 
 #include "core/comm/spares.h"
-#include "core/os/os.h"
 
 enum { BYTES = 64, MANY = 200 };
 

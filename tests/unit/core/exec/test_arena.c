@@ -13,7 +13,6 @@
 #include <cmocka.h>
 
 #include "core/exec/arena.h"
-#include "core/os/os.h"
 
 static uint8_t *take(uint64_t bytes)
 {

@@ -9,7 +9,6 @@
 
 #include <cmocka.h>
 
-#include "core/base/error.h"
 #include "core/exec/interpreter.h"
 #include "core/exec/message_port.h"
 #include "tests/support/loaded_net.h"

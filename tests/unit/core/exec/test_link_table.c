@@ -9,7 +9,6 @@
 #include <cmocka.h>
 
 #include "core/exec/link_table.h"
-#include "core/os/os.h"
 
 enum { LINKS = 4096 };
 

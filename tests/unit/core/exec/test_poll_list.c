@@ -10,7 +10,6 @@
 
 #include "core/exec/port.h"
 #include "core/exec/proxy.h"
-#include "core/os/os.h"
 #include "tests/support/loaded_net.h"
 
 enum { LINKS = 1001, SLOTS = 4, SLOT_BYTES = 256 };

@@ -12,7 +12,6 @@
 #include <cmocka.h>
 
 #include "core/base/error.h"
-#include "core/os/os.h"
 #include "tests/support/plan_subs.h"
 
 /* The whole job -------------------------------------------------------------------------------- */

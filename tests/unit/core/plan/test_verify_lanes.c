@@ -9,7 +9,6 @@
 
 #include <cmocka.h>
 
-#include "core/plan/verify.h"
 #include "tests/support/plan_fixture.h"
 
 static const weft_operand_t none = {WEFT_OPERAND_NONE, 0, 0};

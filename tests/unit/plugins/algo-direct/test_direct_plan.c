@@ -11,7 +11,6 @@
 #include <cmocka.h>
 
 #include "core/base/error.h"
-#include "core/os/os.h"
 #include "core/plan/verify.h"
 #include "tests/support/plan_fixture.h"
 

@@ -13,7 +13,6 @@
 #include <cmocka.h>
 
 #include "core/base/error.h"
-#include "core/os/os.h"
 #include "core/plan/network_walk.h"
 #include "core/plan/topo_view.h"
 #include "core/plan/verify.h"

@@ -10,7 +10,6 @@
 
 #include <cmocka.h>
 
-#include "core/base/error.h"
 #include "plugins/algo-wide/wide_plan.c"
 #include "tests/support/plan_fixture.h"
 

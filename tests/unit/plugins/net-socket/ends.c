@@ -11,8 +11,6 @@
 
 #include <cmocka.h>
 
-#include "sock_poll.h"
-
 void instance_begin(instance_t *instance)
 {
     fake_host_init(&instance->fake, "test");

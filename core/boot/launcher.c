@@ -88,12 +88,12 @@ static const char *launcher_variable(const char *const *names)
     return launcher_find_variable(names, weft_env);
 }
 
-static weft_status_t launcher_number(const char *name, uint32_t most, uint32_t *value)
+static weft_status_t launcher_number(const char *name, uint32_t *value)
 {
     uint64_t found;
-    if (!weft_env_number(name, &found) || found > most) {
+    if (!weft_env_number(name, &found) || found > WEFT_RANKS_MOST) {
         return weft_fail(WEFT_ERR_CONFIG, 0, "environment: %s = \"%s\" is no number from 0 to %u",
-                         name, weft_env(name), most);
+                         name, weft_env(name), WEFT_RANKS_MOST);
     }
     *value = (uint32_t)found;
     return WEFT_OK;
@@ -160,14 +160,13 @@ static weft_status_t launcher_read_slurm(const char *variable, weft_launcher_t *
 {
     uint32_t node = 0;
     uint64_t nodes = 0;
-    if (weft_env("SLURM_NODEID") != NULL &&
-        launcher_number("SLURM_NODEID", WEFT_RANKS_MOST, &node) != WEFT_OK) {
+    if (weft_env("SLURM_NODEID") != NULL && launcher_number("SLURM_NODEID", &node) != WEFT_OK) {
         return WEFT_ERR_CONFIG;
     }
     if (variable != NULL && strcmp(variable, "SLURM_STEP_TASKS_PER_NODE") == 0) {
         out->local_ranks = launcher_slurm_entry(weft_env(variable), node);
     } else if (variable != NULL) {
-        return launcher_number(variable, WEFT_RANKS_MOST, &out->local_ranks);
+        return launcher_number(variable, &out->local_ranks);
     }
     if (out->local_ranks == 0 && weft_env_number("SLURM_NNODES", &nodes) && nodes == 1) {
         out->local_ranks = out->nranks;
@@ -181,12 +180,12 @@ static weft_status_t launcher_read_local(const launcher_t *launcher, weft_launch
     const char *ranks = launcher_variable(launcher->local_ranks);
     weft_status_t status = WEFT_OK;
     if (rank != NULL) {
-        status = launcher_number(rank, WEFT_RANKS_MOST, &out->local_rank);
+        status = launcher_number(rank, &out->local_rank);
     }
     if (status == WEFT_OK && strcmp(launcher->name, "slurm") == 0) {
         status = launcher_read_slurm(ranks, out);
     } else if (status == WEFT_OK && ranks != NULL) {
-        status = launcher_number(ranks, WEFT_RANKS_MOST, &out->local_ranks);
+        status = launcher_number(ranks, &out->local_ranks);
         if (status == WEFT_OK && out->local_ranks == 0) { /* this rank is on this host */
             status = launcher_contradiction(ranks, 0, launcher_variable(launcher->rank), out->rank);
         }
@@ -212,9 +211,9 @@ static weft_status_t launcher_read(const launcher_t *launcher, weft_launcher_t *
     memset(out, 0, sizeof *out);
     out->size = sizeof *out;
     snprintf(out->name, sizeof out->name, "%s", launcher->name);
-    weft_status_t status = launcher_number(rank, WEFT_RANKS_MOST, &out->rank);
+    weft_status_t status = launcher_number(rank, &out->rank);
     if (status == WEFT_OK) {
-        status = launcher_number(nranks, WEFT_RANKS_MOST, &out->nranks);
+        status = launcher_number(nranks, &out->nranks);
     }
     if (status != WEFT_OK) {
         return status;

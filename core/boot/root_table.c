@@ -225,19 +225,19 @@ static int root_send_bytes(int fd, const uint8_t *message, size_t bytes)
     return weft_os_send(fd, message, bytes, &error) == WEFT_OS_BROKEN ? error : 0;
 }
 
-int weft_root_send(const weft_root_table_t *table, int fd, uint32_t type, uint32_t from,
-                   const uint8_t *payload, uint32_t bytes)
+int weft_root_send(const weft_root_table_t *table, int fd, uint32_t type, const uint8_t *payload,
+                   uint32_t bytes)
 {
     uint8_t message[WEFT_WIRE_MOST];
-    return root_send_bytes(fd, message, root_put(table, type, from, payload, bytes, message));
+    /* The root speaks for no rank; rank 0 always exists. */
+    return root_send_bytes(fd, message, root_put(table, type, 0, payload, bytes, message));
 }
 
 void weft_root_send_error(const weft_root_table_t *table, int fd, const weft_error_t *error)
 {
     uint8_t payload[WEFT_WIRE_ERROR];
     weft_error_encode(error, payload);
-    /* The root speaks for no rank; rank 0 always exists. */
-    (void)weft_root_send(table, fd, WEFT_FRAME_FAIL, 0, payload, sizeof payload);
+    (void)weft_root_send(table, fd, WEFT_FRAME_FAIL, payload, sizeof payload);
 }
 
 void weft_root_refuse(const weft_root_table_t *table, int fd, const weft_join_request_t *request)
@@ -492,7 +492,7 @@ void weft_root_take_claim(weft_root_table_t *table, int fd, const weft_join_requ
 
 static void root_say_claimed(const weft_root_table_t *table, weft_root_seat_t *seat)
 {
-    seat->claim_broke = weft_root_send(table, seat->claim, WEFT_FRAME_CLAIMED, 0, NULL, 0);
+    seat->claim_broke = weft_root_send(table, seat->claim, WEFT_FRAME_CLAIMED, NULL, 0);
 }
 
 void weft_root_answer_claim(weft_root_table_t *table, uint32_t rank)

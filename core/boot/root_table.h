@@ -102,8 +102,8 @@ weft_status_t weft_root_read_header(const weft_root_table_t *table, int fd,
 
 /* Sends one small frame. A peer whose empty buffer does not take it is as good as gone. Returns 0,
  * or the error by which the connection broke, which is told once: reads find the end of it. */
-int weft_root_send(const weft_root_table_t *table, int fd, uint32_t type, uint32_t from,
-                   const uint8_t *payload, uint32_t bytes);
+int weft_root_send(const weft_root_table_t *table, int fd, uint32_t type, const uint8_t *payload,
+                   uint32_t bytes);
 void weft_root_send_error(const weft_root_table_t *table, int fd, const weft_error_t *error);
 /* Tells one that comes when all have joined that its id is stale, and closes its connection. */
 void weft_root_refuse(const weft_root_table_t *table, int fd, const weft_join_request_t *request);

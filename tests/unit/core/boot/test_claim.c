@@ -32,7 +32,7 @@ static int set_up(void **state)
     claim = (weft_claim_t){.fd = ends[0], .comm_id = COMM, .nranks = 3};
     far = ends[1];
     weft_root_table_init(&root, -1, COMM);
-    weft_root_send(&root, far, WEFT_FRAME_CLAIMED, 0, NULL, 0);
+    weft_root_send(&root, far, WEFT_FRAME_CLAIMED, NULL, 0);
     assert_int_equal(weft_claim_wait(&claim, WEFT_NEVER), WEFT_OK);
     return 0;
 }

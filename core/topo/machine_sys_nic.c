@@ -112,12 +112,11 @@ static double sys_nic_speed(const char *folder)
                : 0;
 }
 
-static int64_t sys_nic_number(const char *folder, const char *file, int64_t otherwise)
+static int64_t sys_nic_number(const char *folder, const char *file)
 {
     weft_sys_path_t path;
     int64_t number;
-    return weft_sys_number(weft_sys_path(path, "%s/%s", folder, file), &number) ? number
-                                                                                : otherwise;
+    return weft_sys_number(weft_sys_path(path, "%s/%s", folder, file), &number) ? number : 0;
 }
 
 /* The device that has this port already. */
@@ -136,7 +135,7 @@ static weft_machine_device_t *sys_nic_find(const sys_nic_t *sys, const char *add
 static weft_status_t sys_nic_take_port(sys_nic_t *sys, const char *name, const char *folder,
                                        weft_machine_device_t *device)
 {
-    const uint32_t port = (uint32_t)sys_nic_number(folder, "dev_port", 0) + 1;
+    const uint32_t port = (uint32_t)sys_nic_number(folder, "dev_port") + 1;
     weft_machine_device_t *known = sys_nic_find(sys, device->address, port);
     if (known != NULL) {
         sys_nic_add_name(known, name);
@@ -161,8 +160,7 @@ static void sys_nic_note_stacked(void *arg, const char *name)
 static bool sys_nic_is_way_out(const char *folder)
 {
     bool stacked = false;
-    const int64_t own = sys_nic_number(folder, "ifindex", 0),
-                  other = sys_nic_number(folder, "iflink", 0);
+    const int64_t own = sys_nic_number(folder, "ifindex"), other = sys_nic_number(folder, "iflink");
     return own > 0 && other > 0 && own != other &&
            weft_os_folder_each(folder, sys_nic_note_stacked, &stacked) && !stacked;
 }

@@ -147,14 +147,6 @@ static int perf_options_take_foreign_option(int id, const char *text)
     return TOOL_OK;
 }
 
-static int perf_options_take_name(int *out, const char *what, const char *text,
-                                  const char *const *names, int all)
-{
-    int index = tool_parse_name(what, text, names);
-    *out = index == all ? -1 : index;
-    return index < 0 ? TOOL_USAGE : TOOL_OK;
-}
-
 static int perf_options_take_dtype(perf_options_t *options, const char *text)
 {
     int dtype = tool_parse_dtype(text, "all");
@@ -164,9 +156,9 @@ static int perf_options_take_dtype(perf_options_t *options, const char *text)
 
 static int perf_options_take_op(perf_options_t *options, const char *text)
 {
-    int code = perf_options_take_name(&options->op, "operator", text, op_names, WEFT_OP_COUNT);
-    options->op = options->op > WEFT_OP_COUNT ? WEFT_OP_USER : options->op;
-    return code;
+    int op = tool_parse_name("operator", text, op_names);
+    options->op = op == WEFT_OP_COUNT ? -1 : op > WEFT_OP_COUNT ? WEFT_OP_USER : op;
+    return op < 0 ? TOOL_USAGE : TOOL_OK;
 }
 
 static int perf_options_take_json_file(perf_options_t *options, const char *text)

@@ -109,8 +109,9 @@ static double draw_column_height(const topo_t *topo, uint32_t place)
 /* PCI ------------------------------------------------------------------------------------------ */
 
 /* As much of a text as fits a leaf. */
-static void draw_put_short(sheet_t *sheet, svg_point_t at, double size, const char *text)
+static void draw_put_short(sheet_t *sheet, svg_point_t at, const char *text)
 {
+    const double size = 10.5;
     svg_font_t font = {.size = size, .anchor = 'm', .fill = SVG_GREY};
     int fit = (int)((LEAF_W - 22) / (0.59 * size));
     bool whole = svg_width(text, size) <= LEAF_W - 22;
@@ -141,9 +142,8 @@ static void draw_put_leaf(sheet_t *sheet, uint32_t index, svg_point_t at)
               device->address, device->model, device->system);
     svg_rect(&sheet->svg, (svg_box_t){at.x + 4, at.y, LEAF_W - 8, LEAF_H - 10, 5}, &paint);
     svg_text(&sheet->svg, (svg_point_t){middle, at.y + 19}, &font, "%s", name);
-    draw_put_short(sheet, (svg_point_t){middle, at.y + 36}, 10.5, device->address);
-    draw_put_short(sheet, (svg_point_t){middle, at.y + 52}, 10.5,
-                   draw_device_label(sheet->topo, index));
+    draw_put_short(sheet, (svg_point_t){middle, at.y + 36}, device->address);
+    draw_put_short(sheet, (svg_point_t){middle, at.y + 52}, draw_device_label(sheet->topo, index));
     svg_end(&sheet->svg);
 }
 

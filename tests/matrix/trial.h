@@ -32,7 +32,7 @@ typedef struct outcome {
     double again_ms;  /* from the fault to the first right results without the victim; 0: none */
 } outcome_t;
 
-/* The fault strikes; what it needs before the ranks begin is in trial_prepare(). */
+/* The fault strikes; what it needs before the ranks begin is in strike_prepare(). */
 void strike_prepare(trial_t *trial);
 void strike(trial_t *trial);
 /* The fault ends, where it is one that ends. */

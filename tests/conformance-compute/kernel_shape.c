@@ -87,6 +87,23 @@ void shape_fill(shape_bench_t *bench, weft_dtype_t dtype)
     }
 }
 
+reference_case_t shape_draw_case(shape_bench_t *bench, weft_dtype_t dtype, weft_op_t op,
+                                 uint32_t nsrc)
+{
+    static const uint32_t nranks[] = {1, 2, 3, 7, 8, 200, 1000, 70000};
+    const uint64_t random = shape_random(bench);
+    reference_case_t what = {.dtype = dtype, .op = op, .nsrc = nsrc, .final = random % 2 != 0};
+    what.nranks = nranks[random / 2 % 8];
+    if (op == WEFT_PREMULSUM) {
+        what.pre_mask = (uint32_t)(random / 16 % (1u << nsrc));
+        what.scalar = bench->value[0][random / 256 % SHAPE_PERIOD];
+        if (reference_is_float(dtype) && random / 4096 % 2 != 0) {
+            what.scalar = reference_encode(dtype, 0.375);
+        }
+    }
+    return what;
+}
+
 void shape_expect(shape_bench_t *bench, const reference_case_t *what, size_t elements)
 {
     reference_case_t one = *what;

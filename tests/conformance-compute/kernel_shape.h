@@ -43,6 +43,10 @@ uint64_t shape_random(shape_bench_t *bench);
 /* Fills in values of a type: extremes, special values, small numbers and random bits. */
 void shape_fill(shape_bench_t *bench, weft_dtype_t dtype);
 
+/* Draws what to compute of so many sources. The values are those of shape_fill(). */
+reference_case_t shape_draw_case(shape_bench_t *bench, weft_dtype_t dtype, weft_op_t op,
+                                 uint32_t nsrc);
+
 /* Computes what must come out of `what`, for operands of up to `elements`. */
 void shape_expect(shape_bench_t *bench, const reference_case_t *what, size_t elements);
 

@@ -74,22 +74,6 @@ static void kernel_shape(kit_instance_t *instance, const shape_t *shape, weft_co
     weft_check_leave(&call);
 }
 
-static reference_case_t kernel_draw(weft_dtype_t dtype, weft_op_t op, uint32_t nsrc)
-{
-    static const uint32_t nranks[] = {1, 2, 3, 7, 8, 200, 1000, 70000};
-    uint64_t random = shape_random(&bench);
-    reference_case_t what = {.dtype = dtype, .op = op, .nsrc = nsrc, .final = random % 2 != 0};
-    what.nranks = nranks[random / 2 % 8];
-    if (op == WEFT_PREMULSUM) {
-        what.pre_mask = (uint32_t)(random / 16 % (1u << nsrc));
-        what.scalar = bench.value[0][random / 256 % SHAPE_PERIOD];
-        if (reference_is_float(dtype) && random / 4096 % 2 != 0) {
-            what.scalar = reference_encode(dtype, 0.375);
-        }
-    }
-    return what;
-}
-
 /* All lengths, and with each of them another number of destinations. */
 static void kernel_counts(kit_instance_t *instance, const reference_case_t *what,
                           weft_combine_fn_t fn, uint32_t draw)
@@ -115,7 +99,8 @@ static void kernel_short(const kit_run_t *run)
             served += fn != NULL;
             uint32_t draws = op == WEFT_PREMULSUM ? 4 : op == WEFT_AVG ? 3 : 1;
             for (uint32_t i = 0; fn != NULL && i < WEFT_COMBINE_MAX * draws; i++) {
-                reference_case_t what = kernel_draw(dtype, op, 1 + i % WEFT_COMBINE_MAX);
+                reference_case_t what =
+                    shape_draw_case(&bench, dtype, op, 1 + i % WEFT_COMBINE_MAX);
                 kernel_counts(&instance, &what, fn, i);
             }
         }
@@ -140,7 +125,7 @@ static void kernel_large(const kit_run_t *run)
             if (fn == NULL) {
                 continue;
             }
-            reference_case_t what = kernel_draw(dtype, op, 1 + i / WEFT_OP_COUNT);
+            reference_case_t what = shape_draw_case(&bench, dtype, op, 1 + i / WEFT_OP_COUNT);
             shape_expect(&bench, &what, most);
             for (uint32_t ndst = 1; ndst <= WEFT_COMBINE_MAX; ndst++) {
                 size_t count = most - shape_random(&bench) % (most / 2);

@@ -27,42 +27,46 @@ void weft_machine_fini(weft_machine_t *machine)
 
 /* Adding --------------------------------------------------------------------------------------- */
 
-/* An array of `count` things that is about to grow. The room doubles, so `count` tells it. */
-typedef struct machine_array {
-    void *things;
+/* What a machine has arrays of. */
+typedef struct machine_things {
     size_t bytes; /* of one */
-    uint32_t count, max;
+    uint32_t max;
     const char *what;
-} machine_array_t;
+} machine_things_t;
 
-static weft_status_t machine_grow(const machine_array_t *array, void **things_p)
+/* Makes room for one more. The room doubles, so `count` tells it. */
+static weft_status_t machine_grow(const machine_things_t *kind, void **things, uint32_t count)
 {
-    if (array->count >= array->max) {
-        return weft_fail(WEFT_ERR_ARG, 0, "the machine has more than %u %s", array->max,
-                         array->what);
+    if (count >= kind->max) {
+        return weft_fail(WEFT_ERR_ARG, 0, "the machine has more than %u %s", kind->max, kind->what);
     }
-    if (array->count >= 4 ? (array->count & (array->count - 1)) != 0 : array->count != 0) {
-        *things_p = array->things;
+    if (count >= 4 ? (count & (count - 1)) != 0 : count != 0) {
         return WEFT_OK;
     }
-    size_t room = array->count >= 4 ? 2 * (size_t)array->count : 4;
-    void *more = weft_os_alloc(room * array->bytes, 0);
+    size_t room = count >= 4 ? 2 * (size_t)count : 4;
+    void *more = weft_os_alloc(room * kind->bytes, 0);
     if (more == NULL) {
-        return weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for the %s of a machine", array->what);
+        return weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for the %s of a machine", kind->what);
     }
-    if (array->count > 0) {
-        memcpy(more, array->things, array->count * array->bytes);
+    if (count > 0) {
+        memcpy(more, *things, count * kind->bytes);
     }
-    weft_os_free(array->things);
-    *things_p = more;
+    weft_os_free(*things);
+    *things = more;
     return WEFT_OK;
 }
 
-static weft_status_t machine_add(const machine_array_t *array, const void *thing, void **things_p)
+/* `array` points to the pointer to the first thing, whatever its type. */
+static weft_status_t machine_add(const machine_things_t *kind, void *array, uint32_t *count,
+                                 const void *thing)
 {
-    weft_status_t status = machine_grow(array, things_p);
+    void *things;
+    memcpy(&things, array, sizeof things);
+    weft_status_t status = machine_grow(kind, &things, *count);
     if (status == WEFT_OK) {
-        memcpy((char *)*things_p + array->count * array->bytes, thing, array->bytes);
+        memcpy((char *)things + *count * kind->bytes, thing, kind->bytes);
+        memcpy(array, &things, sizeof things);
+        *count += 1;
     }
     return status;
 }
@@ -70,68 +74,41 @@ static weft_status_t machine_add(const machine_array_t *array, const void *thing
 weft_status_t weft_machine_add_package(weft_machine_t *machine,
                                        const weft_machine_package_t *package)
 {
-    void *things = machine->packages;
-    const machine_array_t array = {things, sizeof *package, machine->npackages,
-                                   WEFT_MACHINE_PACKAGES_MAX, "packages"};
-    weft_status_t status = machine_add(&array, package, &things);
-    machine->packages = things;
-    machine->npackages += status == WEFT_OK;
-    return status;
+    static const machine_things_t kind = {sizeof *package, WEFT_MACHINE_PACKAGES_MAX, "packages"};
+    return machine_add(&kind, &machine->packages, &machine->npackages, package);
 }
 
 weft_status_t weft_machine_add_node(weft_machine_t *machine, const weft_machine_node_t *node)
 {
-    void *things = machine->nodes;
-    const machine_array_t array = {things, sizeof *node, machine->nnodes, WEFT_MACHINE_NODES_MAX,
-                                   "NUMA nodes"};
-    weft_status_t status = machine_add(&array, node, &things);
-    machine->nodes = things;
-    machine->nnodes += status == WEFT_OK;
-    return status;
+    static const machine_things_t kind = {sizeof *node, WEFT_MACHINE_NODES_MAX, "NUMA nodes"};
+    return machine_add(&kind, &machine->nodes, &machine->nnodes, node);
 }
 
 weft_status_t weft_machine_add_core(weft_machine_t *machine, const weft_machine_core_t *core)
 {
-    void *things = machine->cores;
-    const machine_array_t array = {things, sizeof *core, machine->ncores, WEFT_MACHINE_CORES_MAX,
-                                   "cores"};
-    weft_status_t status = machine_add(&array, core, &things);
-    machine->cores = things;
-    machine->ncores += status == WEFT_OK;
-    return status;
+    static const machine_things_t kind = {sizeof *core, WEFT_MACHINE_CORES_MAX, "cores"};
+    return machine_add(&kind, &machine->cores, &machine->ncores, core);
 }
 
 weft_status_t weft_machine_add_branch(weft_machine_t *machine, const weft_machine_branch_t *branch)
 {
-    void *things = machine->branches;
-    const machine_array_t array = {things, sizeof *branch, machine->nbranches,
-                                   WEFT_MACHINE_BRANCHES_MAX, "PCI bridges where ways part"};
-    weft_status_t status = machine_add(&array, branch, &things);
-    machine->branches = things;
-    machine->nbranches += status == WEFT_OK;
-    return status;
+    static const machine_things_t kind = {sizeof *branch, WEFT_MACHINE_BRANCHES_MAX,
+                                          "PCI bridges where ways part"};
+    return machine_add(&kind, &machine->branches, &machine->nbranches, branch);
 }
 
 weft_status_t weft_machine_add_device(weft_machine_t *machine, const weft_machine_device_t *device)
 {
-    void *things = machine->devices;
-    const machine_array_t array = {things, sizeof *device, machine->ndevices,
-                                   WEFT_MACHINE_DEVICES_MAX, "GPUs and NICs"};
-    weft_status_t status = machine_add(&array, device, &things);
-    machine->devices = things;
-    machine->ndevices += status == WEFT_OK;
-    return status;
+    static const machine_things_t kind = {sizeof *device, WEFT_MACHINE_DEVICES_MAX,
+                                          "GPUs and NICs"};
+    return machine_add(&kind, &machine->devices, &machine->ndevices, device);
 }
 
 weft_status_t weft_machine_add_link(weft_machine_t *machine, const weft_machine_link_t *link)
 {
-    void *things = machine->links;
-    const machine_array_t array = {things, sizeof *link, machine->nlinks, WEFT_MACHINE_LINKS_MAX,
-                                   "links between GPUs"};
-    weft_status_t status = machine_add(&array, link, &things);
-    machine->links = things;
-    machine->nlinks += status == WEFT_OK;
-    return status;
+    static const machine_things_t kind = {sizeof *link, WEFT_MACHINE_LINKS_MAX,
+                                          "links between GPUs"};
+    return machine_add(&kind, &machine->links, &machine->nlinks, link);
 }
 
 /* Order ---------------------------------------------------------------------------------------- */

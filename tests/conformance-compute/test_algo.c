@@ -18,12 +18,11 @@
 #include "core/base/error.h"
 #include "core/plan/builder.h"
 #include "core/plan/plan_ir.h"
-#include "core/plan/topo_view.h"
 #include "core/plan/verify.h"
 #include "tests/support/fake_host.h"
+#include "tests/support/plan_places.h"
 #include "tests/support/plan_reference.h"
 
-#define RANKS_MAX 64u
 #define RANKS_ALL 17u
 #define PLUGINS_MAX 32u
 #define VERIFY_LIMIT 50000000u
@@ -38,7 +37,7 @@ static const char *const idle[] = {"algo-file", NULL};
 
 /* What was proved of one collective. */
 typedef struct claim {
-    bool proved[RANKS_MAX + 1];
+    bool proved[PLACES_RANKS_MAX + 1];
     bool staged; /* not proved in place: the core uses a copy */
     weft_vector_t vector;
     uint64_t plans;
@@ -65,36 +64,6 @@ static weft_algo_call_t call_of(const instance_t *instance, weft_coll_t coll, ui
         call.params[i] = param[i].value;
     }
     return call;
-}
-
-/* Where ranks are. */
-typedef enum spread {
-    ONE_HOST,
-    HOSTS_OF_TWO, /* in order, so that the last may hold one */
-    /* Two racks of hosts that have from one rank to many, on two islands each; ranks in no
-     * order. */
-    SCATTERED,
-    SPREADS
-} spread_t;
-
-static void view_init(weft_topo_view_t *view, uint32_t nranks, spread_t spread)
-{
-    uint32_t group[3][RANKS_MAX], ngroups[3] = {2, nranks, 2 * nranks};
-    const uint32_t *groups[3] = {group[0], group[1], group[2]};
-    for (uint32_t r = 0; r < nranks; r++) {
-        uint32_t mixed = r * r + 3 * r;
-        group[1][r] = spread == ONE_HOST ? 0 : spread == HOSTS_OF_TWO ? r / 2 : mixed % 7 % nranks;
-        group[0][r] = group[1][r] % 2;
-        group[2][r] = 2 * group[1][r] + r % 2;
-    }
-    const weft_algo_topo_t from = {.size = sizeof from,
-                                   .nhosts = nranks,
-                                   .host = group[1],
-                                   .nlevels = spread == SCATTERED ? 3 : 2,
-                                   .host_level = 1,
-                                   .ngroups = ngroups,
-                                   .group = groups};
-    assert_int_equal(weft_topo_view_init(view, &from, NULL, nranks), WEFT_OK);
 }
 
 static bool is_supported(instance_t *instance, const weft_algo_call_t *call)
@@ -132,12 +101,6 @@ static uint32_t packs_at_most(const instance_t *instance, const weft_algo_call_t
                         ? ops->pack(instance->algo, call)
                         : 1;
     return most == 0 ? 1 : most < WEFT_PACK_MAX ? most : WEFT_PACK_MAX;
-}
-
-/* Powers of two, and at last `most`. */
-static uint32_t next_pack(uint32_t pack, uint32_t most)
-{
-    return pack < most && 2 * pack > most ? most : 2 * pack;
 }
 
 /* NULL: the algorithm refuses what the view says, which may be all that speaks against it. */
@@ -229,7 +192,7 @@ static void check_plans(instance_t *instance, weft_plan_t *const *plans,
 
 static void check_call(instance_t *instance, weft_algo_call_t call, const weft_algo_topo_t *view)
 {
-    weft_plan_t *plans[RANKS_MAX] = {NULL};
+    weft_plan_t *plans[PLACES_RANKS_MAX] = {NULL};
     claim_t *claim = &instance->claims[call.coll];
     if (!is_supported(instance, &call)) {
         if (claim->why[0] == '\0') {
@@ -257,7 +220,7 @@ static void check_call(instance_t *instance, weft_algo_call_t call, const weft_a
 static void check_roots(instance_t *instance, weft_algo_call_t call, spread_t spread)
 {
     weft_topo_view_t view;
-    view_init(&view, call.nranks, spread);
+    assert_int_equal(places_init(&view, call.nranks, spread), WEFT_OK);
     const uint32_t roots = weft_coll_is_rooted(call.coll) ? call.nranks : 1;
     const uint32_t stride = call.nranks > RANKS_ALL ? call.nranks
                             : call.nranks > 6       ? call.nranks - 1
@@ -266,7 +229,7 @@ static void check_roots(instance_t *instance, weft_algo_call_t call, spread_t sp
         call.pack = 0;
         check_call(instance, call, &view.topo);
         uint32_t most = is_supported(instance, &call) ? packs_at_most(instance, &call) : 1;
-        for (call.pack = 2; call.pack <= most; call.pack = next_pack(call.pack, most)) {
+        for (call.pack = 2; call.pack <= most; call.pack = places_next_pack(call.pack, most)) {
             check_call(instance, call, &view.topo);
         }
     }
@@ -342,7 +305,7 @@ static void the_same_call_gives_the_same_plan(void **state)
         for (uint32_t n = 2; weft_coll_has_plan(coll) && n <= RANKS_ALL; n++) {
             weft_algo_call_t call = call_of(instance, coll, n);
             weft_topo_view_t view;
-            view_init(&view, n, SCATTERED);
+            assert_int_equal(places_init(&view, n, SCATTERED), WEFT_OK);
             for (; is_supported(instance, &call) && call.rank < n; call.rank++) {
                 weft_plan_t *first = emitted(instance, &call, &view.topo);
                 weft_plan_t *again = emitted(instance, &call, &view.topo);
@@ -429,9 +392,9 @@ static void print_ranks(const claim_t *claim)
 {
     static const char *const vectors[] = {"", ", blocks of any length", ", pairs of any length",
                                           ", pairs of any length"};
-    for (uint32_t n = 2; n <= RANKS_MAX; n++) {
+    for (uint32_t n = 2; n <= PLACES_RANKS_MAX; n++) {
         uint32_t last = n;
-        while (claim->proved[n] && last < RANKS_MAX && claim->proved[last + 1]) {
+        while (claim->proved[n] && last < PLACES_RANKS_MAX && claim->proved[last + 1]) {
             last++;
         }
         if (claim->proved[n]) {

@@ -13,24 +13,13 @@
 #include "core/base/error.h"
 #include "core/plan/builder.h"
 #include "core/plan/plan_ir.h"
-#include "core/plan/topo_view.h"
 #include "core/plan/verify.h"
 #include "kit_instance.h"
+#include "tests/support/plan_places.h"
 #include "tests/support/plan_reference.h"
 
-#define RANKS_MAX 64u
 #define RANKS_ALL 17u
 #define VERIFY_LIMIT 50000000u
-
-/* Where ranks are. */
-typedef enum spread {
-    ONE_HOST,
-    HOSTS_OF_TWO, /* in order, so that the last may hold one */
-    /* Two racks of hosts that have from one rank to many, on two islands each; ranks in no
-     * order. */
-    SCATTERED,
-    SPREADS
-} spread_t;
 
 static const weft_algo_ops_t *algo_ops(const kit_instance_t *instance)
 {
@@ -45,26 +34,6 @@ static weft_algo_call_t algo_call(const kit_instance_t *instance, weft_coll_t co
         call.params[i] = param[i].value;
     }
     return call;
-}
-
-static void algo_view_init(weft_topo_view_t *view, uint32_t nranks, spread_t spread)
-{
-    uint32_t group[3][RANKS_MAX], ngroups[3] = {2, nranks, 2 * nranks};
-    const uint32_t *groups[3] = {group[0], group[1], group[2]};
-    for (uint32_t r = 0; r < nranks; r++) {
-        uint32_t mixed = r * r + 3 * r;
-        group[1][r] = spread == ONE_HOST ? 0 : spread == HOSTS_OF_TWO ? r / 2 : mixed % 7 % nranks;
-        group[0][r] = group[1][r] % 2;
-        group[2][r] = 2 * group[1][r] + r % 2;
-    }
-    const weft_algo_topo_t from = {.size = sizeof from,
-                                   .nhosts = nranks,
-                                   .host = group[1],
-                                   .nlevels = spread == SCATTERED ? 3 : 2,
-                                   .host_level = 1,
-                                   .ngroups = ngroups,
-                                   .group = groups};
-    kit_require_ok(weft_topo_view_init(view, &from, NULL, nranks), "the kit's own topology");
 }
 
 /* What a failure is about. */
@@ -154,7 +123,7 @@ static void algo_plans_check(weft_plan_t *const *plans, const weft_algo_call_t *
 static bool algo_call_check(const kit_instance_t *instance, weft_algo_call_t call,
                             const weft_algo_topo_t *topo)
 {
-    weft_plan_t *plans[RANKS_MAX] = {NULL};
+    weft_plan_t *plans[PLACES_RANKS_MAX] = {NULL};
     uint32_t written = 0, absent = 0;
     if (!algo_supports(instance, &call)) {
         return false;
@@ -190,24 +159,18 @@ static uint32_t algo_packs(const kit_instance_t *instance, const weft_algo_call_
     return most == 0 ? 1 : most < WEFT_PACK_MAX ? most : WEFT_PACK_MAX;
 }
 
-/* Powers of two, and at last `most`. */
-static uint32_t algo_next_pack(uint32_t pack, uint32_t most)
-{
-    return pack < most && 2 * pack > most ? most : 2 * pack;
-}
-
 static bool algo_roots_check(const kit_instance_t *instance, weft_algo_call_t call, spread_t spread)
 {
     weft_topo_view_t view;
     bool any = false;
     uint32_t roots = weft_coll_is_rooted(call.coll) ? call.nranks : 1;
     uint32_t stride = call.nranks > RANKS_ALL ? call.nranks : call.nranks > 6 ? call.nranks - 1 : 1;
-    algo_view_init(&view, call.nranks, spread);
+    kit_require_ok(places_init(&view, call.nranks, spread), "the kit's own topology");
     for (call.root = 0; call.root < roots; call.root += stride) {
         call.pack = 0;
         any = algo_call_check(instance, call, &view.topo) || any;
         uint32_t most = algo_packs(instance, &call);
-        for (call.pack = 2; call.pack <= most; call.pack = algo_next_pack(call.pack, most)) {
+        for (call.pack = 2; call.pack <= most; call.pack = places_next_pack(call.pack, most)) {
             any = algo_call_check(instance, call, &view.topo) || any;
         }
     }
@@ -329,7 +292,7 @@ static uint64_t algo_hashes(const kit_instance_t *instance, uint64_t *hashes, sp
         for (uint32_t n = 2; weft_coll_has_plan(coll) && n <= 9; n++) {
             weft_algo_call_t call = algo_call(instance, coll, n);
             weft_topo_view_t view;
-            algo_view_init(&view, n, spread);
+            kit_require_ok(places_init(&view, n, spread), "the kit's own topology");
             for (; algo_supports(instance, &call) && call.rank < n; call.rank++) {
                 weft_plan_t *plan = algo_emit(instance, &call, &view.topo);
                 hashes[count++] = plan != NULL ? weft_plan_hash(plan) : 0;

@@ -13,6 +13,8 @@
 
 /* As much as a note needs. */
 #define ROOM_BYTES 1024
+/* Bytes of boot.rendezvous; the names of files below it are put together in 512. */
+#define SHARED_MOST 256
 
 /* Makes the folder. One without room is found here: later would be too late to take another. */
 static weft_status_t rendezvous_folder_use(const char *folder)
@@ -59,10 +61,15 @@ weft_status_t weft_rendezvous_folder(const char *shared, char *folder, size_t by
             return weft_fail(WEFT_ERR_CONFIG, 0, "boot.rendezvous = %s is no absolute path",
                              shared);
         }
-        snprintf(folder, bytes, "%.256s/weft-%u", shared, weft_os_user_id());
+        if (strlen(shared) > SHARED_MOST) {
+            return weft_fail(WEFT_ERR_CONFIG, 0,
+                             "boot.rendezvous has %zu bytes, expected at most %d", strlen(shared),
+                             SHARED_MOST);
+        }
+        snprintf(folder, bytes, "%s/weft-%u", shared, weft_os_user_id());
         return weft_os_folder_make(folder);
     }
-    if (runtime != NULL && *runtime == '/' && strlen(runtime) < 256 &&
+    if (runtime != NULL && *runtime == '/' && strlen(runtime) <= SHARED_MOST &&
         weft_os_folder_is_private(runtime)) {
         snprintf(folder, bytes, "%s/weft", runtime);
         if (rendezvous_folder_use(folder) == WEFT_OK) {

@@ -79,6 +79,21 @@ static void a_relative_path_is_refused(void **state)
     assert_non_null(strstr(weft_error_record()->text, "no absolute path"));
 }
 
+static void a_long_path_is_refused_and_not_cut(void **state)
+{
+    (void)state;
+    char path[512], shared[300];
+    /* The folder itself, said in 256 and in 257 bytes. */
+    const int used = snprintf(shared, sizeof shared, "%s", base);
+    memset(shared + used, '/', sizeof shared - (size_t)used);
+    shared[256] = '\0';
+    assert_int_equal(weft_rendezvous_folder(shared, path, sizeof path), WEFT_OK);
+    shared[256] = '/';
+    shared[257] = '\0';
+    assert_int_equal(weft_rendezvous_folder(shared, path, sizeof path), WEFT_ERR_CONFIG);
+    assert_non_null(strstr(weft_error_record()->text, "boot.rendezvous has 257 bytes"));
+}
+
 static uint32_t files(void)
 {
     uint32_t count = 0;
@@ -114,6 +129,7 @@ int main(void)
         cmocka_unit_test(it_is_this_users_alone),
         cmocka_unit_test(a_umask_does_not_shut_out_its_owner),
         cmocka_unit_test(a_relative_path_is_refused),
+        cmocka_unit_test(a_long_path_is_refused_and_not_cut),
         cmocka_unit_test(a_file_is_made_and_replaced_and_nothing_lies_beside_it),
     };
     return cmocka_run_group_tests(tests, make_base, remove_base);

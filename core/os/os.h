@@ -188,7 +188,7 @@ void weft_os_host_name(char *name, size_t bytes);
 
 /* Reads a regular file of at most `max` bytes. *text_p ends with NUL; free it with weft_os_free().
  * ERR_RESOURCE with EFBIG in *errno_p if the file is larger, with ENOMEM if there is no memory;
- * ERR_SYSTEM with errno. */
+ * ERR_SYSTEM with errno, EINVAL for what is neither a file nor a folder, such as a pipe. */
 weft_status_t weft_os_read_file(const char *path, size_t max, char **text_p, size_t *bytes_p,
                                 int *errno_p);
 

@@ -200,6 +200,9 @@ weft_status_t weft_site_read(const char *path, weft_site_t **site_p)
     size_t bytes;
     int error = 0;
     weft_status_t status = weft_os_read_file(path, WEFT_SITE_BYTES_MAX, &text, &bytes, &error);
+    if (error == EINVAL) {
+        return weft_fail(WEFT_ERR_CONFIG, 0, "[core] topology: %s is no regular file", path);
+    }
     if (status != WEFT_OK) {
         return weft_fail(error == ENOMEM ? status : WEFT_ERR_CONFIG, error,
                          "[core] topology: cannot read %s%s", path,

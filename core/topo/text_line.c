@@ -22,9 +22,10 @@ weft_status_t weft_text_read(const char *path, char **text_p)
     int error = 0;
     weft_status_t status = weft_os_read_file(path, WEFT_TEXT_BYTES_MAX, &text, &bytes, &error);
     if (status != WEFT_OK) {
-        return error == EFBIG ? weft_fail(WEFT_ERR_CONFIG, 0, "%s has more than %u bytes", path,
-                                          WEFT_TEXT_BYTES_MAX)
-                              : weft_fail(status, error, "cannot read %s", path);
+        return error == EFBIG    ? weft_fail(WEFT_ERR_CONFIG, 0, "%s has more than %u bytes", path,
+                                             WEFT_TEXT_BYTES_MAX)
+               : error == EINVAL ? weft_fail(WEFT_ERR_CONFIG, 0, "%s is no regular file", path)
+                                 : weft_fail(status, error, "cannot read %s", path);
     }
     if (memchr(text, '\0', bytes) != NULL) {
         weft_os_free(text);

@@ -8,11 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/topo/machine_text.h"
+#include "tests/support/scratch.h"
 
 static const char two_gpus[] =
     "# a comment\n"
@@ -160,6 +162,9 @@ static void too_much_of_anything_is_refused(void **state)
     assert_non_null(strstr(weft_error_record()->text, "f:2: a word of 300 characters"));
     assert_int_equal(weft_machine_load("/nowhere/at-all", &m), WEFT_ERR_SYSTEM);
     assert_non_null(strstr(weft_error_record()->text, "cannot read /nowhere/at-all: "));
+    assert_int_equal(mkfifo(scratch_path("pipe"), 0600), 0);
+    assert_int_equal(weft_machine_load(scratch_path("pipe"), &m), WEFT_ERR_CONFIG);
+    assert_non_null(strstr(weft_error_record()->text, "/pipe is no regular file"));
 }
 
 int main(void)

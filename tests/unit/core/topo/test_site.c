@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -179,6 +180,9 @@ static void files_are_read_and_those_that_are_none_are_named(void **state)
     assert_non_null(strstr(weft_error_record()->text, "odd: NUL byte, expected plain text"));
     assert_int_equal(weft_site_read(scratch_path("none"), &site), WEFT_ERR_CONFIG);
     assert_non_null(strstr(weft_error_record()->text, "[core] topology: cannot read "));
+    assert_int_equal(mkfifo(scratch_path("pipe"), 0600), 0);
+    assert_int_equal(weft_site_read(scratch_path("pipe"), &site), WEFT_ERR_CONFIG);
+    assert_non_null(strstr(weft_error_record()->text, "/pipe is no regular file"));
 }
 
 int main(void)

@@ -80,3 +80,13 @@ for command in 'plan all_reduce -n 4 --svg' 'sim all_reduce -n 4 --svg' 'sim --s
     says err '^weft: cannot write kept/file: File too large$'
     [ "$(ls kept) $(cat kept/file)" = "file old" ] || die "the old file is lost, or half a one is left: $command"
 done
+if [ -e "$build/lib/weft/topo-hwloc.so" ]; then
+    expect 0 "$weft" topo --xml kept/file
+    cp kept/file whole.xml
+    code=0
+    "${limited[@]}" 1 "$weft" topo --xml kept/file 2>&1 >/dev/null | cat >"$work/err" || code=$?
+    [ $code -eq 3 ] || die "exit code $code without room: topo --xml"
+    says err '^weft: cannot write .*kept/file\.new: File too large$'
+    [ "$(ls kept)" = file ] || die "half a file is left: topo --xml"
+    cmp -s kept/file whole.xml || die "the old file is lost: topo --xml"
+fi

@@ -69,21 +69,36 @@ static weft_status_t weft_topo_draw(const topo_t *topo, const char *file)
     return whole_file_close(&whole);
 }
 
+/* The plugin writes a file of its own: the one that takes the place of `file`. */
+static weft_status_t weft_topo_save_by(const weft_loaded_t *loaded, const char *file)
+{
+    const weft_topo_ops_t *ops = loaded->plugin->ops;
+    weft_topo_t *topo = NULL;
+    whole_file_t whole;
+    weft_status_t status = whole_file_open(&whole, file);
+    if (status != WEFT_OK) {
+        return status;
+    }
+    status = ops->create(loaded->host, loaded->config, &topo);
+    status = status == WEFT_OK ? ops->save(topo, whole.beside != NULL ? whole.beside : whole.path)
+                               : status;
+    ops->destroy(topo);
+    if (status != WEFT_OK) {
+        whole_file_drop(&whole);
+        return status;
+    }
+    return whole_file_close(&whole);
+}
+
 /* By the first topo plugin that writes files: it is the one that was asked first. */
 static weft_status_t weft_topo_save(const tool_session_t *session, const char *file)
 {
     const weft_loaded_t *loaded;
     for (uint32_t i = 0; (loaded = weft_registry_get(session->registry, WEFT_KIND_TOPO, i)) != NULL;
          i++) {
-        const weft_topo_ops_t *ops = loaded->plugin->ops;
-        weft_topo_t *topo = NULL;
-        if (!WEFT_HAS(ops, weft_topo_ops_t, save)) {
-            continue;
+        if (WEFT_HAS((const weft_topo_ops_t *)loaded->plugin->ops, weft_topo_ops_t, save)) {
+            return weft_topo_save_by(loaded, file);
         }
-        weft_status_t status = ops->create(loaded->host, loaded->config, &topo);
-        status = status == WEFT_OK ? ops->save(topo, file) : status;
-        ops->destroy(topo);
-        return status;
     }
     return weft_fail(WEFT_ERR_CONFIG, 0,
                      "no topo plugin is loaded that writes XML; topo-hwloc is built where CMake "

@@ -216,9 +216,10 @@ static weft_status_t interface_filter_check(const weft_host_t *host,
         }
         interface_list_text(items, text);
         if (!word.name.exclude) {
-            return host->set_error(host, WEFT_ERR_CONFIG, 0,
-                                   "no interface here fits \"%.*s\"; there are: %s", length,
-                                   word.name.text, text);
+            return host->set_error(
+                host, WEFT_ERR_CONFIG, 0, "%s%sno interface here fits \"%.*s\"; there are: %s",
+                filter->option != NULL ? filter->option : "", filter->option != NULL ? ": " : "",
+                length, word.name.text, text);
         }
         host->log(host, WEFT_LOG_INFO,
                   "no interface here fits \"%.*s\", left out by ^; there are: %s", length,

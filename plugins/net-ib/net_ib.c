@@ -74,6 +74,7 @@ static weft_status_t ib_net_create(const weft_host_t *host, const void *config, 
     net->host = host;
     memcpy(&net->config, config, sizeof net->config);
     weft_interface_filter_parse(net->config.interfaces, &net->filter);
+    net->filter.option = "[net-ib] interfaces";
     weft_status_t status;
     if (!ib_gid_index_parse(net->config.gid_index, &net->gid_index)) {
         status = host->set_error(

@@ -74,6 +74,7 @@ static weft_status_t net_nccl_create(const weft_host_t *host, const void *config
     pthread_mutex_init(&net->lock, NULL);
     ncclnet_log_add(net);
     weft_interface_filter_parse(net->config.interfaces, &net->filter);
+    net->filter.option = "[net-nccl] interfaces";
     weft_status_t status = WEFT_OK;
     if (!weft_port_range_parse(net->config.port_range, &net->ports)) {
         status =

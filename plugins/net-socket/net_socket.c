@@ -115,6 +115,7 @@ static weft_status_t net_socket_sock_create(const weft_host_t *host, const void 
     net->host = host;
     memcpy(&net->config, config, sizeof net->config);
     weft_interface_filter_parse(net->config.devices, &net->filter);
+    net->filter.option = "[net-socket] devices";
     weft_status_t status;
     if (!weft_port_range_parse(net->config.port_range, &net->ports)) {
         status = host->set_error(

@@ -23,6 +23,7 @@ typedef struct weft_choice {
     const char *words; /* after the signs for all; points into the parsed text */
     bool exclude;
     bool exact;
+    const char *option; /* what errors call it: "[net-socket] devices"; NULL: nothing */
 } weft_choice_t;
 
 /* A word of a choice. */
@@ -41,10 +42,12 @@ static inline bool weft_choice_sign(const char **at_p, char sign)
     return found;
 }
 
-/* Parses a choice. Every text is one. `text` must outlive the choice. */
+/* Parses a choice. Every text is one. `text` must outlive the choice. Its option is NULL; whoever
+ * knows it stores it then. */
 static inline void weft_choice_parse(const char *text, weft_choice_t *choice)
 {
     choice->words = text;
+    choice->option = NULL;
     choice->exclude = weft_choice_sign(&choice->words, '^');
     choice->exact = weft_choice_sign(&choice->words, '=');
 }

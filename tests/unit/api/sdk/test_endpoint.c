@@ -279,8 +279,12 @@ static void local_list_follows_the_filter(void **state)
     assert_true(list.entries[0].loopback);
     weft_interface_filter_parse("=no-such-interface", &filter);
     assert_int_equal(weft_endpoint_list_local(&fake.host, &filter, 0, &list), WEFT_ERR_CONFIG);
-    assert_non_null(strstr(fake.error, "no-such-interface"));
+    assert_ptr_equal(strstr(fake.error, "no interface here fits \"no-such-interface\""),
+                     fake.error);
     assert_non_null(strstr(fake.error, "lo 127.0.0.1"));
+    filter.option = "[test] devices";
+    assert_int_equal(weft_endpoint_list_local(&fake.host, &filter, 0, &list), WEFT_ERR_CONFIG);
+    assert_ptr_equal(strstr(fake.error, "[test] devices: no interface here"), fake.error);
     weft_interface_filter_parse("^no-such-interface, lo", &filter);
     assert_int_equal(weft_endpoint_list_local(&fake.host, &filter, 0, &list), WEFT_OK);
     assert_non_null(

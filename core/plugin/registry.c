@@ -76,7 +76,7 @@ static weft_listed_t registry_listed_of(const weft_entry_t *entry)
 static weft_status_t registry_name_check(const weft_registry_t *registry, weft_plugin_kind_t kind,
                                          const char *name, const char *origin)
 {
-    char found[80];
+    char found[320];
     const char *key = weft_plugin_kind_name(kind);
     if (weft_settings_own(name)) {
         return weft_fail(WEFT_ERR_CONFIG, 0,
@@ -89,10 +89,14 @@ static weft_status_t registry_name_check(const weft_registry_t *registry, weft_p
         }
         weft_listed_t listed = registry_listed_of(e);
         listed.origin = origin;
-        snprintf(found, sizeof found, "it in %s and again in %s", weft_plugin_kind_name(e->kind),
-                 key);
-        return weft_listed_refuse(&listed, e->kind == kind ? "listed twice" : "duplicate name",
-                                  found, "it once");
+        if (e->kind == kind) {
+            snprintf(found, sizeof found, "it twice in [core] %s", key);
+            return weft_listed_refuse(&listed, "listed twice", found, "it once");
+        }
+        /* Which of the two is wrong is not known before it is loaded. */
+        snprintf(found, sizeof found, "it in [core] %s, by %.200s, and in [core] %s",
+                 weft_plugin_kind_name(e->kind), e->origin, key);
+        return weft_listed_refuse(&listed, "listed as two kinds", found, "it as one");
     }
     return WEFT_OK;
 }

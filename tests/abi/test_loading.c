@@ -195,8 +195,9 @@ static void plugin_listed_twice_is_told(void **state)
     job_t job;
     (void)state;
     assert_int_equal(job_start(&job, HEAD "tuner = good other-good good\n"), WEFT_ERR_PLUGIN);
-    const char *const words[] = {BROKEN_DIR "/good.so", "listed twice", "found it in tuner",
-                                 "expected it once", "weft.ini:6"};
+    const char *const words[] = {BROKEN_DIR "/good.so", "listed twice",
+                                 "found it twice in [core] tuner", "expected it once",
+                                 "weft.ini:6"};
     expect_words("twice", words, sizeof words / sizeof words[0]);
     job_end(&job);
 }
@@ -208,8 +209,8 @@ static void name_in_two_kinds_is_told(void **state)
     assert_int_equal(job_start(&job, "[core]\nplugin_dir = " BROKEN_DIR
                                      "\nnet = good\nalgo =\nkernel =\ntuner = good\n"),
                      WEFT_ERR_PLUGIN);
-    const char *const words[] = {BROKEN_DIR "/good.so", "duplicate name",
-                                 "found it in net and again in tuner", "expected it once",
+    const char *const words[] = {BROKEN_DIR "/good.so", "listed as two kinds",
+                                 "found it in [core] net, by ", "weft.ini:3, and in [core] tuner",
                                  "weft.ini:6"};
     expect_words("two kinds", words, sizeof words / sizeof words[0]);
     job_end(&job);

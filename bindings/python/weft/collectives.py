@@ -8,7 +8,7 @@ Communicator.start returns a request.
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, Sequence, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Generic, NoReturn, Optional, Sequence, TypeVar
 
 from ._library import ANY_RANK, Blocks, Dtype, Op, lib
 from ._numbers import INT32, UINT64, fitting, number
@@ -45,7 +45,7 @@ def operator_number(value: Any) -> int:
 
 def _live(window: Any) -> int | None:
     try:
-        handle = window.live_handle
+        handle: Callable[[], int | None] = window.live_handle
     except AttributeError:
         raise TypeError(f"window: {window!r} is none of comm.window()") from None
     return handle()

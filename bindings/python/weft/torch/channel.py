@@ -305,12 +305,20 @@ atexit.register(lambda: _notices.stop())
 
 
 def _wait_for_ranks(function: Callable[[], int], what: str, comm: ctypes.c_void_p | None,
-                    cancel: Callable[[], object]) -> None:
-    """Makes a call that waits for other ranks. An exception of a signal's handler cancels it."""
+                    cancel: Callable[[], object], made: ctypes.c_void_p) -> None:
+    """Makes a call that waits for other ranks. An exception of a signal's handler cancels it.
+
+    made: where it stores a communicator.
+    """
     def run() -> int:
         check(function(), what, comm)
         return 0
-    _waiting.call(run, cancel)
+    try:
+        _waiting.call(run, cancel)
+    except BaseException:
+        # A handler raised when it was made: nobody will have it.
+        lib.weft_comm_destroy(made)
+        raise
 
 
 class _Slot:
@@ -486,7 +494,7 @@ class Channel:
         with self.lock:
             comm = self._handle()
             _wait_for_ranks(lambda: lib.weft_comm_split(comm, color, key, byref(child)), "split",
-                            comm, self.abort)
+                            comm, self.abort, child)
         return Channel(child, self.device, timeout) if child.value else None
 
     def members(self, ranks: Sequence[int], tag: int, timeout: float) -> Channel:
@@ -496,7 +504,7 @@ class Channel:
         comm = self._handle()
         _wait_for_ranks(
             lambda: lib.weft_comm_create_group(comm, array, len(ranks), tag, byref(child)),
-            "new_group", comm, self.abort)
+            "new_group", comm, self.abort, child)
         return Channel(child, self.device, timeout)
 
     def abort(self) -> None:
@@ -504,13 +512,15 @@ class Channel:
             lib.weft_comm_abort(self.comm)
 
     def close(self) -> None:
+        """Leaves the communicator. One that another thread is inside of stays, for another try."""
         with self.lock:
             comm, self.comm = self.comm, None
         if comm is None:
             return
 
         def leave() -> int:
-            lib.weft_comm_destroy(comm)
+            if lib.weft_comm_destroy(comm):
+                self.comm = comm
             return 0
         _waiting.call(leave, lambda: lib.weft_comm_abort(comm))
 
@@ -573,7 +583,7 @@ def connect(store: Any, rank: int, size: int, device: str, index: int | None,
 
     def init() -> int:
         return lib.weft_comm_init_rank(byref(comm), size, byref(unique_id), rank, byref(options))
-    _wait_for_ranks(lambda: cancel.during(init), "init", None, cancel)
+    _wait_for_ranks(lambda: cancel.during(init), "init", None, cancel, comm)
     if rank == 0:
         # All have read it. A process that comes later would join in vain.
         with contextlib.suppress(RuntimeError):  # not all stores can

@@ -103,7 +103,8 @@ flight_copy_t *flight_parse(const void *bytes, size_t size, const char **why_p)
 typedef struct read_holder {
     int32_t pid, inner; /* its number here, and in its own namespace */
     bool stopped;
-    bool ended; /* and nobody has waited for it */
+    bool ended;    /* and nobody has waited for it */
+    bool headless; /* its first thread has ended before the others */
     uint32_t uid, records;
 } read_holder_t;
 
@@ -151,7 +152,8 @@ static read_holder_t read_holder(const char *pid)
     if (status != NULL) {
         fclose(status);
     }
-    holder.ended = zombie && threads <= 1; /* a first thread may end before the others */
+    holder.ended = zombie && threads <= 1;
+    holder.headless = zombie && threads > 1;
     return holder;
 }
 
@@ -357,13 +359,35 @@ static bool read_folder(const char *folder, flight_sources_t *sources)
     return found > 0;
 }
 
-/* Files of records that the process has mapped. */
-static uint32_t read_maps(const char *pid, read_holder_t *holder, flight_sources_t *sources)
+/* Where /proc shows what the process has. A thread that has ended has nothing: then it is the
+ * folder of another thread. */
+static void read_place(const char *pid, const read_holder_t *holder, char place[64])
 {
-    char path[64], *line = NULL;
+    char tasks[64];
+    snprintf(place, 64, "/proc/%.20s", pid);
+    if (!holder->headless) {
+        return;
+    }
+    snprintf(tasks, sizeof tasks, "/proc/%.20s/task", pid);
+    DIR *dir = opendir(tasks);
+    for (const struct dirent *entry; dir != NULL && (entry = readdir(dir)) != NULL;) {
+        if (entry->d_name[0] != '.' && strcmp(entry->d_name, pid) != 0) {
+            snprintf(place, 64, "%.40s/%.20s", tasks, entry->d_name);
+            break;
+        }
+    }
+    if (dir != NULL) {
+        closedir(dir);
+    }
+}
+
+/* Files of records that the process has mapped. */
+static uint32_t read_maps(const char *place, read_holder_t *holder, flight_sources_t *sources)
+{
+    char path[80], *line = NULL;
     size_t room = 0;
     uint32_t found = 0;
-    snprintf(path, sizeof path, "/proc/%.20s/maps", pid);
+    snprintf(path, sizeof path, "%s/maps", place);
     FILE *maps = fopen(path, "r");
     while (maps != NULL && getline(&line, &room, maps) > 0) {
         line[strcspn(line, "\n")] = '\0';
@@ -382,10 +406,11 @@ static uint32_t read_maps(const char *pid, read_holder_t *holder, flight_sources
 /* Anonymous records are among the descriptors of their process. */
 static uint32_t read_process(const char *pid, flight_sources_t *sources)
 {
-    char folder[64], path[400], target[64], name[64];
+    char place[64], folder[80], path[400], target[64], name[64];
     read_holder_t holder = read_holder(pid);
-    uint32_t found = read_maps(pid, &holder, sources);
-    snprintf(folder, sizeof folder, "/proc/%.20s/fd", pid);
+    read_place(pid, &holder, place);
+    uint32_t found = read_maps(place, &holder, sources);
+    snprintf(folder, sizeof folder, "%s/fd", place);
     snprintf(name, sizeof name, "process %.20s", pid);
     DIR *dir = opendir(folder);
     for (const struct dirent *entry; dir != NULL && (entry = readdir(dir)) != NULL;) {

@@ -88,6 +88,24 @@ status_beside "$work/hold.py" "$work/record"
 status_says "${pid[0]}" '[.[] | select(.state == "ended" and .pid == $pid)] | length == 1 and .[0].name == "w?[2J ?é"' \
     "one rank that ended"
 
+# A first thread that ends leaves the process to the others.
+cat >"$work/headless.py" <<'HEADLESS'
+import ctypes, os, struct, sys, threading, time
+record, rank = open(sys.argv[1], 'rb').read(), struct.pack('i', int(sys.argv[2]))
+held = os.memfd_create('weft-flight')
+os.write(held, record.replace(rank, struct.pack('i', os.getpid()), 1))
+def rest():
+    while 'State:\tZ' not in open('/proc/self/status').read():
+        time.sleep(0.01)
+    print(os.getpid(), flush=True)
+    sys.stdin.read()
+    os._exit(0)
+threading.Thread(target=rest).start()
+ctypes.CDLL(None).pthread_exit(None)
+HEADLESS
+status_beside "$work/headless.py" "$work/record" "${pid[0]}"
+status_says "$ready" '[.[] | select(.pid == $pid and .state != "ended")] | length > 0' "process $ready, whose first thread has ended"
+
 # The user of a rank is that of its own process, also where another one that has the record is found first.
 if [ "$(id -u)" -eq 0 ]; then
     cat >"$work/drop.py" <<'DROP'

@@ -348,6 +348,12 @@ static void perf_fork_watch(family_t *family, struct pollfd *polls)
             polls[i] = (struct pollfd){.fd = family->children[i].up[0], .events = POLLIN};
         }
         int ready = poll(polls, family->count, perf_fork_wait_ms(family));
+        if (ready < 0 && errno != EINTR && errno != EAGAIN) {
+            fprintf(stderr, "weft: cannot wait for the ranks (poll): %s\n", strerror(errno));
+            perf_fork_take_back(family);
+            family->code = TOOL_INTERNAL;
+            return;
+        }
         if (ready == 0) {
             perf_fork_kill_rest(family);
             return;

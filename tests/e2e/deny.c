@@ -14,13 +14,23 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#ifndef SYS_poll /* of processors without it the C library takes the other */
+#define SYS_poll SYS_ppoll
+#endif
+
 static const struct {
     const char *name;
     unsigned number;
-} calls[] = {
-    {"eventfd2", SYS_eventfd2},   {"signalfd4", SYS_signalfd4}, {"prctl", SYS_prctl},
-    {"fallocate", SYS_fallocate}, {"madvise", SYS_madvise},     {"accept4", SYS_accept4},
-    {"fcntl", SYS_fcntl},         {"netlink", SYS_socket},      {"memfd_create", SYS_memfd_create}};
+} calls[] = {{"eventfd2", SYS_eventfd2},
+             {"signalfd4", SYS_signalfd4},
+             {"prctl", SYS_prctl},
+             {"fallocate", SYS_fallocate},
+             {"madvise", SYS_madvise},
+             {"accept4", SYS_accept4},
+             {"fcntl", SYS_fcntl},
+             {"netlink", SYS_socket},
+             {"memfd_create", SYS_memfd_create},
+             {"poll", SYS_poll}};
 
 int main(int argc, char **argv)
 {

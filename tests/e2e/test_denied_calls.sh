@@ -20,6 +20,8 @@ denied_says_not() {
     denied "$1" "$2" "$3"
     ! grep -q -- "$4" "$work/err" || die "$4 where $1 is denied"
 }
+expect 1 "$work/deny" poll 1 "$weft" perf all_reduce -P 2 -b 8 -e 8 -n 1
+says err '^weft: cannot wait for the ranks [(]poll[)]: Operation not permitted$'
 denied_says_not signalfd4 1 'weft run: cannot read signals as a file [(]signalfd[)]' 'memory'
 denied_says_not eventfd2 127 'cannot make an event descriptor [(]eventfd[)]' 'open files'
 denied_says_not prctl 127 'cannot end with its parent [(]prctl PR_SET_PDEATHSIG[)]' 'has gone'

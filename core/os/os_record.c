@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/error.h"
@@ -75,6 +76,9 @@ static int record_open_new(const char *folder, const char *name, const char *suf
         if (fd < 0 && errno != EEXIST) {
             return -1;
         }
+    }
+    if (fd >= 0) {
+        (void)fchmod(fd, 0600); /* the umask may have taken what its owner needs to read it */
     }
     return fd;
 }

@@ -108,7 +108,9 @@ static void a_file_stays_after_a_failure_only(void **state)
     struct stat file;
     (void)state;
     assert_non_null(mkdtemp(folder));
+    const mode_t before = umask(0777);
     open_in(folder);
+    umask(before);
     assert_int_equal(stat(flight.memory.path, &file), 0);
     assert_int_equal(file.st_mode & 0777, 0600);
     assert_true(file.st_blocks * 512 >= (blkcnt_t)sizeof(weft_flight_record_t));

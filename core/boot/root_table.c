@@ -385,14 +385,15 @@ void weft_root_fail_as(weft_root_table_t *table, const weft_error_t *error)
     if (table->failure.status != WEFT_OK) {
         return;
     }
-    bool death = error->status == WEFT_ERR_PEER_DEAD;
+    bool death = error->status == WEFT_ERR_PEER_DEAD, wrong = error->status == WEFT_ERR_PROTO;
     table->failure = *error;
     table->own_until = now + OWN_NS;
     table->own_most = now + (death ? OWN_MOST_DEATH_NS : OWN_MOST_NS);
     for (uint32_t i = 0; i < table->nranks; i++) {
         weft_root_seat_t *seat = &table->seats[i];
-        bool dead = death && error->peer == (int32_t)i;
-        if (dead || (root_seat_is_here(seat) && !root_is_own(table, &seat->request))) {
+        /* Whose first message was wrong has heard so at once. */
+        bool over = error->peer == (int32_t)i && (death || (wrong && !root_seat_is_here(seat)));
+        if (over || (root_seat_is_here(seat) && !root_is_own(table, &seat->request))) {
             root_seat_tell(table, seat);
         } else if (seat->arrived && seat->join < 0 && seat->lost == 0 && !seat->told) {
             /* It had all it needed and is gone. */

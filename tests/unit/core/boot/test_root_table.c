@@ -91,6 +91,19 @@ static void a_late_rank_of_the_own_process_is_told_after_the_others(void **unuse
     scene_end(&scene);
 }
 
+static void whose_first_message_was_wrong_is_not_waited_for(void **unused)
+{
+    (void)unused;
+    scene_t scene;
+    scene_begin(&scene);
+    weft_root_fail(&scene.table, WEFT_ERR_PROTO, &scene.table.seats[2], "too bad");
+    scene_come(&scene, 0, false);
+    assert_false(weft_root_all_told(&scene.table));
+    scene_come(&scene, 1, false);
+    assert_true(weft_root_all_told(&scene.table));
+    scene_end(&scene);
+}
+
 static void whoever_comes_late_puts_off_the_end_of_the_own_process(void **unused)
 {
     (void)unused;
@@ -421,6 +434,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_has_claimed_is_missed_where_nobody_else_will),
         cmocka_unit_test(a_late_rank_of_the_own_process_is_told_after_the_others),
+        cmocka_unit_test(whose_first_message_was_wrong_is_not_waited_for),
         cmocka_unit_test(whoever_comes_late_puts_off_the_end_of_the_own_process),
         cmocka_unit_test(the_own_process_is_told_in_the_end_whoever_is_missing),
         cmocka_unit_test(who_waits_for_a_neighbour_is_not_missed),

@@ -278,7 +278,7 @@ static weft_status_t join_tree(weft_join_t *join)
         status = join_learn_peers(join);
     }
     if (status == WEFT_OK) {
-        weft_root_client_joined(&join->root);
+        status = weft_root_client_joined(&join->root);
     }
     if (status == WEFT_ERR_PEER_DEAD && !join->root.ended) {
         weft_error_t before = *weft_error_record();

@@ -210,14 +210,17 @@ static int root_client_poll(const weft_root_client_t *client, uint64_t until)
 }
 
 /* All connections of this rank stand and are in use: its end is now the tree's to judge. */
-void weft_root_client_joined(weft_root_client_t *client)
+weft_status_t weft_root_client_joined(weft_root_client_t *client)
 {
     weft_error_t before = *weft_error_record();
-    while (client->seeks && root_client_return(client, "is gone") == WEFT_IN_PROGRESS &&
-           root_client_poll(client, WEFT_NEVER) >= 0) {
+    while (client->seeks && root_client_return(client, "is gone") == WEFT_IN_PROGRESS) {
+        if (root_client_poll(client, WEFT_NEVER) < 0) {
+            return weft_error_record()->status;
+        }
     }
     *weft_error_record() = before;
     root_client_say(client, WEFT_READY_JOINED);
+    return WEFT_OK;
 }
 
 void weft_root_client_waits(weft_root_client_t *client)

@@ -38,11 +38,11 @@ weft_status_t weft_root_client_reach(weft_root_client_t *client);
 
 /* Say that this rank joins; that its connections of the tree stand; that it needs the root no more,
  * its end is the tree's to judge (the root may have ended already). ERR_PEER_DEAD: the root is
- * gone. */
+ * gone; of the last one only ERR_ABORTED, or that waiting failed. */
 weft_status_t weft_root_client_register(weft_root_client_t *client,
                                         const weft_join_request_t *mine);
 weft_status_t weft_root_client_ready(weft_root_client_t *client);
-void weft_root_client_joined(weft_root_client_t *client);
+weft_status_t weft_root_client_joined(weft_root_client_t *client);
 /* Says, once, that this rank waits for a neighbour: whoever is missed then is not this one. */
 void weft_root_client_waits(weft_root_client_t *client);
 /* Tells the root the calling thread's error, so that the others hear the cause and not a death.

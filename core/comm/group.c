@@ -68,6 +68,20 @@ void weft_group_tell_lost(const weft_comm_t *comm)
     }
 }
 
+/* Of the thread that returns from main() or calls exit(): nobody else would say that its calls were
+ * never made. */
+__attribute__((destructor)) static void group_tell_open(void)
+{
+    if (open_group.depth > 0) {
+        weft_log(
+            WEFT_LOG_WARN, "group",
+            "the process ends inside a group, whose %u call%s %s dropped: weft_group_end() was "
+            "not called",
+            open_group.notes, open_group.notes == 1 ? "" : "s",
+            open_group.notes == 1 ? "is" : "are");
+    }
+}
+
 weft_status_t weft_group_refuse(const char *call)
 {
     return weft_group_is_open()

@@ -319,8 +319,10 @@ static void info_visit_wanted(void *arg, const char *section, const weft_option_
     info_option_t *look = arg;
     char name[sizeof look->near];
     snprintf(name, sizeof name, "%s.%s", section, option->name);
-    weft_nearest_offer(&look->nearest, name, strlen(name));
-    if (look->nearest.best == name) {
+    /* A key without its section is like a key. */
+    const char *like = strchr(look->wanted, '.') != NULL ? name : option->name;
+    weft_nearest_offer(&look->nearest, like, strlen(like));
+    if (look->nearest.best == like) {
         memcpy(look->near, name, sizeof name);
         look->nearest.best = look->near;
     }

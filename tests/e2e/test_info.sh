@@ -30,6 +30,8 @@ expect 0 "$weft" info --option core.net
 says out '^core\.net = '
 expect 6 "$weft" info --option core.nett
 says err "did you mean core.net\?"
+expect 6 "$weft" info --option pool_bytes
+says err "did you mean exec.pool_bytes"
 expect 6 "$weft" info net-shn
 says err "unknown kind or plugin in use 'net-shn'; did you mean net-shm\?"
 expect 6 "$weft" info net --launcher

@@ -232,6 +232,7 @@ weft_status_t weft_settings_read(weft_config_t *config, weft_settings_t *setting
     return weft_port_range_parse(ports, &settings->boot.ports)
                ? WEFT_OK
                : weft_fail(WEFT_ERR_CONFIG, 0,
-                           "%s: [boot] port_range is \"%s\", expected FIRST-LAST, e.g. 5000-5100",
+                           "%s: [boot] port_range is \"%s\", expected FIRST-LAST or one port, up "
+                           "to 65535, e.g. 5000-5100",
                            weft_config_origin(config, "boot", "port_range"), ports);
 }

@@ -77,10 +77,10 @@ static weft_status_t net_nccl_create(const weft_host_t *host, const void *config
     net->filter.option = "[net-nccl] interfaces";
     weft_status_t status = WEFT_OK;
     if (!weft_port_range_parse(net->config.port_range, &net->ports)) {
-        status =
-            host->set_error(host, WEFT_ERR_CONFIG, 0,
-                            "[net-nccl] port_range is \"%s\", expected FIRST-LAST, e.g. 5000-5100",
-                            net->config.port_range);
+        status = host->set_error(host, WEFT_ERR_CONFIG, 0,
+                                 "[net-nccl] port_range is \"%s\", expected FIRST-LAST or one "
+                                 "port, up to 65535, e.g. 5000-5100",
+                                 net->config.port_range);
     }
     if (status == WEFT_OK) {
         status = weft_endpoint_list_local(host, &net->filter, 0, &net->local);

@@ -118,10 +118,10 @@ static weft_status_t net_socket_sock_create(const weft_host_t *host, const void 
     net->filter.option = "[net-socket] devices";
     weft_status_t status;
     if (!weft_port_range_parse(net->config.port_range, &net->ports)) {
-        status = host->set_error(
-            host, WEFT_ERR_CONFIG, 0,
-            "[net-socket] port_range is \"%s\", expected FIRST-LAST, e.g. 5000-5100",
-            net->config.port_range);
+        status = host->set_error(host, WEFT_ERR_CONFIG, 0,
+                                 "[net-socket] port_range is \"%s\", expected FIRST-LAST or one "
+                                 "port, up to 65535, e.g. 5000-5100",
+                                 net->config.port_range);
         goto err_free;
     }
     status = sock_congestion_find(host, net->config.congestion, &net->congestion);

@@ -68,6 +68,7 @@ static const bad_file_t bad_files[] = {
     {"negative duration", "[boot]\nlate = -2s\n", 0, 2, "1ms to 86400s"},
     {"duration of nothing", "[boot]\nlate = s\n", 0, 2, "ns, us, ms, s or min"},
     {"infinite duration", "[boot]\nlate = inf\n", 0, 2, "ns, us, ms, s or min"},
+    {"no port", "[boot]\nport_range = 80000\n", 0, 2, "or one port, up to 65535"},
     {"key before a section", "log = warn\n", 0, 1, "before the first [section]"},
     {"missing bracket", "[core\nlog = warn\n", 0, 1, "without ']'"},
     {"bracket in a comment", "[core ; ]\nlog = warn\n", 0, 1, "without ']'"},

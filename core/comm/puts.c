@@ -105,6 +105,7 @@ static void puts_listen_to_all(weft_comm_state_t *state, bool *moved_p)
         weft_status_t status = puts_listen(state, source, &moved);
         if (moved) {
             source->queue.idle_since = 0;
+            weft_p2p_receives(&puts->p2p, source->queue.peer)->idle_since = 0;
             *moved_p = true;
         }
         /* Who has left puts no more; what a link says without a put is for those who wait. A link

@@ -4,6 +4,7 @@
  * that a faulty peer changed. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -79,6 +80,72 @@ static void puts_go_on_behind_four_billion_others(void **state)
 {
     (void)state;
     run(put_very_often, NULL);
+}
+
+/* Waits ---------------------------------------------------------------------------------------- */
+
+enum { STEPS_MOST = 100000000 };
+
+/* Steps until the wait for rank 1 has been found idle. */
+static bool step_until_idle(weft_comm_state_t *state, const weft_p2p_queue_t *wait)
+{
+    for (uint32_t i = 0; i < STEPS_MOST && wait->idle_since == 0; i++) {
+        (void)weft_engine_step(state);
+    }
+    return wait->idle_since != 0;
+}
+
+/* Steps until a put of rank 1 has come. */
+static bool step_until_put(weft_comm_state_t *state, const weft_put_source_t *source)
+{
+    for (uint32_t i = 0; i < STEPS_MOST && source->signals == 0; i++) {
+        (void)weft_engine_step(state);
+    }
+    return source->signals == 1;
+}
+
+/* Rank 0 waits for two signals: after the first it has waited for no time. */
+static int wait_for_two(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    weft_request_t *request = NULL;
+    const weft_call_t call = {.size = sizeof call, .request_p = &request};
+    _Atomic bool *waits = arg;
+    weft_comm_state_t *state;
+    int wrong = 0;
+    (void)n;
+    if (rank == 1) {
+        while (!atomic_load(waits)) {
+            weft_os_yield();
+        }
+        NEED(weft_signal(0, comm, NULL) == WEFT_OK);
+        NEED(weft_barrier(comm, NULL) == WEFT_OK);
+        return wrong + (weft_signal(0, comm, NULL) != WEFT_OK);
+    }
+    NEED(weft_wait_signal(1, 2, comm, &call) == WEFT_OK);
+    NEED(weft_comm_enter(comm, "test", &state) == WEFT_OK);
+    const weft_p2p_queue_t *wait = weft_p2p_receives(&state->windows.puts->p2p, 1);
+    NEED(step_until_idle(state, wait));
+    atomic_store(waits, true);
+    NEED(step_until_put(state, &state->windows.puts->from[1]));
+    NEED(wait->idle_since == 0);
+    weft_comm_leave(state);
+    NEED(weft_barrier(comm, NULL) == WEFT_OK);
+    NEED(weft_request_wait(&request) == WEFT_OK);
+    return wrong;
+}
+
+static void what_arrives_ends_the_idle_time_of_a_wait(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
+        _Atomic bool waits = false;
+        ranks_job_t job = {.nranks = 2,
+                           .settings = &nets[i],
+                           .settings_count = 1,
+                           .work = wait_for_two,
+                           .arg = &waits};
+        assert_int_equal(ranks_run_threads(&job), 0);
+    }
 }
 
 /* Changed messages ----------------------------------------------------------------------------- */
@@ -169,6 +236,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(puts_go_on_behind_four_billion_others),
+        cmocka_unit_test(what_arrives_ends_the_idle_time_of_a_wait),
         cmocka_unit_test(a_put_that_was_changed_writes_nothing_outside_its_window),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

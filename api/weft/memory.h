@@ -82,7 +82,7 @@ WEFT_EXPORT weft_status_t weft_mem_deregister(weft_comm_t *comm, weft_mem_region
  *
  * All other payloads go through slots. Each pair of ranks decides on its own. A call then
  * completes only when no rank reads the caller's buffers any longer, so it may wait for peers that
- * are still reading. Sends and receives do not use windows.
+ * are still reading. Sends from 16 KiB on use windows between threads of a process; puts do not.
  *
  * Memory of weft_mem_alloc() is read in place without any window, also by other processes of the
  * host, and also by receives, from 16 KiB on. */

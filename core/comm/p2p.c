@@ -35,14 +35,18 @@ static uint64_t p2p_slice_of(const weft_p2p_queue_t *queue, size_t elem)
 }
 
 /* Says where the receiver can read the bytes in place, so that they are copied once. A small
- * message is copied, so that its sender need not wait until it has been read. */
+ * message is copied, so that its sender need not wait until it has been read. The target of a put
+ * takes it in any call, also in the one that ends the window where the bytes are. */
 static weft_zero_copy_t p2p_describe(const weft_comm_state_t *state, const weft_p2p_queue_t *queue,
                                      const void *from, uint64_t bytes, size_t elem)
 {
     uint64_t all = queue->first->args.count * elem;
-    return all >= WEFT_ZERO_COPY_LEAST && state->self.family->kernel.memory == NULL
-               ? weft_zero_copy_describe(queue->port, from, bytes)
-               : (weft_zero_copy_t){.window = 0};
+    if (all < WEFT_ZERO_COPY_LEAST || state->self.family->kernel.memory != NULL) {
+        return (weft_zero_copy_t){.window = 0};
+    }
+    return queue->first->args.one_sided != WEFT_ONE_SIDED_NONE
+               ? weft_zero_copy_describe_arena(queue->port, from, bytes)
+               : weft_zero_copy_describe(queue->port, from, bytes);
 }
 
 /* Copies between a buffer and a slot. */

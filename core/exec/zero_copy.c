@@ -39,6 +39,17 @@ static weft_zero_copy_t zero_copy_in_arena(weft_mapped_port_t *mapped, const voi
     return at;
 }
 
+weft_zero_copy_t weft_zero_copy_describe_arena(weft_port_t *port, const void *payload,
+                                               uint64_t bytes)
+{
+    if (!weft_port_may_be_apart(port, bytes) || weft_mapped_port(port)->windows == NULL) {
+        return (weft_zero_copy_t){.window = 0};
+    }
+    weft_zero_copy_t at = zero_copy_in_arena(weft_mapped_port(port), payload, bytes);
+    weft_mapped_port(port)->windows->sent += at.window != 0;
+    return at;
+}
+
 weft_zero_copy_t weft_zero_copy_describe(weft_port_t *port, const void *payload, uint64_t bytes)
 {
     if (weft_message_port_sends_apart(port, bytes)) {
@@ -56,9 +67,7 @@ weft_zero_copy_t weft_zero_copy_describe(weft_port_t *port, const void *payload,
             return (weft_zero_copy_t){.window = w + 1, .offset = offset};
         }
     }
-    weft_zero_copy_t at = zero_copy_in_arena(mapped, payload, bytes);
-    mapped->windows->sent += at.window != 0;
-    return at;
+    return weft_zero_copy_describe_arena(port, payload, bytes);
 }
 
 /* Maps the arena that the peer offers, and answers. A peer has one arena at a time. */

@@ -24,6 +24,10 @@
  * because they are few, the peer has no window open that holds them, or the transport needs them in
  * a slot. */
 weft_zero_copy_t weft_zero_copy_describe(weft_port_t *port, const void *payload, uint64_t bytes);
+/* The same for a message that the peer may take when it has ended its imports of windows: it refers
+ * to none. */
+weft_zero_copy_t weft_zero_copy_describe_arena(weft_port_t *port, const void *payload,
+                                               uint64_t bytes);
 
 /* Finds the payload of the next message over a mapped port, of elements of `elem` bytes.
  * *payload_p is NULL if it is in the slot. After OK the memory stays until weft_port_release()

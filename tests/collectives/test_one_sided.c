@@ -248,6 +248,43 @@ static void a_put_waits_for_its_window(void **state)
     run(2, put_before_the_window, NULL);
 }
 
+/* Rank 1 puts from a window that rank 0 may be ending: it is read in place by threads, in which the
+ * target of the put looks at it no more. */
+static int put_from_an_ending_window(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    uint8_t *in = calloc(1, MOST), *out = malloc(MOST);
+    weft_window_t *target = NULL, *source = NULL;
+    int wrong = 0;
+    (void)arg;
+    for (uint32_t round = 0; round < 4 && wrong == 0; round++) {
+        fill(out, MOST, rank + round);
+        NEED(weft_window_register_local(comm, in, MOST, &target) == WEFT_OK);
+        NEED(weft_window_register(comm, out, MOST, &source) == WEFT_OK);
+        if (rank == 1) {
+            usleep(2000); /* rank 0 is in the call that ends it */
+            NEED(weft_put_signal(out, MOST, WEFT_UINT8, 0, target, 0, comm, NULL) == WEFT_OK);
+        }
+        NEED(weft_window_deregister(comm, source) == WEFT_OK);
+        if (rank == 0) {
+            NEED(weft_wait_signal(1, 1, comm, NULL) == WEFT_OK);
+            NEED(is_filled(in, MOST, 1 + round));
+        }
+        NEED(weft_barrier(comm, NULL) == WEFT_OK);
+        NEED(weft_window_deregister(comm, target) == WEFT_OK);
+    }
+    (void)n;
+    free(in);
+    free(out);
+    return wrong;
+}
+
+static void a_put_comes_from_a_window_that_its_target_ends(void **state)
+{
+    (void)state;
+    run(2, put_from_an_ending_window, NULL);
+    run(3, put_from_an_ending_window, NULL);
+}
+
 static int make_mistakes(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     uint64_t memory[4] = {0};
@@ -485,6 +522,7 @@ int main(void)
         cmocka_unit_test(the_target_makes_no_call),
         cmocka_unit_test(small_puts_stay_in_order),
         cmocka_unit_test(a_put_waits_for_its_window),
+        cmocka_unit_test(a_put_comes_from_a_window_that_its_target_ends),
         cmocka_unit_test(bad_arguments_are_refused),
         cmocka_unit_test(windows_that_are_refused_are_not_counted),
         cmocka_unit_test(a_put_beside_the_window_fails),

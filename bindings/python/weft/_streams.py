@@ -45,8 +45,10 @@ def order(
     no limit), and `look` raises what ends the wait before. A Timeout names the stream; a StateError
     tells of one that is captured, in which nothing was done then."""
     own = None if stream is None else stream or LEGACY
-    arrays = {memory.stream or LEGACY: memory for memory in _working(keep)}
-    behind = [each for each in arrays.items() if each[0] != own and _can_wait(own, *each)]
+    # The legacy stream is one of each device.
+    arrays = {(memory.stream or LEGACY, memory.device): memory for memory in _working(keep)}
+    others = [(theirs, memory) for (theirs, _), memory in arrays.items() if theirs != own]
+    behind = [each for each in others if _can_wait(own, *each)]
     if behind and own is None:
         limit = seconds()
         _wait(behind, limit if limit > 0 else math.inf, look)

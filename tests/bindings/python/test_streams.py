@@ -64,7 +64,8 @@ class Runtime:
 
 class Driver:
     """Notes what is asked of the driver. `answers` are those of cuStreamQuery, then 0; `captures`
-    are the state and the number, or the refusal, that a stream has; `refuses` are functions."""
+    are the state and the number, or the refusal, that a stream has; `context` is that of all
+    memory, or of each address; `refuses` are functions."""
 
     READY, RELAXED = 0, 2
 
@@ -99,7 +100,9 @@ class Driver:
         return 0
 
     def do_cuPointerGetAttribute(self, place, which, address):
-        place._obj.value = {1: self.context, 9: 3}[which]
+        context = self.context
+        context = context[address.value] if isinstance(context, dict) else context
+        place._obj.value = {1: context, 9: 3}[which]
         return 0
 
     def do_cuDeviceGet(self, device, ordinal):
@@ -170,6 +173,22 @@ class Orders(unittest.TestCase):
         driver = ordered(None, 7, 9, 7, driver=Driver(600, 600, 0, 0))
         self.assertEqual([call[1] for call in driver.of("cuStreamQuery")], [7, 7, 7, 9])
         self.assertEqual({call[1] for call in driver.of("cuCtxPushCurrent_v2")}, {0xC0})
+
+    def test_legacy_streams_of_two_devices_are_waited_for_in_the_context_of_each(self):
+        keep = [
+            arrays.Memory(address, COUNT, Dtype.INT32, 4, "int32", f"cuda:{n}", None, LEGACY)
+            for n, address in enumerate((0x1000, 0x2000, 0x3000))
+        ]
+        driver = Driver(context={0x1000: 0xC0, 0x2000: 0xC1, 0x3000: 0xC2})
+        with mock.patch.object(_streams, "driver", lambda: driver):
+            _streams.order(keep, None, lambda: 0, lambda: None)
+            self.assertEqual({call[1] for call in driver.of("cuStreamQuery")}, {LEGACY})
+            self.assertEqual(len(driver.of("cuStreamQuery")), 3)
+            _streams.order(keep, 7, lambda: 0, lambda: None)
+        self.assertEqual(len(driver.of("cuStreamWaitEvent")), 3)
+        self.assertEqual(
+            {call[1] for call in driver.of("cuCtxPushCurrent_v2")}, {0xC0, 0xC1, 0xC2}
+        )
 
     def test_the_wait_ends_after_the_seconds_of_the_call_and_names_the_stream(self):
         """… of all arrays together; not above 0 there is no limit."""

@@ -88,7 +88,11 @@ def _stream_for(array: Any) -> int | None:
         kind, _ = where()
     except Exception as reason:
         raise TypeError(f"its __dlpack_device__() gives no device: {reason!r}") from reason
-    return LEGACY if kind in (_CUDA, _CUDA_MANAGED) else None
+    return _order_on(kind)
+
+
+def _order_on(device_type: int) -> int | None:
+    return LEGACY if device_type in (_CUDA, _CUDA_MANAGED) else None
 
 
 def _capsule(array: Any, stream: int | None) -> Any:
@@ -109,8 +113,7 @@ def _capsule(array: Any, stream: int | None) -> Any:
 
 def open_tensor(array: Any) -> OpenTensor:
     """Describes an array that has __dlpack__(). TypeError: it cannot be described."""
-    stream = _stream_for(array)
-    capsule = _capsule(array, stream)
+    capsule = _capsule(array, _stream_for(array))
     read_only = False
     if _is_named(capsule, b"dltensor_versioned"):
         managed = _Versioned.from_address(_pointer(capsule, b"dltensor_versioned"))
@@ -122,12 +125,10 @@ def open_tensor(array: Any) -> OpenTensor:
         tensor = _Tensor.from_address(_pointer(capsule, b"dltensor"))
     else:
         raise TypeError("__dlpack__() gave no tensor")
-    return _described(tensor, read_only, (array, capsule), stream)
+    return _described(tensor, read_only, (array, capsule))
 
 
-def _described(
-    tensor: _Tensor, read_only: bool, keep: Any, stream: int | None
-) -> OpenTensor:
+def _described(tensor: _Tensor, read_only: bool, keep: Any) -> OpenTensor:
     shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
     if tensor.strides:
         strides = tuple(tensor.strides[i] for i in range(tensor.ndim))
@@ -138,7 +139,7 @@ def _described(
     kind = _NAMES.get(tensor.code) or f"{_KINDS.get(tensor.code, '?')}{size}"
     if tensor.lanes != 1 or tensor.bits % 8 != 0:
         raise TypeError(f"elements of {tensor.bits} bits in {tensor.lanes} lanes are not supported")
-    where = _device(tensor)
+    where, stream = _device(tensor), _order_on(tensor.device_type)
     return OpenTensor(address, shape, strides, kind, size, where, read_only, keep, stream)
 
 

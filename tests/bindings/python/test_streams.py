@@ -306,6 +306,12 @@ class Descriptions(unittest.TestCase):
         for kind, stream in ((2, LEGACY), (1, None)):
             self.assertEqual(arrays.describe(Plain(kind), "send", False).stream, stream)
 
+    def test_an_exporter_of_dlpack_that_does_not_say_its_device_has_the_stream_of_its_tensor(self):
+        for kind, stream in ((2, LEGACY), (1, None)):
+            exporter = Plain(kind)
+            exporter.__dlpack_device__ = None
+            self.assertEqual(arrays.describe(exporter, "send", False).stream, stream)
+
     def test_what_an_exporter_raises_of_its_device_names_the_argument(self):
         for found in (RuntimeError("lost"), None, ()):
             exporter = Exporter(2)

@@ -43,8 +43,8 @@ typedef struct weft_call weft_call_t; /* options of a call: weft.h */
  * a put that has begun to arrive in it, as long as the deadline of that put is, or until its rank
  * is found not to answer (option boot.unresponsive), which fails the communicator.
  * Errors: ERR_ARG (NULL, 0 bytes, memory that wraps around the address space), ERR_STATE (also
- * inside a group), ERR_RESOURCE, or what a failed communicator failed with. A call that fails is
- * not counted among the windows.
+ * inside a group), ERR_RESOURCE (also behind 2^32 - 1 windows of both kinds), or what a failed
+ * communicator failed with. A call that fails is not counted among the windows.
  * Blocking: no. Thread: one. */
 WEFT_EXPORT weft_status_t weft_window_register_local(weft_comm_t *comm, void *memory,
                                                      uint64_t bytes,

@@ -19,6 +19,17 @@ static uint32_t window_find(const weft_window_table_t *table, const weft_window_
     return number;
 }
 
+/* Puts name windows by a number that never comes again. */
+static weft_status_t window_check_names(const weft_window_table_t *table, const char *call)
+{
+    return table->registered < UINT32_MAX
+               ? WEFT_OK
+               : weft_fail(WEFT_ERR_RESOURCE, 0,
+                           "%s: the communicator has had %" PRIu32 " windows, the most there can "
+                           "be; make another one with weft_comm_dup",
+                           call, table->registered);
+}
+
 weft_status_t weft_window_create(const weft_comm_identity_t *self, weft_window_table_t *table,
                                  void *memory, uint64_t bytes, weft_window_t **window_p)
 {
@@ -28,6 +39,10 @@ weft_status_t weft_window_create(const weft_comm_identity_t *self, weft_window_t
                          "weft_window_register: the communicator has %u windows, the most there "
                          "can be; end one with weft_window_deregister",
                          (unsigned)WEFT_LANES_WINDOWS);
+    }
+    weft_status_t status = window_check_names(table, "weft_window_register");
+    if (status != WEFT_OK) {
+        return status;
     }
     weft_windows_t *shared = &table->shared;
     if (shared->reach == NULL) {
@@ -47,6 +62,10 @@ weft_status_t weft_window_create(const weft_comm_identity_t *self, weft_window_t
 weft_status_t weft_window_create_local(weft_window_table_t *table, void *memory, uint64_t bytes,
                                        weft_window_t **window_p)
 {
+    weft_status_t status = window_check_names(table, "weft_window_register_local");
+    if (status != WEFT_OK) {
+        return status;
+    }
     weft_window_t *window = weft_os_alloc(sizeof *window, 0);
     if (window == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "weft_window_register_local");

@@ -75,12 +75,31 @@ static void windows_are_found_by_the_order_in_which_they_came(void **state)
     weft_window_table_fini(&self, &table);
 }
 
+/* A number that came again would be that of another window, perhaps of one that is still there. */
+static void there_are_no_more_windows_than_numbers(void **state)
+{
+    static const weft_comm_identity_t self = {.nranks = 1};
+    static char memory[8];
+    weft_window_table_t table = {.registered = UINT32_MAX - 2};
+    weft_window_t *window[2], *none = NULL;
+    (void)state;
+    assert_int_equal(weft_window_create_local(&table, memory, 8, &window[0]), WEFT_OK);
+    assert_int_equal(weft_window_create(&self, &table, memory, 8, &window[1]), WEFT_OK);
+    assert_ptr_equal(weft_window_numbered(&table, UINT32_MAX), window[1]);
+    assert_int_equal(weft_window_create_local(&table, memory, 8, &none), WEFT_ERR_RESOURCE);
+    assert_int_equal(weft_window_create(&self, &table, memory, 8, &none), WEFT_ERR_RESOURCE);
+    assert_null(none);
+    assert_ptr_equal(weft_window_numbered(&table, UINT32_MAX), window[1]);
+    weft_window_table_fini(&self, &table);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_put_says_where_it_goes),
         cmocka_unit_test(who_is_listened_to_stands_in_the_list_once),
         cmocka_unit_test(windows_are_found_by_the_order_in_which_they_came),
+        cmocka_unit_test(there_are_no_more_windows_than_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,6 +14,7 @@
 #include "core/comm/group.h"
 #include "core/comm/group_members.h"
 #include "core/comm/progress.h"
+#include "core/comm/puts.h"
 #include "core/comm/stream_prepare.h"
 #include "core/comm/streams.h"
 
@@ -112,11 +113,17 @@ static weft_status_t group_put_in_stream(weft_group_note_t *head)
     return status;
 }
 
+/* Peers may put into a member whose part is done, and nobody else takes it from them meanwhile. */
+static bool group_has_to_step(const weft_comm_state_t *state)
+{
+    return weft_engine_is_busy(state) || weft_puts_listen(state);
+}
+
 static bool group_step(weft_group_member_t *members, uint32_t count)
 {
     bool moved = false;
     for (uint32_t i = 0; i < count; i++) {
-        if (weft_engine_is_busy(members[i].state)) {
+        if (group_has_to_step(members[i].state)) {
             moved |= weft_engine_step(members[i].state);
         }
     }
@@ -210,7 +217,7 @@ static void group_wait(weft_group_member_t *members, uint32_t count)
     weft_blocked_t blocked;
     weft_blocked_init(&blocked);
     for (uint32_t i = 0; i < count; i++) {
-        if (weft_engine_is_busy(members[i].state)) {
+        if (group_has_to_step(members[i].state)) {
             weft_engine_find_blocked(members[i].state, &blocked);
             blocked.more |= weft_links_are_mixed(members[i].state->links);
         }

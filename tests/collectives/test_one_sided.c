@@ -248,6 +248,50 @@ static void a_put_waits_for_its_window(void **state)
     run(2, put_before_the_window, NULL);
 }
 
+/* Rank 0 waits in a group over two communicators, whose part in the first is done, while rank 1
+ * puts there. Rank 1 comes to the second one later. */
+static int put_into_a_group(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    const weft_call_t call = {.size = sizeof call, .timeout = 10.0 * RANKS_SLOWER};
+    uint8_t *in = calloc(1, MOST), *out = malloc(MOST);
+    uint32_t one = 1, sum = 0, mine = 0;
+    weft_window_t *window = NULL;
+    weft_comm_t *twin = NULL;
+    int wrong = 0;
+    (void)arg;
+    fill(out, MOST, rank);
+    NEED(weft_comm_dup(comm, &twin) == WEFT_OK);
+    NEED(weft_window_register_local(comm, in, MOST, &window) == WEFT_OK);
+    NEED(weft_barrier(comm, NULL) == WEFT_OK);
+    if (rank == 1) {
+        usleep(20000);
+        NEED(weft_put_signal(out, MOST, WEFT_UINT8, 0, window, 0, comm, &call) == WEFT_OK);
+    }
+    NEED(weft_group_start() == WEFT_OK);
+    NEED(weft_send(&one, 1, WEFT_UINT32, rank, comm, NULL) == WEFT_OK);
+    NEED(weft_recv(&mine, 1, WEFT_UINT32, rank, comm, NULL) == WEFT_OK);
+    NEED(weft_all_reduce(&one, &sum, 1, WEFT_UINT32, WEFT_SUM, twin, NULL) == WEFT_OK);
+    NEED(weft_group_end() == WEFT_OK);
+    NEED(sum == n && mine == 1);
+    if (rank == 0) {
+        NEED(weft_wait_signal(1, 1, comm, NULL) == WEFT_OK);
+        NEED(is_filled(in, MOST, 1));
+    }
+    NEED(weft_comm_destroy(twin) == WEFT_OK);
+    NEED(weft_barrier(comm, NULL) == WEFT_OK);
+    NEED(weft_window_deregister(comm, window) == WEFT_OK);
+    free(in);
+    free(out);
+    return wrong;
+}
+
+static void the_target_waits_in_a_group_for_another_communicator(void **state)
+{
+    (void)state;
+    run(2, put_into_a_group, NULL);
+    run(3, put_into_a_group, NULL);
+}
+
 /* Rank 1 puts from a window that rank 0 may be ending: it is read in place by threads, in which the
  * target of the put looks at it no more. */
 static int put_from_an_ending_window(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
@@ -522,6 +566,7 @@ int main(void)
         cmocka_unit_test(the_target_makes_no_call),
         cmocka_unit_test(small_puts_stay_in_order),
         cmocka_unit_test(a_put_waits_for_its_window),
+        cmocka_unit_test(the_target_waits_in_a_group_for_another_communicator),
         cmocka_unit_test(a_put_comes_from_a_window_that_its_target_ends),
         cmocka_unit_test(bad_arguments_are_refused),
         cmocka_unit_test(windows_that_are_refused_are_not_counted),

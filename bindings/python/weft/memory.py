@@ -143,8 +143,9 @@ class Window(_Held):
 
     def live_handle(self) -> int | None:
         """The handle; a ValueError if it has been given back, as another window may have it now."""
-        if self._memory is None:
-            raise ValueError("window: it has been deregistered")
+        if self._memory is None or self._comm._handle is None:
+            ended = "its communicator has ended" if self._memory else "it has been deregistered"
+            raise ValueError(f"window: {ended}")
         return self._handle.value
 
     def _let_go(self, memory: Memory) -> None:

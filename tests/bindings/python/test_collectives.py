@@ -548,6 +548,20 @@ class Collectives(unittest.TestCase):
 
         self.check(run, [[True] * 2] * N)
 
+    def test_a_window_of_a_communicator_that_has_ended_is_none_of_another(self):
+        """… which may have one at the same address."""
+        def run(comm):
+            with comm.dup() as child:
+                old = child.window(weft.alloc(8), local=True)
+            new = [comm.window(weft.alloc(8), local=True) for _ in range(9)]
+            for use in (comm, comm.start):
+                with self.assertRaisesRegex(ValueError, "window: its communicator has ended"):
+                    use.put_signal(bytes(1), comm.rank, old)
+            old.deregister()
+            return [len(new)]
+
+        self.check(run, [[9]] * N)
+
     def test_a_window_whose_end_fails_has_ended(self):
         all_have_windows = threading.Barrier(N)
 

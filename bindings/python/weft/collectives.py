@@ -8,11 +8,22 @@ Communicator.start returns a request.
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, Callable, Generic, NoReturn, Optional, Sequence, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Generic,
+    Mapping,
+    NoReturn,
+    Optional,
+    Sequence,
+    TypeVar,
+)
 
 from ._library import ANY_RANK, Blocks, Dtype, Op, lib
 from ._numbers import INT32, UINT64, fitting, number
 from .arrays import Memory
+from .memory import Operator
 
 if TYPE_CHECKING:
     from typing import TypedDict
@@ -38,9 +49,13 @@ Counts = Sequence[int]
 _OPERATORS = f"one of weft.{', '.join(op.name for op in Op)}, or of comm.create_op()"
 
 
-def operator_number(value: Any) -> int:
-    """The operator as C's number."""
-    return fitting(value, "op", INT32, _OPERATORS)
+def operator_number(value: Any, made: Mapping[int, Operator]) -> int:
+    """The operator as C's number. `made` are those of the communicator: another one may have given
+    the same number."""
+    found = fitting(value, "op", INT32, _OPERATORS)
+    if isinstance(value, Operator) and made.get(found) is not value:
+        raise ValueError("op: it has been destroyed, or is another communicator's")
+    return found
 
 
 def _live(window: Any) -> int | None:
@@ -140,6 +155,7 @@ class Collectives(Generic[R]):
 
     rank: int
     size: int
+    _operators: dict[int, Operator]
 
     def _call(
         self, function: Any, args: tuple[Any, ...], keep: Any, dtype: Dtype | None, options: Any
@@ -159,7 +175,7 @@ class Collectives(Generic[R]):
             r = self._describe(recv, "recv", True)
             _same(s, r)
         dtype = _reducible(s, "send")
-        args = (s.address, r.address, s.count, dtype, operator_number(op))
+        args = (s.address, r.address, s.count, dtype, operator_number(op, self._operators))
         return self._call(lib.weft_all_reduce, args, (s, r), dtype, options)
 
     def reduce(
@@ -179,7 +195,8 @@ class Collectives(Generic[R]):
             _same(s, r)
         dtype = _reducible(s, "send")
         target = r.address if self.rank == root else None
-        args = (s.address, target, s.count, dtype, operator_number(op), self._root(root))
+        kind = operator_number(op, self._operators)
+        args = (s.address, target, s.count, dtype, kind, self._root(root))
         return self._call(lib.weft_reduce, args, (s, r), dtype, options)
 
     def reduce_scatter(
@@ -193,7 +210,7 @@ class Collectives(Generic[R]):
         if s.count != r.count * self.size:
             _blocks_differ(s, r, self.size)
         dtype = _reducible(s, "send")
-        args = (s.address, r.address, r.count, dtype, operator_number(op))
+        args = (s.address, r.address, r.count, dtype, operator_number(op, self._operators))
         return self._call(lib.weft_reduce_scatter, args, (s, r), dtype, options)
 
     def broadcast(
@@ -295,7 +312,7 @@ class Collectives(Generic[R]):
         v = _Vectors(counts, send_displs, self.size, "send", s)
         self._check_block(r, counts, "recv", "counts")
         dtype = _reducible(s, "send")
-        kind, place = operator_number(op), ctypes.addressof(v.counts)
+        kind, place = operator_number(op, self._operators), ctypes.addressof(v.counts)
         args = (s.address, r.address, place, v.displs_address, dtype, kind)
         return self._call(lib.weft_reduce_scatter_v, args, (s, r, v), dtype, options)
 

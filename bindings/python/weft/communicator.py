@@ -631,7 +631,7 @@ class Communicator(Bound, Collectives[None]):
         """A call that is only asked about."""
         elements = fitting(count, "count", UINT64)
         kind = fitting(coll, "coll", INT32, "one of weft.Coll")
-        return kind, elements, named(dtype), operator_number(op), self._root(root)
+        return kind, elements, named(dtype), operator_number(op, self._operators), self._root(root)
 
     # Memory and operators -------------------------------------------------------------------------
 
@@ -679,6 +679,10 @@ class Starter(Bound, Collectives[Request]):
     @property
     def size(self) -> int:  # type: ignore[override]
         return self._comm.size
+
+    @property
+    def _operators(self) -> dict[int, Operator]:  # type: ignore[override]
+        return self._comm._operators
 
     def _describe(self, array: Any, name: str, writable: bool) -> arrays.Memory:
         return self._comm._describe(array, name, writable)

@@ -462,6 +462,26 @@ class Collectives(unittest.TestCase):
 
         self.check(run, [[5]] * N)
 
+    def test_an_operator_is_its_communicators_and_not_another_one_of_its_number(self):
+        def run(comm):
+            data = ints([1])
+            with comm.dup() as child:
+                other, mine = child.create_op(print), comm.create_op(print)
+                ended = comm.create_op(print)
+                ended.destroy()
+                self.assertEqual(other.number, mine.number)
+                for op in (other, ended):
+                    for call in (
+                        lambda op=op: comm.all_reduce(data, op=op),
+                        lambda op=op: comm.start.all_reduce(data, op=op),
+                        lambda op=op: comm.explain(weft.Coll.ALL_REDUCE, 1, op=op),
+                    ):
+                        with self.assertRaisesRegex(ValueError, "^op: .* or is another communic"):
+                            call()
+            return data
+
+        self.check(run, [[1]] * N)
+
     def test_any_number_of_threads_wait_for_one_request(self):
         def run(comm):
             seen = []

@@ -359,7 +359,7 @@ static weft_status_t plan_cache_proof_get(const weft_plan_query_t *query, const 
     size_t hashes = query->call.nranks * sizeof(uint64_t);
     size_t bytes = sizeof(shared_proof_t) + hashes;
     shared_proof_t *shared = query->board != NULL ? weft_os_alloc(bytes, 0) : NULL;
-    weft_proof_ticket_t *ticket = NULL;
+    weft_proof_ticket_t ticket;
     weft_proof_answer_t answer = WEFT_PROOF_ALONE;
     if (shared != NULL) {
         answer = weft_proof_board_ask(query->board, key, sizeof *key, shared, bytes,
@@ -373,7 +373,7 @@ static weft_status_t plan_cache_proof_get(const weft_plan_query_t *query, const 
         memcpy(shared->hashes, (*proof_p)->hashes, hashes);
     }
     if (answer == WEFT_PROOF_OURS) {
-        weft_proof_board_answer(ticket, status == WEFT_OK ? shared : NULL);
+        weft_proof_board_answer(&ticket, status == WEFT_OK ? shared : NULL);
     }
     weft_os_free(shared);
     return status;

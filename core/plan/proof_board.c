@@ -34,13 +34,13 @@ struct weft_proof_board {
     uint64_t bytes;
 };
 
-struct weft_proof_ticket {
+typedef struct board_entry {
     uint64_t next; /* offset; 0: the last of its chain */
     uint64_t key_bytes, value_bytes;
-    weft_os_host_lock_t lock; /* held while the value is made; guards `made` and the value */
-    uint32_t made;
+    weft_os_host_lock_t lock;    /* held while the value is made; guards `made` and the value */
+    _Atomic uint32_t made;       /* set behind the value, in case its maker is killed */
     _Alignas(16) uint8_t data[]; /* the key, then the value */
-};
+} board_entry_t;
 
 static uint64_t board_round(uint64_t bytes)
 {
@@ -97,29 +97,29 @@ void weft_proof_board_close(weft_proof_board_t *board)
 
 /* Returns the entry at an offset of the memory; NULL: none with such a key and value can be
  * there. */
-static weft_proof_ticket_t *board_entry(const weft_proof_board_t *board, uint64_t at,
-                                        size_t key_bytes, size_t value_bytes)
+static board_entry_t *board_at(const weft_proof_board_t *board, uint64_t at, size_t key_bytes,
+                               size_t value_bytes)
 {
     uint64_t least = board_round(sizeof *board->shared);
-    uint64_t bytes = sizeof(weft_proof_ticket_t) + board_round(key_bytes) + value_bytes;
+    uint64_t bytes = sizeof(board_entry_t) + board_round(key_bytes) + value_bytes;
     bool good =
         at % BOARD_UNIT == 0 && at >= least && at <= board->bytes && bytes <= board->bytes - at;
-    return good ? (weft_proof_ticket_t *)((uint8_t *)board->shared + at) : NULL;
+    return good ? (board_entry_t *)((uint8_t *)board->shared + at) : NULL;
 }
 
 /* A damaged chain may lead in circles. Any entry may have a shorter key and value than this one,
  * but none begins where this one would not fit, or it is not the one. */
-static weft_proof_ticket_t *board_find(const weft_proof_board_t *board, uint64_t chain,
-                                       const void *key, size_t key_bytes, size_t value_bytes)
+static board_entry_t *board_find(const weft_proof_board_t *board, uint64_t chain, const void *key,
+                                 size_t key_bytes, size_t value_bytes)
 {
-    uint64_t steps = board->bytes / sizeof(weft_proof_ticket_t);
+    uint64_t steps = board->bytes / sizeof(board_entry_t);
     for (uint64_t at = chain; at != 0 && steps > 0; steps--) {
-        weft_proof_ticket_t *entry = board_entry(board, at, 0, 0);
+        board_entry_t *entry = board_at(board, at, 0, 0);
         if (entry == NULL) {
             return NULL;
         }
         if (entry->key_bytes == key_bytes && entry->value_bytes == value_bytes &&
-            board_entry(board, at, key_bytes, value_bytes) != NULL &&
+            board_at(board, at, key_bytes, value_bytes) != NULL &&
             memcmp(entry->data, key, key_bytes) == 0) {
             return entry;
         }
@@ -129,29 +129,30 @@ static weft_proof_ticket_t *board_find(const weft_proof_board_t *board, uint64_t
 }
 
 /* Makes an entry that this thread has locked; NULL: the board is full. The caller holds the
- * lock. */
-static weft_proof_ticket_t *board_add(const weft_proof_board_t *board, uint64_t *chain,
-                                      const void *key, size_t key_bytes, size_t value_bytes)
+ * lock. Whoever is killed here may leave room that nobody uses, but no entry where the next one
+ * goes: `used` is stored before the chain, with the lock's call between them. */
+static board_entry_t *board_add(const weft_proof_board_t *board, uint64_t *chain, const void *key,
+                                size_t key_bytes, size_t value_bytes)
 {
     uint64_t at = board->shared->used;
-    weft_proof_ticket_t *entry = board_entry(board, at, key_bytes, value_bytes);
+    board_entry_t *entry = board_at(board, at, key_bytes, value_bytes);
     if (entry == NULL || weft_os_host_lock_init(&entry->lock) != WEFT_OK) {
         return NULL;
     }
     entry->next = *chain;
     entry->key_bytes = key_bytes;
     entry->value_bytes = value_bytes;
-    entry->made = 0;
+    atomic_store_explicit(&entry->made, 0, memory_order_relaxed);
     memcpy(entry->data, key, key_bytes);
+    board->shared->used = at + board_round(sizeof *entry + board_round(key_bytes) + value_bytes);
     (void)weft_os_host_lock(&entry->lock, 0);
     *chain = at;
-    board->shared->used = at + board_round(sizeof *entry + board_round(key_bytes) + value_bytes);
     return entry;
 }
 
 weft_proof_answer_t weft_proof_board_ask(weft_proof_board_t *board, const void *key,
                                          size_t key_bytes, void *value, size_t value_bytes,
-                                         double seconds, weft_proof_ticket_t **ticket_p)
+                                         double seconds, weft_proof_ticket_t *ticket)
 {
     board_shared_t *shared = board != NULL ? board->shared : NULL;
     if (shared == NULL || weft_os_host_lock(&shared->lock, weft_os_deadline(BOARD_LOCK_SECONDS)) ==
@@ -159,7 +160,7 @@ weft_proof_answer_t weft_proof_board_ask(weft_proof_board_t *board, const void *
         return WEFT_PROOF_ALONE;
     }
     uint64_t *chain = &shared->chains[board_hash(key, key_bytes) % BOARD_CHAINS];
-    weft_proof_ticket_t *entry = board_find(board, *chain, key, key_bytes, value_bytes);
+    board_entry_t *entry = board_find(board, *chain, key, key_bytes, value_bytes);
     bool fresh = entry == NULL;
     if (fresh) {
         entry = board_add(board, chain, key, key_bytes, value_bytes);
@@ -169,8 +170,9 @@ weft_proof_answer_t weft_proof_board_ask(weft_proof_board_t *board, const void *
                                         WEFT_OS_LOCK_TIMEOUT)) {
         return WEFT_PROOF_ALONE;
     }
-    *ticket_p = entry;
-    if (entry->made == 0) {
+    if (atomic_load_explicit(&entry->made, memory_order_acquire) == 0) {
+        *ticket = (weft_proof_ticket_t){
+            .entry = entry, .key_bytes = key_bytes, .value_bytes = value_bytes};
         return WEFT_PROOF_OURS;
     }
     memcpy(value, entry->data + board_round(key_bytes), value_bytes);
@@ -178,11 +180,12 @@ weft_proof_answer_t weft_proof_board_ask(weft_proof_board_t *board, const void *
     return WEFT_PROOF_FOUND;
 }
 
-void weft_proof_board_answer(weft_proof_ticket_t *ticket, const void *value)
+void weft_proof_board_answer(const weft_proof_ticket_t *ticket, const void *value)
 {
+    board_entry_t *entry = ticket->entry;
     if (value != NULL) {
-        memcpy(ticket->data + board_round(ticket->key_bytes), value, ticket->value_bytes);
-        ticket->made = 1;
+        memcpy(entry->data + board_round(ticket->key_bytes), value, ticket->value_bytes);
+        atomic_store_explicit(&entry->made, 1, memory_order_release);
     }
-    weft_os_host_unlock(&ticket->lock);
+    weft_os_host_unlock(&entry->lock);
 }

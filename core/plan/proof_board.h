@@ -14,7 +14,12 @@
 #include <weft/types.h>
 
 typedef struct weft_proof_board weft_proof_board_t; /* the board as this process has mapped it */
-typedef struct weft_proof_ticket weft_proof_ticket_t;
+
+/* A value that this thread makes. The lengths are the caller's: those in the memory are others'. */
+typedef struct weft_proof_ticket {
+    void *entry;
+    size_t key_bytes, value_bytes;
+} weft_proof_ticket_t;
 
 #define WEFT_PROOF_BOARD_BYTES ((size_t)64 << 20) /* addresses; memory is taken when used */
 
@@ -37,8 +42,8 @@ void weft_proof_board_close(weft_proof_board_t *board);
  * back. */
 weft_proof_answer_t weft_proof_board_ask(weft_proof_board_t *board, const void *key,
                                          size_t key_bytes, void *value, size_t value_bytes,
-                                         double seconds, weft_proof_ticket_t **ticket_p);
+                                         double seconds, weft_proof_ticket_t *ticket);
 /* Ends the making: `value` is there for all, or NULL: there is none, and the next one tries. */
-void weft_proof_board_answer(weft_proof_ticket_t *ticket, const void *value);
+void weft_proof_board_answer(const weft_proof_ticket_t *ticket, const void *value);
 
 #endif

@@ -403,16 +403,21 @@ static weft_status_t grow_find_cause(const grow_t *g, weft_comm_t *comm, weft_st
     return weft_error_record()->status;
 }
 
+static weft_grow_watch_setup_t grow_watch_setup(const grow_t *g, weft_comm_t *comm)
+{
+    return (weft_grow_watch_setup_t){.comm = comm,
+                                     .id = &g->join.id,
+                                     .nranks = g->join.nranks,
+                                     .rank = g->join.rank,
+                                     .number = g->number,
+                                     .members = g->parent.nranks};
+}
+
 /* Joins; the giver, whose process has the root, looks after the members meanwhile. */
 static weft_status_t grow_join_watched(grow_t *g, weft_comm_t *comm, weft_comm_t **grown_p)
 {
     weft_grow_watch_t *watch = NULL;
-    const weft_grow_watch_setup_t setup = {.comm = comm,
-                                           .id = &g->join.id,
-                                           .nranks = g->join.nranks,
-                                           .rank = g->join.rank,
-                                           .number = g->number,
-                                           .members = g->parent.nranks};
+    const weft_grow_watch_setup_t setup = grow_watch_setup(g, comm);
     weft_status_t status = WEFT_OK;
     if (g->giver == g->parent.rank && g->parent.nranks > 1) {
         /* Without a watch a death may be found by the deadline only. */
@@ -426,15 +431,20 @@ static weft_status_t grow_join_watched(grow_t *g, weft_comm_t *comm, weft_comm_t
 }
 
 /* The members did not come to an end: whoever has begun to join hears it from the root. */
-static void grow_end_join(const grow_t *g)
+static void grow_end_join(grow_t *g, weft_comm_t *comm)
 {
-    weft_unique_id_t id;
-    uint32_t before = 0, rank = 0;
-    for (; before < g->parent.rank || grow_is_taken(g->taken, rank); rank++) {
-        before += !grow_is_taken(g->taken, rank);
+    const weft_error_t why = *weft_error_record();
+    if (g->number == NULL) {
+        g->number = weft_os_alloc(g->parent.nranks * sizeof *g->number, 0);
     }
-    memcpy(id.bytes, g->word.id, sizeof id.bytes);
-    weft_grow_give_up(&id, g->parent.nranks + g->word.tickets, rank);
+    if (g->number != NULL) {
+        memcpy(g->join.id.bytes, g->word.id, sizeof g->word.id);
+        g->join.nranks = g->parent.nranks + g->word.tickets;
+        g->giver = g->parent.rank;
+        grow_number_members(g);
+        const weft_grow_watch_setup_t setup = grow_watch_setup(g, comm);
+        weft_grow_speak(&setup, &why);
+    }
 }
 
 weft_status_t weft_grow(weft_comm_t *comm, const weft_ticket_t *tickets, uint32_t count,
@@ -461,7 +471,7 @@ weft_status_t weft_grow(weft_comm_t *comm, const weft_ticket_t *tickets, uint32_
     if (status == WEFT_OK) {
         status = grow_join_watched(&g, comm, grown_p);
     } else if (count > 0 && read == WEFT_OK) {
-        grow_end_join(&g);
+        grow_end_join(&g, comm);
     }
     weft_os_free(g.taken);
     weft_os_free(g.number);

@@ -34,25 +34,21 @@ static bool grow_watch_pause(weft_grow_watch_t *watch, uint64_t ns)
     return atomic_load_explicit(&watch->ended, memory_order_acquire) != 0;
 }
 
-void weft_grow_give_up(const weft_unique_id_t *id, uint32_t nranks, uint32_t rank)
-{
-    weft_error_t why = *weft_error_record();
-    weft_error_record()->peer = (int32_t)rank;
-    weft_claim_report_failure(id, nranks, rank, weft_os_clock_ns() + SPEAK_NS);
-    *weft_error_record() = why;
-}
-
-static void grow_watch_speak(const weft_grow_watch_setup_t *setup, const weft_error_t *failure)
+void weft_grow_speak(const weft_grow_watch_setup_t *setup, const weft_error_t *failure)
 {
     bool known = failure->peer >= 0 && (uint32_t)failure->peer < setup->members;
     uint32_t rank = known ? setup->number[failure->peer] : setup->rank;
-    weft_error_t *error = weft_error_record();
+    weft_error_t kept = *weft_error_record(), *error = weft_error_record();
     *error = *failure;
-    snprintf(error->text, sizeof error->text,
-             "the communicator that was to grow failed; of %u ranks there, rank %d is rank %u "
-             "here: %.380s",
-             setup->members, (int)failure->peer, rank, failure->text);
-    weft_grow_give_up(setup->id, setup->nranks, rank);
+    if (known) {
+        snprintf(error->text, sizeof error->text,
+                 "the communicator that was to grow failed; of %u ranks there, rank %d is rank %u "
+                 "here: %.380s",
+                 setup->members, (int)failure->peer, rank, failure->text);
+    }
+    error->peer = (int32_t)rank;
+    weft_claim_report_failure(setup->id, setup->nranks, rank, weft_os_clock_ns() + SPEAK_NS);
+    *error = kept;
 }
 
 static void grow_watch_run(void *arg)
@@ -65,7 +61,7 @@ static void grow_watch_run(void *arg)
         }
         if (failure.status != WEFT_OK) {
             if (!grow_watch_pause(watch, ROOT_HEARS_NS)) {
-                grow_watch_speak(&watch->setup, &failure);
+                weft_grow_speak(&watch->setup, &failure);
             }
             return;
         }

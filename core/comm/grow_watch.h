@@ -27,8 +27,9 @@ weft_status_t weft_grow_watch_start(const weft_grow_watch_setup_t *setup,
  * takes. NULL is allowed. */
 void weft_grow_watch_end(weft_grow_watch_t *watch);
 
-/* Tells the root, which is in this process, that the join will not come to an end, with the calling
- * thread's error as the reason; speaks for `rank`, which may have come or not. */
-void weft_grow_give_up(const weft_unique_id_t *id, uint32_t nranks, uint32_t rank);
+/* Tells the root, which is in this process, that the join will not come to an end, and why:
+ * `failure`, whose peer is a member, or −1 where it is the caller. Speaks for that rank, which may
+ * have come or not. */
+void weft_grow_speak(const weft_grow_watch_setup_t *setup, const weft_error_t *failure);
 
 #endif

@@ -352,20 +352,30 @@ static weft_status_t grow_or_join(weft_comm_t *comm, const weft_ticket_t *ticket
     return grown == NULL ? status : WEFT_OK;
 }
 
-/* The communicator fails after the tickets were made: the newcomer hears why. */
+/* The communicator fails after the tickets were made: the newcomer, which takes the first number,
+ * hears why, and who among the new ranks it was. */
 static int fail_before(weft_comm_t *all, uint32_t rank, uint32_t n, void *arg)
 {
+    const uint32_t first = 0;
     weft_ticket_t ticket;
     weft_comm_t *comm = members_of(all, rank, n - 1);
     weft_comm_options_t options = options_of(patient, 2);
+    weft_error_t error = {.size = sizeof error};
+    int32_t pid = getpid(), pids[MOST];
     int wrong = 0;
     (void)arg;
+    NEED(weft_all_gather(&pid, pids, 1, WEFT_INT32, all, NULL) == WEFT_OK);
     if (rank == 0) {
-        NEED(weft_comm_ticket(comm, NULL, 1, &ticket) == WEFT_OK);
-        NEED(weft_comm_revoke(comm) == WEFT_OK);
+        NEED(weft_comm_ticket(comm, &first, 1, &ticket) == WEFT_OK);
     }
     NEED(tell(all, &ticket, 1));
+    if (rank == 1) {
+        NEED(weft_comm_revoke(comm) == WEFT_OK);
+    }
     NEED(grow_or_join(comm, &ticket, &options) == WEFT_ERR_REVOKED);
+    NEED(weft_last_error(&error) == WEFT_OK && error.peer_pid == pids[1]);
+    NEED(error.peer == (comm == NULL ? 2 : 1));
+    NEED(comm != NULL || ranks_error_says(WEFT_ERR_REVOKED, "of 2 ranks there, rank 1 is rank 2"));
     NEED(comm == NULL || weft_comm_destroy(comm) == WEFT_OK);
     NEED(weft_barrier(all, NULL) == WEFT_OK);
     return wrong;

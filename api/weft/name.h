@@ -6,7 +6,9 @@
  * The first communicator of a job is "world", unless weft_comm_options_t.name says another name.
  * Others are called after the one that they are made of: "world/split3:1" is colour 1 of the split
  * that was operation 3 of "world", "world/dup4" a copy, "world/group7" the group with tag 7,
- * "world/shrunk" what a shrink left. Nothing compares names; ranks may give different ones. */
+ * "world/shrunk" what a shrink left, "world/grown" what members have grown to. To a newcomer that
+ * is its first communicator, "world": a ticket has no names. Nothing compares names; ranks may give
+ * different ones. */
 #ifndef WEFT_NAME_H
 #define WEFT_NAME_H
 

@@ -63,6 +63,12 @@ static int numbers_are_right(weft_comm_t *comm, uint32_t rank, uint32_t nranks)
     return wrong == 0;
 }
 
+static bool is_called(weft_comm_t *comm, const char *wanted)
+{
+    char name[WEFT_COMM_NAME_BYTES] = "";
+    return weft_comm_name(comm, name, sizeof name) == WEFT_OK && strcmp(name, wanted) == 0;
+}
+
 static int tell(weft_comm_t *all, weft_ticket_t *tickets, uint32_t count)
 {
     return weft_broadcast(tickets, tickets, count * sizeof *tickets, WEFT_UINT8, 0, all, NULL) ==
@@ -99,6 +105,7 @@ static int come_behind(weft_comm_t *all, uint32_t rank, uint32_t n, void *arg)
         NEED(weft_comm_join(&grown, &tickets[rank - (n - 2)], &options) == WEFT_OK);
         NEED(numbers_are_right(grown, rank, n));
     }
+    NEED(is_called(grown, rank < n - 2 ? "world/split1:0/grown" : "world"));
     NEED(numbers_are_right(grown, rank, n));
     NEED(weft_comm_destroy(grown) == WEFT_OK);
     return wrong;

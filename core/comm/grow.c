@@ -233,6 +233,7 @@ typedef struct grow {
     uint32_t *number; /* per member: its rank there */
     uint32_t giver;
     grow_join_t join;
+    uint64_t until; /* its end, as far as it is not the join's to say */
 } grow_t;
 
 static weft_status_t grow_check_ticket(const grow_t *g, const weft_ticket_content_t *content,
@@ -410,7 +411,8 @@ static weft_grow_watch_setup_t grow_watch_setup(const grow_t *g, weft_comm_t *co
                                      .nranks = g->join.nranks,
                                      .rank = g->join.rank,
                                      .number = g->number,
-                                     .members = g->parent.nranks};
+                                     .members = g->parent.nranks,
+                                     .until = g->until};
 }
 
 /* Joins; the giver, whose process has the root, looks after the members meanwhile. */
@@ -457,6 +459,7 @@ weft_status_t weft_grow(weft_comm_t *comm, const weft_ticket_t *tickets, uint32_
         return status;
     }
     g.join.like = g.parent.family->config;
+    g.until = weft_os_deadline(g.parent.family->settings.boot.init_timeout);
     if (count > 0) {
         weft_error_t kept = *weft_error_record();
         read = grow_read_tickets(&g, tickets, count);

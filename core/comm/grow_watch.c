@@ -14,7 +14,7 @@
 #define LOOK_NS (10 * WEFT_NS_PER_MS)
 /* The root hears itself of the end of a rank that it knows. */
 #define ROOT_HEARS_NS (100 * WEFT_NS_PER_MS)
-/* The root is in this process, and has a thread of its own. */
+/* The root has a thread of its own, mostly in this process. */
 #define SPEAK_NS (10 * WEFT_NS_PER_S)
 
 struct weft_grow_watch {
@@ -47,7 +47,9 @@ void weft_grow_speak(const weft_grow_watch_setup_t *setup, const weft_error_t *f
                  setup->members, (int)failure->peer, rank, failure->text);
     }
     error->peer = (int32_t)rank;
-    weft_claim_report_failure(setup->id, setup->nranks, rank, weft_os_clock_ns() + SPEAK_NS);
+    uint64_t until = weft_os_clock_ns() + SPEAK_NS;
+    until = setup->until < until ? setup->until : until;
+    weft_claim_report_failure(setup->id, setup->nranks, rank, until);
     *error = kept;
 }
 

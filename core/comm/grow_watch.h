@@ -17,19 +17,20 @@ typedef struct weft_grow_watch_setup {
     uint32_t rank;          /* of the caller there */
     const uint32_t *number; /* per member: its rank there */
     uint32_t members;
+    uint64_t until; /* when the call that grows is to end */
 } weft_grow_watch_setup_t;
 
 /* Starts to watch, in a thread; what `setup` points to stays until the end. ERR_RESOURCE,
  * ERR_SYSTEM. */
 weft_status_t weft_grow_watch_start(const weft_grow_watch_setup_t *setup,
                                     weft_grow_watch_t **watch_p);
-/* Ends it; blocks for some milliseconds, or as long as a connection to the root of this process
- * takes. NULL is allowed. */
+/* Ends it; blocks for some milliseconds, or as long as a connection to the root takes, at most
+ * until setup->until. NULL is allowed. */
 void weft_grow_watch_end(weft_grow_watch_t *watch);
 
-/* Tells the root, which is in this process, that the join will not come to an end, and why:
- * `failure`, whose peer is a member, or −1 where it is the caller. Speaks for that rank, which may
- * have come or not. */
+/* Tells the root, which is in the process that made the tickets, that the join will not come to an
+ * end, and why: `failure`, whose peer is a member, or −1 where it is the caller. Speaks for that
+ * rank, which may have come or not. Blocks until setup->until if the root does not answer. */
 void weft_grow_speak(const weft_grow_watch_setup_t *setup, const weft_error_t *failure);
 
 #endif

@@ -212,11 +212,43 @@ static void a_call_that_is_left_keeps_its_communicator(void **state)
     assert_int_equal(ranks_run_nets(2, leave_a_call), 0);
 }
 
+/* The descriptor is readable after a failure, also if it is asked for then, and one per rank. */
+static int show_failure(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    struct pollfd before = {.fd = -1, .events = POLLIN}, after = before;
+    uint64_t bits = 1;
+    int wrong = 0;
+    (void)n, (void)arg;
+    if (rank != 1) {
+        NEED(weft_comm_error_fd(comm, &before.fd) == WEFT_OK && poll(&before, 1, 0) == 0);
+    }
+    /* A barrier could be ended by what follows. */
+    NEED(weft_comm_agree(comm, &bits) == WEFT_OK);
+    if (rank == 0) {
+        NEED(weft_comm_revoke(comm) == WEFT_OK);
+    }
+    if (rank != 1) {
+        NEED(poll(&before, 1, 20000) == 1 && poll(&before, 1, 0) == 1);
+    } else {
+        NEED(weft_barrier(comm, NULL) == WEFT_ERR_REVOKED);
+    }
+    NEED(weft_comm_error_fd(comm, &after.fd) == WEFT_OK && poll(&after, 1, 0) == 1);
+    NEED(rank == 1 || after.fd == before.fd);
+    return wrong;
+}
+
+static void a_descriptor_tells_of_a_failure(void **state)
+{
+    (void)state;
+    assert_int_equal(ranks_run_nets(3, show_failure), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_needs_other_ranks_fails_again_and_the_rest_goes_on),
         cmocka_unit_test(a_call_that_is_left_keeps_its_communicator),
+        cmocka_unit_test(a_descriptor_tells_of_a_failure),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

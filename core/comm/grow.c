@@ -269,6 +269,22 @@ static weft_status_t grow_read_tickets(grow_t *g, const weft_ticket_t *tickets, 
     return status;
 }
 
+/* Writes who that is into the error. */
+static void grow_name_member(const grow_t *g, uint32_t member)
+{
+    weft_error_t *error = weft_error_record();
+    weft_family_t *family = g->parent.family;
+    weft_os_lock(&family->lock);
+    const weft_comm_state_t *state = weft_family_find(family, g->parent.id);
+    if (state != NULL) {
+        const weft_boot_peer_t *peer =
+            &weft_boot_peers(family->boot)[state->self.family_rank[member]];
+        error->peer_pid = peer->pid;
+        snprintf(error->peer_host, sizeof error->peer_host, "%s", peer->host_name);
+    }
+    weft_os_unlock(&family->lock);
+}
+
 /* Exactly one member gives tickets; all come to the same verdict. */
 static weft_status_t grow_choose(grow_t *g, const grow_word_t *words)
 {
@@ -283,9 +299,12 @@ static weft_status_t grow_choose(grow_t *g, const grow_word_t *words)
     }
     const grow_word_t *given = &words[g->giver];
     if (given->tickets == GROW_BAD) {
-        return weft_fail(WEFT_ERR_ARG, 0,
-                         GROW ": rank %u gave tickets that cannot be used; its own error says why",
-                         g->giver);
+        weft_fail(WEFT_ERR_ARG, 0,
+                  GROW ": rank %u gave tickets that cannot be used; its own error says why",
+                  g->giver);
+        weft_error_record()->peer = (int32_t)g->giver;
+        grow_name_member(g, g->giver);
+        return WEFT_ERR_ARG;
     }
     memcpy(g->join.id.bytes, given->id, sizeof given->id);
     g->join.nranks = g->parent.nranks + given->tickets;
@@ -365,26 +384,16 @@ static weft_status_t grow_meet(grow_t *g, weft_comm_t *comm)
 }
 
 /* Who ends early in the join has a number there and no name, but the members know each other. */
-static void grow_name_member(const grow_t *g)
+static void grow_name_joiner(const grow_t *g)
 {
-    weft_error_t *error = weft_error_record();
-    weft_family_t *family = g->parent.family;
+    const weft_error_t *error = weft_error_record();
     uint32_t member = 0;
     while (member < g->parent.nranks && (int64_t)g->number[member] != error->peer) {
         member++;
     }
-    if (error->peer_pid >= 0 || member == g->parent.nranks) {
-        return;
+    if (error->peer_pid < 0 && member < g->parent.nranks) {
+        grow_name_member(g, member);
     }
-    weft_os_lock(&family->lock);
-    const weft_comm_state_t *state = weft_family_find(family, g->parent.id);
-    if (state != NULL) {
-        const weft_boot_peer_t *peer =
-            &weft_boot_peers(family->boot)[state->self.family_rank[member]];
-        error->peer_pid = peer->pid;
-        snprintf(error->peer_host, sizeof error->peer_host, "%s", peer->host_name);
-    }
-    weft_os_unlock(&family->lock);
 }
 
 /* The communicator knows best why the join failed. Where nobody listens the giver has ended just
@@ -399,7 +408,7 @@ static weft_status_t grow_find_cause(const grow_t *g, weft_comm_t *comm, weft_st
     }
     *weft_error_record() = failure.status != WEFT_OK ? failure : kept;
     if (failure.status == WEFT_OK) {
-        grow_name_member(g);
+        grow_name_joiner(g);
     }
     return weft_error_record()->status;
 }

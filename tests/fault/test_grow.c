@@ -523,11 +523,13 @@ static void a_newcomer_configured_otherwise_is_refused(void **state)
 static int refuse(weft_comm_t *all, uint32_t rank, uint32_t n, void *arg)
 {
     const uint32_t twice[2] = {1, 1}, beyond[1] = {9};
+    int32_t pid = getpid();
     weft_ticket_t tickets[2], foreign, bad[1];
     weft_comm_t *comm = NULL, *grown = NULL;
     int wrong = 0, fd = -1;
     (void)arg;
     NEED(weft_comm_dup(all, &comm) == WEFT_OK);
+    NEED(weft_broadcast(&pid, &pid, 1, WEFT_INT32, 0, all, NULL) == WEFT_OK);
     NEED(weft_comm_error_fd(NULL, &fd) == WEFT_ERR_ARG);
     NEED(weft_comm_error_fd(comm, NULL) == WEFT_ERR_ARG);
     NEED(weft_comm_ticket(comm, NULL, 0, tickets) == WEFT_ERR_ARG);
@@ -558,6 +560,7 @@ static int refuse(weft_comm_t *all, uint32_t rank, uint32_t n, void *arg)
         NEED(weft_comm_grow(comm, rank == 0 ? given[i] : NULL, rank == 0, &grown) == WEFT_ERR_ARG);
         NEED(ranks_error_says(WEFT_ERR_ARG,
                               rank == 0 ? words[i] : "rank 0 gave tickets that cannot"));
+        NEED(rank == 0 || error_names(0, pid));
     }
     NEED(numbers_are_right(comm, rank, n) && grown == NULL);
     NEED(weft_comm_destroy(comm) == WEFT_OK);

@@ -3,6 +3,7 @@
  * The root's table of ranks. */
 #include "core/boot/root_table.h"
 
+#include <errno.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
@@ -64,15 +65,16 @@ void weft_root_table_fini(weft_root_table_t *table)
 
 weft_status_t weft_root_table_make(weft_root_table_t *table, const weft_join_request_t *first)
 {
-    char what[64];
+    char what[160]; /* all ranks hear it */
     uint32_t nranks = first->nranks;
-    snprintf(what, sizeof what, "the join of %u ranks", nranks);
+    snprintf(what, sizeof what, "host %s, pid %d, which made the unique id: the join of %u ranks",
+             table->self.host_name, (int)table->self.pid, nranks);
     table->sees_processes = weft_os_files_reserve(2 * nranks + FILES_BESIDE, what) == WEFT_OK;
     weft_status_t status =
         table->sees_processes ? WEFT_OK : weft_os_files_reserve(nranks + FILES_BESIDE, what);
     weft_root_seat_t *seats = weft_os_alloc(nranks * sizeof *seats, 0);
     if (seats == NULL) {
-        return weft_fail(WEFT_ERR_RESOURCE, 0, "out of memory for %u ranks", nranks);
+        return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "%s needs more memory", what);
     }
     for (uint32_t i = 0; i < nranks; i++) {
         seats[i].join = seats[i].claim = seats[i].process = -1;

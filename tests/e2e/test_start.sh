@@ -35,7 +35,7 @@ echo "all $many ranks named the limit after $took ms"
 [ $took -lt 15000 ] || die "took $took ms to name the limit"
 for r in $(seq 0 $((many - 1))); do
     cp "$work/err.$r" "$work/err"
-    says err "the join of $many ranks needs more open files than RLIMIT_NOFILE allows: the limit is 64"
+    says err "host .*, pid [0-9]*, which made the unique id: the join of $many ranks needs more open files than RLIMIT_NOFILE allows: the limit is 64"
 done
 left=$(find "$work"/weft-* -type f | wc -l)
 [ "$left" -le 1 ] || die "$left files are left in the rendezvous"

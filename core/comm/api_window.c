@@ -28,12 +28,17 @@ static weft_status_t window_check_memory(const char *call, const void *memory, u
 static weft_status_t window_open(weft_comm_state_t *state, bool local, void *memory, uint64_t bytes,
                                  weft_window_t **window_p)
 {
+    bool full = !local && weft_window_table_is_full(&state->windows); /* on all ranks */
     weft_status_t status = weft_progress_attach(state);
-    if (status != WEFT_OK) {
-        return status;
+    if (status == WEFT_OK) {
+        status = local ? weft_window_create_local(&state->windows, memory, bytes, window_p)
+                       : weft_comm_open_window(state, memory, bytes, window_p);
     }
-    return local ? weft_window_create_local(&state->windows, memory, bytes, window_p)
-                 : weft_comm_open_window(state, memory, bytes, window_p);
+    if (status != WEFT_OK && !local && !full && state->self.nranks > 1 &&
+        !weft_comm_has_failed(state)) {
+        weft_comm_fail(state, -1); /* the others would wait */
+    }
+    return status;
 }
 
 static weft_status_t window_register(const char *call, bool local, weft_comm_t *comm, void *memory,

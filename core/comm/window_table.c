@@ -30,6 +30,11 @@ static weft_status_t window_check_names(const weft_window_table_t *table, const 
                            call, table->registered);
 }
 
+bool weft_window_table_is_full(const weft_window_table_t *table)
+{
+    return window_find(table, NULL) == WEFT_LANES_WINDOWS || table->registered == UINT32_MAX;
+}
+
 weft_status_t weft_window_create(const weft_comm_identity_t *self, weft_window_table_t *table,
                                  void *memory, uint64_t bytes, weft_window_t **window_p)
 {

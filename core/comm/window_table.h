@@ -31,6 +31,9 @@ typedef struct weft_window_table {
     _Atomic uint32_t askers;
 } weft_window_table_t;
 
+/* True if it has or has had as many windows as there can be, which all ranks count alike. */
+bool weft_window_table_is_full(const weft_window_table_t *table);
+
 /* Makes a window that no peer knows yet. ERR_RESOURCE. */
 weft_status_t weft_window_create(const weft_comm_identity_t *self, weft_window_table_t *table,
                                  void *memory, uint64_t bytes, weft_window_t **window_p);

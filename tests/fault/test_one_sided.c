@@ -2,6 +2,7 @@
  *
  * Ranks that die or are stopped in the middle of puts: who waits for them hears it, soon, and by
  * name, and no window of others stays in use. Ranks are processes. */
+#include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -10,11 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "tests/support/denied.h"
 #include "tests/support/ranks.h"
 
 enum { BYTES = 64 << 20, SOURCE = 1, SECONDS = 100, GIVE_UP_S = 30 };
@@ -186,12 +189,36 @@ static void who_puts_what_is_no_memory_is_named(void **state)
     assert_int_equal(ranks_run_processes(&job, SECONDS, -1), 0);
 }
 
+/* Rank 1 can start no thread, and so have no window, for which the others would wait. */
+static int lack_threads(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    static uint8_t memory[64];
+    weft_window_t *window = NULL;
+    int wrong = 0;
+    (void)n;
+    (void)arg;
+    if (rank == SOURCE) {
+        NEED(denied_call(SYS_clone, EAGAIN) && denied_call(SYS_clone3, EAGAIN));
+    }
+    NEED(weft_window_register(comm, memory, sizeof memory, &window) == WEFT_ERR_RESOURCE);
+    NEED(ranks_error_says(WEFT_ERR_RESOURCE, "cannot start thread weft-progress"));
+    NEED(window == NULL && (rank == SOURCE || failed_with(comm, WEFT_ERR_RESOURCE)));
+    return wrong;
+}
+
+static void who_can_have_no_window_is_named(void **state)
+{
+    (void)state;
+    run(3, lack_threads, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_dies_is_named_to_those_who_put_and_wait),
         cmocka_unit_test(a_window_does_not_wait_for_a_stopped_rank),
         cmocka_unit_test(who_puts_what_is_no_memory_is_named),
+        cmocka_unit_test(who_can_have_no_window_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

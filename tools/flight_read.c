@@ -432,8 +432,10 @@ static uint32_t read_process(const char *pid, flight_sources_t *sources)
  * kernel that knows of them. */
 static const char *read_why_not(const char *pid)
 {
-    char folder[64];
-    snprintf(folder, sizeof folder, "/proc/%.20s/fd", pid);
+    char place[64], folder[80];
+    const read_holder_t holder = read_holder(pid);
+    read_place(pid, &holder, place);
+    snprintf(folder, sizeof folder, "%s/fd", place);
     if (access(folder, R_OK) == 0) {
         return "has no flight record: it runs no communicator of this version of weft";
     }

@@ -319,12 +319,15 @@ static void info_visit_wanted(void *arg, const char *section, const weft_option_
     info_option_t *look = arg;
     char name[sizeof look->near];
     snprintf(name, sizeof name, "%s.%s", section, option->name);
-    /* A key without its section is like a key. */
-    const char *like = strchr(look->wanted, '.') != NULL ? name : option->name;
-    weft_nearest_offer(&look->nearest, like, strlen(like));
-    if (look->nearest.best == like) {
-        memcpy(look->near, name, sizeof name);
-        look->nearest.best = look->near;
+    /* A key without its section is like a key, or its dot is another sign. */
+    const char *like[] = {name, option->name};
+    const size_t forms = strchr(look->wanted, '.') != NULL ? 1 : 2;
+    for (size_t i = 0; i < forms; i++) {
+        weft_nearest_offer(&look->nearest, like[i], strlen(like[i]));
+        if (look->nearest.best == like[i]) {
+            memcpy(look->near, name, sizeof name);
+            look->nearest.best = look->near;
+        }
     }
     if (strcmp(name, look->wanted) != 0) {
         return;

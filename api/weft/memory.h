@@ -96,10 +96,11 @@ WEFT_EXPORT weft_status_t weft_mem_deregister(weft_comm_t *comm, weft_mem_region
  * memory must stay mapped until then, even after a failure; device memory must also stay until the
  * calls of all ranks of the host have failed. On failure *window_p is unchanged.
  * Errors: ERR_ARG (NULL, 0 bytes, memory that wraps around the address space), ERR_STATE (also
- * inside a group), ERR_RESOURCE (more than 16 windows at once, or 2^32 - 1 in all; if one rank
- * alone lacks memory or threads, the communicator fails with it), ERR_MISMATCH (a rank calls
- * another function), and as weft_all_reduce(): ERR_PEER_DEAD, ERR_PEER_UNRESPONSIVE, ERR_PEER_LEFT,
- * ERR_LINK, ERR_TIMEOUT, ERR_ABORTED, ERR_REVOKED, or what a failed communicator failed with.
+ * inside a group), ERR_RESOURCE (more than 16 windows at once, or 2^32 - 1 in all; a rank that
+ * lacks memory or threads fails the communicator with it), ERR_UNSUPPORTED (no algorithm serves an
+ * all-gather), ERR_MISMATCH (a rank calls another function), and as weft_all_reduce():
+ * ERR_PEER_DEAD, ERR_PEER_UNRESPONSIVE, ERR_PEER_LEFT, ERR_LINK, ERR_TIMEOUT, ERR_ABORTED,
+ * ERR_REVOKED, or what a failed communicator failed with.
  * Blocking: until earlier calls have completed, then up to init_timeout. Thread: one. */
 WEFT_EXPORT weft_status_t weft_window_register(weft_comm_t *comm, void *memory, uint64_t bytes,
                                                weft_window_t **window_p) WEFT_MUST_CHECK;

@@ -117,7 +117,7 @@ WEFT_EXPORT weft_status_t weft_last_error(weft_error_t *error);
 /* Copies the record of the failure that put `comm` into the failed state. If it has not failed,
  * error->status is WEFT_OK.
  * Errors: ERR_ARG, ERR_STATE (handle destroyed, or forked child).
- * Blocking: no. Thread: any. */
+ * Blocking: no, but 1 s at most until this rank has told the others. Thread: any. */
 WEFT_EXPORT weft_status_t weft_comm_error(weft_comm_t *comm, weft_error_t *error);
 
 /* Writes the ranks that an operation of `comm` waited for in vain. When a collective or a barrier

@@ -393,8 +393,9 @@ void weft_root_fail_as(weft_root_table_t *table, const weft_error_t *error)
     table->own_most = now + (death ? OWN_MOST_DEATH_NS : OWN_MOST_NS);
     for (uint32_t i = 0; i < table->nranks; i++) {
         weft_root_seat_t *seat = &table->seats[i];
-        /* Whose first message was wrong has heard so at once. */
-        bool over = error->peer == (int32_t)i && (death || (wrong && !root_seat_is_here(seat)));
+        /* Whose first message was wrong has heard so at once; one that is lost may come again. */
+        bool heard = wrong && !root_seat_is_here(seat) && seat->lost == 0;
+        bool over = error->peer == (int32_t)i && (death || heard);
         if (over || (root_seat_is_here(seat) && !root_is_own(table, &seat->request))) {
             root_seat_tell(table, seat);
         } else if (seat->arrived && seat->join < 0 && seat->lost == 0 && !seat->told) {

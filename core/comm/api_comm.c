@@ -15,6 +15,7 @@
 #include "core/comm/comm_create.h"
 #include "core/comm/create_group.h"
 #include "core/comm/engine.h"
+#include "core/comm/family_setup.h"
 #include "core/comm/group.h"
 #include "core/comm/handle.h"
 #include "core/comm/naming.h"
@@ -56,19 +57,40 @@ weft_status_t weft_last_error(weft_error_t *error)
     return status;
 }
 
+typedef struct comm_copy {
+    weft_error_t failure;
+    weft_family_t *family; /* retained if it may still have to tell the others; or NULL */
+} comm_copy_t;
+
 static void comm_copy_failure(weft_comm_state_t *state, void *arg)
 {
-    weft_failure_get(&state->failure, arg);
+    comm_copy_t *copy = arg;
+    if (weft_failure_copy(&state->failure, &copy->failure) != NULL) {
+        copy->family = state->self.family;
+        weft_family_retain(copy->family);
+    }
+}
+
+/* Behind the visit, which holds up the calls for all handles. */
+static void comm_await_told(weft_family_t *family)
+{
+    weft_error_t kept = *weft_error_record();
+    weft_health_await(family->boot);
+    weft_family_release(family);
+    *weft_error_record() = kept;
 }
 
 weft_status_t weft_comm_error(weft_comm_t *comm, weft_error_t *error)
 {
-    weft_error_t failure;
+    comm_copy_t copy = {.family = NULL};
     if (error == NULL) {
         return weft_fail(WEFT_ERR_ARG, 0, "weft_comm_error: error is NULL");
     }
-    weft_status_t status = weft_handle_visit(comm, "weft_comm_error", comm_copy_failure, &failure);
-    return status == WEFT_OK ? comm_copy_error(error, &failure, "weft_comm_error") : status;
+    weft_status_t status = weft_handle_visit(comm, "weft_comm_error", comm_copy_failure, &copy);
+    if (copy.family != NULL) {
+        comm_await_told(copy.family);
+    }
+    return status == WEFT_OK ? comm_copy_error(error, &copy.failure, "weft_comm_error") : status;
 }
 
 typedef struct comm_missing {

@@ -34,9 +34,10 @@ static weft_status_t window_open(weft_comm_state_t *state, bool local, void *mem
         status = local ? weft_window_create_local(&state->windows, memory, bytes, window_p)
                        : weft_comm_open_window(state, memory, bytes, window_p);
     }
-    if (status != WEFT_OK && !local && !full && state->self.nranks > 1 &&
-        !weft_comm_has_failed(state)) {
+    bool own = status == WEFT_ERR_RESOURCE || status == WEFT_ERR_SYSTEM;
+    if (own && !local && !full && state->self.nranks > 1 && !weft_comm_has_failed(state)) {
         weft_comm_fail(state, -1); /* the others would wait */
+        status = weft_comm_failure(state);
     }
     return status;
 }

@@ -258,6 +258,7 @@ weft_status_t weft_comm_close_window(weft_comm_state_t *state, weft_window_t *wi
         status = weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "weft_window_deregister");
         if (state->self.nranks > 1 && !weft_comm_has_failed(state)) {
             weft_comm_fail(state, -1);
+            status = weft_comm_failure(state);
         }
     } else if (state->self.nranks > 1 && !weft_comm_has_failed(state)) {
         status = weft_comm_exchange(state, WEFT_ROOT_WINDOW_END + window->number, &mine,

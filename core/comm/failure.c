@@ -152,12 +152,18 @@ void weft_failure_set(weft_failure_t *failure, const weft_comm_identity_t *self,
     }
 }
 
-void weft_failure_get(weft_failure_t *failure, weft_error_t *error)
+weft_boot_t *weft_failure_copy(weft_failure_t *failure, weft_error_t *error)
 {
     weft_os_lock(&failure->lock);
     weft_boot_t *telling = failure->telling;
     *error = failure->error;
     weft_os_unlock(&failure->lock);
+    return telling;
+}
+
+void weft_failure_get(weft_failure_t *failure, weft_error_t *error)
+{
+    weft_boot_t *telling = weft_failure_copy(failure, error);
     if (telling == NULL) {
         return;
     }

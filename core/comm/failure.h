@@ -48,6 +48,10 @@ void weft_failure_set(weft_failure_t *failure, const weft_comm_identity_t *self,
  * order. Thread: any. */
 uint32_t weft_failure_missing(weft_failure_t *failure, uint32_t *ranks, uint32_t max);
 
+/* Copies the failure. Returns who tells the others of it, if that is this rank and they may not
+ * have been told: weft_health_await() waits for that; NULL: nothing to wait for. Thread: any. */
+weft_boot_t *weft_failure_copy(weft_failure_t *failure, weft_error_t *error);
+
 /* Copies the failure. One that is this rank's to tell is on its way to the others when this
  * returns, for the program may end then: that may take 1 s. Thread: any but the health
  * thread. */

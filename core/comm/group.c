@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/comm/handle.h"
+#include "core/os/os_fork.h"
 
 /* Static by thread, since a group is the calling thread's: weft.h promises it. */
 static _Thread_local weft_group_t open_group;
@@ -17,6 +18,9 @@ static _Thread_local weft_error_t first_error;
 
 void weft_group_open(void)
 {
+    if (open_group.depth == 0) {
+        open_group.forks = weft_os_fork_generation_again();
+    }
     open_group.depth++;
 }
 
@@ -69,10 +73,10 @@ void weft_group_tell_lost(const weft_comm_t *comm)
 }
 
 /* Of the thread that returns from main() or calls exit(): nobody else would say that its calls were
- * never made. */
+ * never made. A forked child's parent may still make them. */
 __attribute__((destructor)) static void group_tell_open(void)
 {
-    if (open_group.depth > 0) {
+    if (open_group.notes > 0 && open_group.forks == weft_os_fork_generation_again()) {
         weft_log(
             WEFT_LOG_WARN, "group",
             "the process ends inside a group, whose %u call%s %s dropped: weft_group_end() was "

@@ -28,6 +28,7 @@ typedef struct weft_group_note {
 
 typedef struct weft_group {
     uint32_t depth;
+    uint32_t forks;       /* before it was opened */
     weft_status_t failed; /* of the first call that failed while the group was open */
     weft_group_note_t *first, *last;
     uint32_t notes, in_streams;

@@ -47,7 +47,8 @@ static void grow_look(weft_comm_state_t *state, void *arg)
                               .status = WEFT_OK};
     weft_family_retain(parent->family);
     if (weft_comm_has_failed(state)) {
-        parent->status = weft_comm_failure(state);
+        (void)weft_failure_copy(&state->failure, weft_error_record());
+        parent->status = weft_error_record()->status;
     }
 }
 
@@ -55,6 +56,9 @@ static weft_status_t grow_take_parent(weft_comm_t *comm, const char *call, grow_
 {
     *parent = (grow_parent_t){.family = NULL};
     weft_status_t status = weft_handle_visit(comm, call, grow_look, parent);
+    if (parent->status != WEFT_OK) {
+        weft_health_await(parent->family->boot); /* not inside the visit: that holds up all */
+    }
     return status == WEFT_OK ? parent->status : status;
 }
 
@@ -317,7 +321,7 @@ static weft_status_t grow_tell_ids(grow_t *g, weft_comm_state_t *state)
     if (words == NULL) {
         weft_fail(WEFT_ERR_RESOURCE, ENOMEM, GROW ": no memory for %u ranks", g->parent.nranks);
         weft_comm_fail(state, -1); /* the others wait for the word */
-        return WEFT_ERR_RESOURCE;
+        return weft_comm_failure(state);
     }
     weft_status_t status =
         weft_comm_exchange(state, WEFT_ROOT_GROW, &g->word, sizeof g->word, words);
@@ -354,6 +358,7 @@ static weft_status_t grow_tell_numbers(grow_t *g, weft_comm_state_t *state)
     } else {
         weft_fail(WEFT_ERR_RESOURCE, ENOMEM, GROW ": no memory for %u ranks", g->join.nranks);
         weft_comm_fail(state, -1);
+        status = weft_comm_failure(state);
     }
     if (status == WEFT_OK) {
         weft_os_free(g->taken);

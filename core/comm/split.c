@@ -125,6 +125,7 @@ static void split_tell_absence(weft_comm_state_t *parent, int32_t color)
     error.comm_id = split_child_id(parent, parent->queue.sequence, color);
     error.rank = error.peer = -1; /* numbers in the child are not known here */
     weft_health_report(family->boot, error.comm_id, &error, NULL);
+    weft_health_await(family->boot); /* the program may end with the error of this call */
 }
 
 weft_status_t weft_split(weft_comm_state_t *parent, int32_t color, int32_t key,
@@ -137,6 +138,7 @@ weft_status_t weft_split(weft_comm_state_t *parent, int32_t color, int32_t key,
         weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot split %u ranks", parent->self.nranks);
         if (parent->self.nranks > 1) {
             weft_comm_fail(parent, -1); /* the others would wait */
+            return weft_comm_failure(parent);
         }
         return WEFT_ERR_RESOURCE;
     }

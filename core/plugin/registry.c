@@ -94,8 +94,10 @@ static weft_status_t registry_name_check(const weft_registry_t *registry, weft_p
             return weft_listed_refuse(&listed, "listed twice", found, "it once");
         }
         /* Which of the two is wrong is not known before it is loaded. */
-        snprintf(found, sizeof found, "it in [core] %s, by %.200s, and in [core] %s",
-                 weft_plugin_kind_name(e->kind), e->origin, key);
+        const size_t bytes = strlen(e->origin), most = 200; /* its end has the line */
+        snprintf(found, sizeof found, "it in [core] %s, by %s, and in [core] %s",
+                 weft_plugin_kind_name(e->kind), e->origin + (bytes > most ? bytes - most : 0),
+                 key);
         return weft_listed_refuse(&listed, "listed as two kinds", found, "it as one");
     }
     return WEFT_OK;

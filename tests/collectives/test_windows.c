@@ -230,6 +230,33 @@ static void a_short_broadcast_from_shared_memory_waits_for_nobody(void **state)
     run(2, send_ahead);
 }
 
+/* Windows are exchanged by an all-gather, which algo-tree does not have: that ends the call alike
+ * on all ranks, and nothing else. */
+static int register_without_all_gather(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    static char memory[64];
+    weft_window_t *window = NULL;
+    float one = 1, sum = 0;
+    int wrong = 0;
+    (void)rank;
+    (void)arg;
+    NEED(says(comm, weft_window_register(comm, memory, sizeof memory, &window),
+              WEFT_ERR_UNSUPPORTED, "all_gather"));
+    NEED(window == NULL);
+    NEED(weft_all_reduce(&one, &sum, 1, WEFT_FP32, WEFT_SUM, comm, NULL) == WEFT_OK);
+    NEED(sum == (float)n);
+    return wrong;
+}
+
+static void without_an_all_gather_the_communicator_goes_on(void **state)
+{
+    static const char *const trees[] = {"core.net=net-shm", "core.algo=algo-tree"};
+    ranks_job_t job = {
+        .nranks = 3, .settings = trees, .settings_count = 2, .work = register_without_all_gather};
+    (void)state;
+    assert_int_equal(ranks_run_threads(&job), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -239,6 +266,7 @@ int main(void)
         cmocka_unit_test(memory_goes_with_its_window_after_a_failure_too),
         cmocka_unit_test(ranks_that_disagree_are_told),
         cmocka_unit_test(a_short_broadcast_from_shared_memory_waits_for_nobody),
+        cmocka_unit_test(without_an_all_gather_the_communicator_goes_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -189,7 +189,8 @@ static void who_puts_what_is_no_memory_is_named(void **state)
     assert_int_equal(ranks_run_processes(&job, SECONDS, -1), 0);
 }
 
-/* Rank 1 can start no thread, and so have no window, for which the others would wait. */
+/* Rank 1 can start no thread, and so have no window, for which the others would wait. It ends its
+ * process as soon as it knows, and the others shall hear why. */
 static int lack_threads(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     static uint8_t memory[64];
@@ -202,7 +203,11 @@ static int lack_threads(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
     }
     NEED(weft_window_register(comm, memory, sizeof memory, &window) == WEFT_ERR_RESOURCE);
     NEED(ranks_error_says(WEFT_ERR_RESOURCE, "cannot start thread weft-progress"));
-    NEED(window == NULL && (rank == SOURCE || failed_with(comm, WEFT_ERR_RESOURCE)));
+    if (rank == SOURCE) {
+        fflush(stderr);
+        _exit(wrong);
+    }
+    NEED(window == NULL && failed_with(comm, WEFT_ERR_RESOURCE));
     return wrong;
 }
 

@@ -80,8 +80,12 @@ static weft_status_t weft_topo_save_by(const weft_loaded_t *loaded, const char *
         return status;
     }
     status = ops->create(loaded->host, loaded->config, &topo);
-    status = status == WEFT_OK ? ops->save(topo, whole.beside != NULL ? whole.beside : whole.path)
-                               : status;
+    if (status == WEFT_OK) {
+        status = ops->save(topo, whole.beside != NULL ? whole.beside : whole.path);
+        if (status == WEFT_ERR_SYSTEM) { /* of a name that the user did not give */
+            weft_fail(status, weft_error_record()->os_errno, "cannot write %s", file);
+        }
+    }
     ops->destroy(topo);
     if (status != WEFT_OK) {
         whole_file_drop(&whole);

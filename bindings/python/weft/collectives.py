@@ -54,6 +54,7 @@ def operator_number(value: Any, made: Mapping[int, Operator]) -> int:
     the same number."""
     found = fitting(value, "op", INT32, _OPERATORS)
     if isinstance(value, Operator) and made.get(found) is not value:
+        value.need_communicator()
         raise ValueError("op: it has been destroyed, or is another communicator's")
     return found
 

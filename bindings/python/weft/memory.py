@@ -142,10 +142,11 @@ class Window(_Held):
             raise
 
     def live_handle(self) -> int | None:
-        """The handle; a ValueError if it has been given back, as another window may have it now."""
-        if self._memory is None or self._comm._handle is None:
-            ended = "its communicator has ended" if self._memory else "it has been deregistered"
-            raise ValueError(f"window: {ended}")
+        """The handle; a ValueError if it has been given back, as another window may have it now, and
+        a StateError if its communicator has ended."""
+        if self._memory is None:
+            raise ValueError("window: it has been deregistered")
+        self._comm._live()
         return self._handle.value
 
     def _let_go(self, memory: Memory) -> None:
@@ -204,6 +205,10 @@ class Operator(Bound):
             self._function(_operand(inout, count, kind), _operand(values, count, kind))
         except BaseException as error:
             self._error = error
+
+    def need_communicator(self) -> None:
+        """A StateError if its communicator has ended."""
+        self._comm._live()
 
     def raise_error(self) -> None:
         """Raises what the function raised during a call. The results of that call are undefined."""

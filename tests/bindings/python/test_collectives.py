@@ -575,7 +575,7 @@ class Collectives(unittest.TestCase):
                 old = child.window(weft.alloc(8), local=True)
             new = [comm.window(weft.alloc(8), local=True) for _ in range(9)]
             for use in (comm, comm.start):
-                with self.assertRaisesRegex(ValueError, "window: its communicator has ended"):
+                with self.assertRaisesRegex(weft.StateError, "communicator has been destroyed"):
                     use.put_signal(bytes(1), comm.rank, old)
             old.deregister()
             return [len(new)]

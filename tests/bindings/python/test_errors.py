@@ -105,10 +105,15 @@ class Failures(unittest.TestCase):
 
     def test_every_call_of_a_destroyed_communicator_says_so(self):
         comm = weft.Communicator()
+        op, window = comm.create_op(print), comm.window(weft.alloc(8), local=True)
         comm.destroy()
         comm.destroy()
         for call in (
             lambda: comm.all_reduce(ints(1)),
+            lambda: comm.all_reduce(ints(1), op=op),
+            lambda: comm.start.all_reduce(ints(1), op=op),
+            lambda: comm.explain(weft.Coll.ALL_REDUCE, 1, op=op),
+            lambda: comm.put_signal(ints(1), 0, window),
             lambda: comm.start.all_reduce(ints(1)),
             lambda: comm.recv(ints(1), 0),
             lambda: comm.split(0),

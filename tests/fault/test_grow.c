@@ -581,16 +581,17 @@ static void bad_tickets_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        /* First those whose ranks are processes: TSan forks none that has had threads. */
+        cmocka_unit_test(a_dead_rank_is_replaced_under_its_number),
+        cmocka_unit_test(the_other_members_know_who_cannot_begin),
+        cmocka_unit_test(a_stopped_maker_of_tickets_is_not_waited_for),
         cmocka_unit_test(newcomers_come_behind_the_members),
         cmocka_unit_test(one_rank_grows),
         cmocka_unit_test(newcomers_get_the_numbers_of_their_tickets),
-        cmocka_unit_test(a_dead_rank_is_replaced_under_its_number),
         cmocka_unit_test(who_does_not_come_is_named),
-        cmocka_unit_test(the_other_members_know_who_cannot_begin),
         cmocka_unit_test(a_member_that_does_not_call_is_named),
         cmocka_unit_test(a_newcomer_hears_that_the_communicator_failed_before),
         cmocka_unit_test(a_newcomer_hears_that_the_communicator_fails_meanwhile),
-        cmocka_unit_test(a_stopped_maker_of_tickets_is_not_waited_for),
         cmocka_unit_test(a_newcomer_configured_otherwise_is_refused),
         cmocka_unit_test(bad_tickets_are_refused),
     };

@@ -295,6 +295,44 @@ void family_order(family_t *family, uint32_t rank, uint32_t order)
     weft_os_futex_wake(&family->shared->order[rank]);
 }
 
+void family_wait_joined(family_t *f)
+{
+    for (uint32_t i = 0; i < f->count; i++) {
+        assert_true(family_wait(&f->shared->records[i].joined, 7 + FAMILY_JOIN_S));
+        if (f->shared->records[i].joined != 1) {
+            fail_msg("rank %u: %s", i, f->shared->records[i].error.text);
+        }
+    }
+}
+
+uint64_t family_assert_verdict(family_t *f, uint32_t culprit, weft_status_t status, uint64_t start)
+{
+    uint64_t longest = 0;
+    for (uint32_t i = 0; i < f->count; i++) {
+        family_record_t *record = &f->shared->records[i];
+        if (i == culprit || record->left[culprit] != 0 || f->pids[i] == 0) {
+            continue;
+        }
+        assert_true(family_wait(&record->failed, 10));
+        if (record->error.status != status || record->error.peer != (int32_t)culprit) {
+            fail_msg("rank %u: %s", i, record->error.text);
+        }
+        assert_int_equal(record->failed, 1);
+        assert_int_equal(record->error.peer_pid, f->pids[culprit]);
+        assert_true(record->error.peer_host[0] != '\0');
+        longest = record->failed_at - start > longest ? record->failed_at - start : longest;
+    }
+    return longest;
+}
+
+void family_stop(family_t *f, uint32_t rank)
+{
+    int how = 0;
+    kill(f->pids[rank], SIGSTOP);
+    assert_int_equal(waitpid(f->pids[rank], &how, WUNTRACED), f->pids[rank]);
+    assert_true(WIFSTOPPED(how));
+}
+
 uint32_t family_end(family_t *family)
 {
     uint32_t bad = 0;

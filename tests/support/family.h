@@ -78,6 +78,14 @@ void family_start_quitting(family_t *family, uint32_t count, uint32_t quitter, d
 /* Waits until `word` is not 0; false after `seconds`. */
 int family_wait(_Atomic uint32_t *word, double seconds);
 void family_order(family_t *family, uint32_t rank, uint32_t order);
+/* Waits until all have joined. */
+void family_wait_joined(family_t *family);
+/* All but `culprit` fail, with it as the culprit. Returns the longest time in ns. */
+uint64_t family_assert_verdict(family_t *family, uint32_t culprit, weft_status_t status,
+                               uint64_t start);
+/* All threads of the rank stand still when this returns: kill() only asks for that, and on a busy
+ * machine the rank would still answer. */
+void family_stop(family_t *family, uint32_t rank);
 /* Lets all children leave, reaps them, frees. Returns how many did not exit with 0. */
 uint32_t family_end(family_t *family);
 

@@ -142,8 +142,8 @@ class Window(_Held):
             raise
 
     def live_handle(self) -> int | None:
-        """The handle; a ValueError if it has been given back, as another window may have it now, and
-        a StateError if its communicator has ended."""
+        """The handle. A ValueError if it has been given back, as another window may have it now; a
+        StateError if its communicator has ended."""
         if self._memory is None:
             raise ValueError("window: it has been deregistered")
         self._comm._live()

@@ -19,47 +19,6 @@
 #include "../../../support/resets.h"
 #include "core/os/os.h"
 
-static void wait_joined(family_t *f)
-{
-    for (uint32_t i = 0; i < f->count; i++) {
-        assert_true(family_wait(&f->shared->records[i].joined, 7 + FAMILY_JOIN_S));
-        if (f->shared->records[i].joined != 1) {
-            fail_msg("rank %u: %s", i, f->shared->records[i].error.text);
-        }
-    }
-}
-
-/* All but `culprit` fail, with it as the culprit. Returns the longest time in ns. */
-static uint64_t assert_verdict(family_t *f, uint32_t culprit, weft_status_t status, uint64_t start)
-{
-    uint64_t longest = 0;
-    for (uint32_t i = 0; i < f->count; i++) {
-        family_record_t *record = &f->shared->records[i];
-        if (i == culprit || record->left[culprit] != 0 || f->pids[i] == 0) {
-            continue;
-        }
-        assert_true(family_wait(&record->failed, 10));
-        if (record->error.status != status || record->error.peer != (int32_t)culprit) {
-            fail_msg("rank %u: %s", i, record->error.text);
-        }
-        assert_int_equal(record->failed, 1);
-        assert_int_equal(record->error.peer_pid, f->pids[culprit]);
-        assert_true(record->error.peer_host[0] != '\0');
-        longest = record->failed_at - start > longest ? record->failed_at - start : longest;
-    }
-    return longest;
-}
-
-/* All its threads stand still when this returns: kill() only asks for that, and on a busy machine
- * the rank would still answer. */
-static void stop(family_t *f, uint32_t rank)
-{
-    int how = 0;
-    kill(f->pids[rank], SIGSTOP);
-    assert_int_equal(waitpid(f->pids[rank], &how, WUNTRACED), f->pids[rank]);
-    assert_true(WIFSTOPPED(how));
-}
-
 static int compare(const void *a, const void *b)
 {
     const uint64_t *x = a, *y = b;
@@ -74,10 +33,10 @@ static void a_killed_rank_is_named_on_all_survivors_at_once(void **unused)
     for (uint32_t victim = 0; victim < N; victim++) {
         family_t f;
         family_start(&f, N, 0.5, 10);
-        wait_joined(&f);
+        family_wait_joined(&f);
         uint64_t start = weft_os_clock_ns();
         kill(f.pids[victim], SIGKILL);
-        times[victim] = assert_verdict(&f, victim, WEFT_ERR_PEER_DEAD, start);
+        times[victim] = family_assert_verdict(&f, victim, WEFT_ERR_PEER_DEAD, start);
         assert_true(times[victim] < WEFT_NS_PER_S);
         assert_int_equal(family_end(&f), 1);
     }
@@ -91,13 +50,13 @@ static void a_killed_rank_whose_child_holds_its_connections_is_named_at_once(voi
     (void)unused;
     family_t f;
     family_start(&f, 4, 0.5, 10);
-    wait_joined(&f);
+    family_wait_joined(&f);
     family_order(&f, 1, FAMILY_FORK);
     assert_true(family_wait(&f.shared->records[1].heir, 10));
     pid_t heir = (pid_t)f.shared->records[1].heir;
     uint64_t start = weft_os_clock_ns();
     kill(f.pids[1], SIGKILL);
-    assert_true(assert_verdict(&f, 1, WEFT_ERR_PEER_DEAD, start) < WEFT_NS_PER_S);
+    assert_true(family_assert_verdict(&f, 1, WEFT_ERR_PEER_DEAD, start) < WEFT_NS_PER_S);
     kill(heir, SIGKILL);
     assert_int_equal(family_end(&f), 1);
 }
@@ -107,10 +66,10 @@ static void a_rank_that_exits_without_leaving_is_dead(void **unused)
     (void)unused;
     family_t f;
     family_start(&f, 3, 0.5, 10);
-    wait_joined(&f);
+    family_wait_joined(&f);
     uint64_t start = weft_os_clock_ns();
     family_order(&f, 1, FAMILY_EXIT);
-    assert_verdict(&f, 1, WEFT_ERR_PEER_DEAD, start);
+    family_assert_verdict(&f, 1, WEFT_ERR_PEER_DEAD, start);
     assert_int_equal(family_end(&f), 0);
 }
 
@@ -147,97 +106,15 @@ static void a_rank_killed_at_a_random_moment_is_named(void **unused)
     }
 }
 
-static void a_stopped_rank_is_unresponsive_after_the_limit(void **unused)
-{
-    (void)unused;
-    family_t f;
-    family_start(&f, 5, 0.1, 1);
-    wait_joined(&f);
-    uint64_t start = weft_os_clock_ns();
-    stop(&f, 4);
-    /* Rank 1 passes the question on, and shows rank 0 that it lives. */
-    family_order(&f, 0, FAMILY_ASK_LAST);
-    assert_verdict(&f, 4, WEFT_ERR_PEER_UNRESPONSIVE, start);
-    assert_true(f.shared->records[0].failed_at - start > WEFT_NS_PER_S / 2);
-    assert_int_equal(family_end(&f), 0);
-}
-
-/* They wait for nobody, so they do not find out by themselves that those above them are lost: rank
- * 1, and rank 3 below it. */
-static void those_below_stopped_ranks_live_on(void **unused)
-{
-    (void)unused;
-    const double limit = RANKS_SLOWER > 1 ? 3 : 1.5;
-    for (uint32_t stopped = 1; stopped <= 2; stopped++) {
-        family_t f;
-        family_start(&f, 9, 0.1, limit);
-        wait_joined(&f);
-        for (uint32_t who = 1; who < 2 * stopped; who += 2) {
-            stop(&f, who);
-        }
-        family_order(&f, 0, FAMILY_ASK_LAST);
-        for (uint32_t who = 1; who < 2 * stopped; who += 2) {
-            for (uint32_t i = 0; i < 9; i++) {
-                bool runs = i != 1 && (stopped == 1 || i != 3);
-                assert_true(!runs || family_wait(&f.shared->records[i].dead[who], 5 + 5 * limit));
-            }
-        }
-        weft_os_sleep_ns((uint64_t)(2 * limit * (double)WEFT_NS_PER_S));
-        for (uint32_t i = 0; i < 9; i++) {
-            for (uint32_t who = 0; who < 9; who++) {
-                bool runs = who != 1 && (stopped == 1 || who != 3);
-                if (runs && f.shared->records[i].dead[who] != 0) {
-                    fail_msg("rank %u takes rank %u for dead", i, who);
-                }
-            }
-        }
-        assert_int_equal(family_end(&f), 0);
-    }
-}
-
-/* Nobody waits for it, so nobody asks, and the others sleep. */
-static void a_stopped_rank_that_nobody_waits_for_is_left_alone(void **unused)
-{
-    (void)unused;
-    family_t f;
-    family_start(&f, 5, 0.1, 0.5);
-    wait_joined(&f);
-    stop(&f, 1);
-    weft_os_sleep_ns(2 * WEFT_NS_PER_S);
-    kill(f.pids[1], SIGCONT);
-    for (uint32_t i = 0; i < 5; i++) {
-        assert_int_equal(f.shared->records[i].failed, 0);
-    }
-    assert_int_equal(family_end(&f), 0);
-}
-
-static void a_stop_shorter_than_the_limit_is_no_error(void **unused)
-{
-    (void)unused;
-    family_t f;
-    family_start(&f, 4, 0.1, 3);
-    wait_joined(&f);
-    stop(&f, 1);
-    family_order(&f, 0, FAMILY_ASK_LAST);
-    weft_os_sleep_ns(WEFT_NS_PER_S);
-    kill(f.pids[1], SIGCONT);
-    /* Longer than the limit from the beginning of the stop. */
-    weft_os_sleep_ns(3 * WEFT_NS_PER_S);
-    for (uint32_t i = 0; i < 4; i++) {
-        assert_int_equal(f.shared->records[i].failed, 0);
-    }
-    assert_int_equal(family_end(&f), 0);
-}
-
 static void a_report_reaches_all_others_with_its_culprit(void **unused)
 {
     (void)unused;
     family_t f;
     family_start(&f, 8, 0.5, 10);
-    wait_joined(&f);
+    family_wait_joined(&f);
     uint64_t start = weft_os_clock_ns();
     family_order(&f, 6, FAMILY_REPORT);
-    assert_verdict(&f, 6, WEFT_ERR_ABORTED, start);
+    family_assert_verdict(&f, 6, WEFT_ERR_ABORTED, start);
     assert_string_equal(f.shared->records[3].error.text, "aborted by the test");
     assert_int_equal(f.shared->records[6].failed, 0);
     assert_int_equal(family_end(&f), 0);
@@ -248,7 +125,7 @@ static void rubbish_on_a_control_connection_names_its_sender(void **unused)
     (void)unused;
     family_t f;
     family_start(&f, 6, 0.5, 10);
-    wait_joined(&f);
+    family_wait_joined(&f);
     family_order(&f, 2, FAMILY_RUBBISH);
     family_record_t *record = &f.shared->records[0];
     assert_true(family_wait(&record->failed, 10));
@@ -266,7 +143,7 @@ static void a_question_reaches_its_rank_only(void **unused)
     (void)unused;
     family_t f;
     family_start(&f, 8, 0.5, 10);
-    wait_joined(&f);
+    family_wait_joined(&f);
     family_order(&f, 4, FAMILY_ASK_LAST);
     family_record_t *record = &f.shared->records[7];
     assert_true(family_wait(&record->asked_by, 10));
@@ -293,7 +170,7 @@ static void an_orderly_goodbye_is_told_to_all_and_is_no_failure(void **unused)
     (void)unused;
     family_t f;
     family_start(&f, 8, 0.5, 10);
-    wait_joined(&f);
+    family_wait_joined(&f);
     family_order(&f, 1, FAMILY_LEAVE);
     for (uint32_t i = 0; i < 8; i++) {
         if (i != 1) {
@@ -316,7 +193,7 @@ static void survivors_of_orderly_leavers_still_hear_of_a_death(void **unused)
         family_t f;
         bool gone[8] = {false};
         family_start(&f, 8, 0.1, 10);
-        wait_joined(&f);
+        family_wait_joined(&f);
         for (uint32_t k = 0; cases[c].leavers[k] != 99; k++) {
             uint32_t leaver = cases[c].leavers[k];
             family_order(&f, leaver, FAMILY_LEAVE);
@@ -364,7 +241,7 @@ static void survivors_of_a_death_hear_of_the_next_and_of_reports(void **unused)
     family_t f;
     bool dead[8] = {false};
     family_start(&f, 8, 0.1, 10);
-    wait_joined(&f);
+    family_wait_joined(&f);
     for (size_t v = 0; v < sizeof victims / sizeof *victims; v++) {
         kill(f.pids[victims[v]], SIGKILL);
         the_others_hear(&f, dead, victims[v]);
@@ -387,7 +264,7 @@ static void ranks_whose_connections_are_reset_live_on(void **unused)
         family_t f;
         bool dead[N] = {false};
         family_start(&f, N, 0.1, 10);
-        wait_joined(&f);
+        family_wait_joined(&f);
         uint32_t resets = 0;
         for (int round = 0; round < 3; round++) {
             resets += reset_connections(f.pids[victim]);
@@ -416,7 +293,7 @@ static void a_rank_that_gives_up_behind_the_others_is_gone(void **unused)
     family_t f;
     bool gone[N] = {false};
     family_start_quitting(&f, N, QUITTER, 25);
-    wait_joined(&f);
+    family_wait_joined(&f);
     family_order(&f, QUITTER, FAMILY_GIVE_UP);
     the_others_hear(&f, gone, QUITTER);
     for (uint32_t i = 0; i < N; i++) {
@@ -438,7 +315,7 @@ static void a_rank_that_gives_up_and_has_nobody_to_tell_is_gone(void **unused)
     family_t f;
     bool gone[N] = {[QUITTER] = true}; /* it is told nothing */
     family_start_quitting(&f, N, QUITTER, 25);
-    wait_joined(&f);
+    family_wait_joined(&f);
     kill(f.pids[PARENT], SIGKILL);
     the_others_hear(&f, gone, PARENT);
     family_order(&f, QUITTER, FAMILY_GIVE_UP);
@@ -452,7 +329,7 @@ static void the_past_of_a_communicator_is_told_to_who_comes_late(void **unused)
     (void)unused;
     family_t f;
     family_start(&f, 4, 0.1, 10);
-    wait_joined(&f);
+    family_wait_joined(&f);
     family_order(&f, 2, FAMILY_LEAVE_OTHER);
     family_order(&f, 1, FAMILY_REPORT_OTHER);
     family_record_t *record = &f.shared->records[3];
@@ -476,7 +353,7 @@ static void all_leave_together_without_a_failure(void **unused)
     for (int round = 0; round < 5; round++) {
         family_t f;
         family_start(&f, 8, 0.5, 10);
-        wait_joined(&f);
+        family_wait_joined(&f);
         for (uint32_t i = 0; i < 8; i++) {
             family_order(&f, i, FAMILY_LEAVE);
         }
@@ -493,27 +370,6 @@ static void all_leave_together_without_a_failure(void **unused)
 
 /* Its last words have gone, and nobody answers to them: it waited a second for what would not come.
  * A busy machine may make one of them wait as long. */
-/* Rank 0 would be the next parent of rank 3. Rank 2, which is that after it, brings it the word. */
-static void who_leaves_below_a_stopped_rank_tells_the_next(void **unused)
-{
-    (void)unused;
-    family_t f;
-    family_start(&f, 4, 0.1, 30);
-    wait_joined(&f);
-    stop(&f, 0);
-    family_order(&f, 1, FAMILY_STOP);
-    assert_true(family_wait(&f.shared->records[3].gone[1], 10));
-    family_order(&f, 3, FAMILY_STOP);
-    assert_true(family_wait(&f.shared->records[3].leave_us, 40));
-    assert_in_range(f.shared->records[3].leave_us, 0, 15000000);
-    kill(f.pids[0], SIGCONT);
-    assert_true(family_wait(&f.shared->records[0].gone[3], 10));
-    for (uint32_t i = 0; i < 4; i++) {
-        assert_int_equal(f.shared->records[i].failed, 0);
-    }
-    assert_int_equal(family_end(&f), 0);
-}
-
 static void who_leaves_alone_waits_for_nobody(void **unused)
 {
     (void)unused;
@@ -521,7 +377,7 @@ static void who_leaves_alone_waits_for_nobody(void **unused)
     for (int round = 0; round < 4; round++) {
         family_t f;
         family_start(&f, 2, 0.5, 10);
-        wait_joined(&f);
+        family_wait_joined(&f);
         weft_os_sleep_ns(20 * WEFT_NS_PER_MS);
         family_order(&f, 1, FAMILY_STOP);
         assert_true(family_wait(&f.shared->records[1].leave_us, 10));
@@ -540,10 +396,6 @@ int main(void)
         cmocka_unit_test(a_killed_rank_whose_child_holds_its_connections_is_named_at_once),
         cmocka_unit_test(a_rank_that_exits_without_leaving_is_dead),
         cmocka_unit_test(a_rank_killed_at_a_random_moment_is_named),
-        cmocka_unit_test(a_stopped_rank_is_unresponsive_after_the_limit),
-        cmocka_unit_test(those_below_stopped_ranks_live_on),
-        cmocka_unit_test(a_stopped_rank_that_nobody_waits_for_is_left_alone),
-        cmocka_unit_test(a_stop_shorter_than_the_limit_is_no_error),
         cmocka_unit_test(a_report_reaches_all_others_with_its_culprit),
         cmocka_unit_test(rubbish_on_a_control_connection_names_its_sender),
         cmocka_unit_test(a_question_reaches_its_rank_only),
@@ -555,7 +407,6 @@ int main(void)
         cmocka_unit_test(a_rank_that_gives_up_and_has_nobody_to_tell_is_gone),
         cmocka_unit_test(the_past_of_a_communicator_is_told_to_who_comes_late),
         cmocka_unit_test(all_leave_together_without_a_failure),
-        cmocka_unit_test(who_leaves_below_a_stopped_rank_tells_the_next),
         cmocka_unit_test(who_leaves_alone_waits_for_nobody),
     };
     /* Whatever happens, the test ends. */

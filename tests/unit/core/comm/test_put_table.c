@@ -53,7 +53,8 @@ static void who_is_listened_to_stands_in_the_list_once(void **state)
 
 static void windows_are_found_by_the_order_in_which_they_came(void **state)
 {
-    static const weft_comm_identity_t self = {.nranks = 1};
+    static weft_family_t family;
+    const weft_comm_identity_t self = {.nranks = 1, .family = &family};
     static char memory[64];
     weft_window_table_t table = {.local = NULL};
     weft_window_t *window[3];
@@ -78,7 +79,8 @@ static void windows_are_found_by_the_order_in_which_they_came(void **state)
 /* A number that came again would be that of another window, perhaps of one that is still there. */
 static void there_are_no_more_windows_than_numbers(void **state)
 {
-    static const weft_comm_identity_t self = {.nranks = 1};
+    static weft_family_t family;
+    const weft_comm_identity_t self = {.nranks = 1, .family = &family};
     static char memory[8];
     weft_window_table_t table = {.registered = UINT32_MAX - 2};
     weft_window_t *window[2], *none = NULL;

@@ -429,7 +429,7 @@ static weft_grow_watch_setup_t grow_watch_setup(const grow_t *g, weft_comm_t *co
                                      .until = g->until};
 }
 
-/* Joins; the giver, whose process has the root, looks after the members meanwhile. */
+/* Joins; the giver, whose process mostly has the root, looks after the members meanwhile. */
 static weft_status_t grow_join_watched(grow_t *g, weft_comm_t *comm, weft_comm_t **grown_p)
 {
     weft_grow_watch_t *watch = NULL;

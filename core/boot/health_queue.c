@@ -158,5 +158,5 @@ void weft_health_queue_await(weft_health_queue_t *queue, uint64_t ns)
         weft_os_futex_wait(&queue->served, served, until - now);
         now = weft_os_clock_ns();
     }
-    atomic_fetch_sub_explicit(&queue->awaiting, 1, memory_order_seq_cst);
+    atomic_fetch_sub_explicit(&queue->awaiting, 1, memory_order_relaxed);
 }

@@ -162,11 +162,12 @@ static void completion_show(completion_state_t *q)
     }
 }
 
-/* Sequentially consistent with completion_sleep(): it sees the signal, or this the sleeper. */
+/* Whoever takes has looked under the lock before this caller had it, and is seen as a sleeper, or
+ * looks after it and finds what is there. */
 static void completion_signal(completion_state_t *q)
 {
-    atomic_fetch_add_explicit(&q->signal, 1, memory_order_seq_cst);
-    if (atomic_load_explicit(&q->sleepers, memory_order_seq_cst) != 0) {
+    atomic_fetch_add_explicit(&q->signal, 1, memory_order_relaxed);
+    if (atomic_load_explicit(&q->sleepers, memory_order_relaxed) != 0) {
         weft_os_futex_wake(&q->signal);
     }
 }
@@ -232,7 +233,7 @@ weft_status_t weft_completion_take(weft_completion_queue_t *queue, uint32_t max,
     bool waits = false, over = false;
     completion_state_t *q;
     while ((q = completion_lock(queue, call)) != NULL) {
-        uint32_t seen = atomic_load_explicit(&q->signal, memory_order_seq_cst);
+        uint32_t seen = atomic_load_explicit(&q->signal, memory_order_relaxed);
         weft_completion_entry_t *first = completion_cut(q, max);
         wakes = waits ? wakes : q->served;
         if (deadline != 0 && wakes != q->wakes) {
@@ -242,7 +243,7 @@ weft_status_t weft_completion_take(weft_completion_queue_t *queue, uint32_t max,
         over = over || first != NULL || deadline == 0 || weft_os_clock_ns() >= deadline;
         if (!waits && !over) {
             waits = true;
-            atomic_fetch_add_explicit(&q->sleepers, 1, memory_order_seq_cst);
+            atomic_fetch_add_explicit(&q->sleepers, 1, memory_order_relaxed);
         } else if (waits && over) {
             atomic_fetch_sub_explicit(&q->sleepers, 1, memory_order_relaxed);
         }

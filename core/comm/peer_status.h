@@ -47,7 +47,7 @@ typedef struct weft_peer_status {
     _Atomic uint64_t left_at;   /* operations it took part in before it left; or WEFT_NOT_LEFT */
     _Atomic uint64_t left_when; /* when that was heard; written before left_at */
     weft_signature_run_t *left_run; /* the last of them; NULL: unknown. Written before left_at */
-    _Atomic uint32_t roll;          /* its answer at the last roll call: roll_call.c */
+    _Atomic uint64_t roll;          /* its answer at a roll call, and at which: roll_call.c */
     _Atomic uint32_t met_at;   /* number in the signature of the operation in which it asked for us,
                                 being in the same */
     _Atomic uint32_t answered; /* the last of our questions whether it lives that it has answered */

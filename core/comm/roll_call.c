@@ -19,20 +19,29 @@
 
 enum { ROLL_UNKNOWN = 0, ROLL_BEGUN = 1, ROLL_ABSENT = 2 };
 
+/* A note says of which call it is, so that an answer that comes late counts for no later one. */
+static uint64_t roll_note(uint32_t sequence, uint32_t answer)
+{
+    return (uint64_t)sequence << 8 | answer;
+}
+
+static uint32_t roll_answer(const weft_roll_call_t *roll, const weft_peer_status_t *peer)
+{
+    const uint64_t note = atomic_load_explicit(&peer->roll, memory_order_relaxed);
+    const bool ours = note >> 8 == atomic_load_explicit(&roll->sequence, memory_order_relaxed);
+    return ours ? (uint32_t)(note & 0xff) : ROLL_UNKNOWN;
+}
+
 static void roll_begin(weft_roll_call_t *roll, const weft_comm_identity_t *self,
                        weft_peer_status_t *peers, uint32_t sequence, uint64_t now)
 {
-    atomic_store_explicit(&roll->sequence, 0, memory_order_relaxed);
-    /* Release, for roll_is_open(): who finds it not over any more finds that there is none. */
-    atomic_store_explicit(&roll->over, 0, memory_order_release);
-    for (uint32_t r = 0; r < self->nranks; r++) {
-        atomic_store_explicit(&peers[r].roll, r == self->rank ? ROLL_BEGUN : ROLL_UNKNOWN,
-                              memory_order_relaxed);
-    }
+    atomic_store_explicit(&peers[self->rank].roll, roll_note(sequence, ROLL_BEGUN),
+                          memory_order_relaxed);
     roll->since = now;
     roll->asked = 0;
     roll->next = 0;
-    atomic_store_explicit(&roll->sequence, sequence, memory_order_release);
+    atomic_store_explicit(&roll->over, 0, memory_order_relaxed);
+    atomic_store_explicit(&roll->sequence, sequence, memory_order_relaxed);
 }
 
 /* Asks the next ranks that have not answered. Returns how many of all have not. */
@@ -42,7 +51,7 @@ static uint32_t roll_ask(weft_roll_call_t *roll, const weft_comm_identity_t *sel
     uint32_t silent = 0, first = roll->next;
     for (uint32_t i = 0; i < self->nranks; i++) {
         uint32_t r = (first + i) % self->nranks;
-        if (atomic_load_explicit(&peers[r].roll, memory_order_relaxed) != ROLL_UNKNOWN) {
+        if (roll_answer(roll, &peers[r]) != ROLL_UNKNOWN) {
             continue;
         }
         if (++silent <= ROLL_PART) {
@@ -54,11 +63,11 @@ static uint32_t roll_ask(weft_roll_call_t *roll, const weft_comm_identity_t *sel
 }
 
 /* Returns whether a lower rank is in the operation, too. */
-static bool roll_is_second(const weft_comm_identity_t *self, const weft_peer_status_t *peers)
+static bool roll_is_second(const weft_roll_call_t *roll, const weft_comm_identity_t *self,
+                           const weft_peer_status_t *peers)
 {
     uint32_t r = 0;
-    while (r < self->rank &&
-           atomic_load_explicit(&peers[r].roll, memory_order_relaxed) != ROLL_BEGUN) {
+    while (r < self->rank && roll_answer(roll, &peers[r]) != ROLL_BEGUN) {
         r++;
     }
     return r < self->rank;
@@ -82,31 +91,30 @@ bool weft_roll_call_step(weft_roll_call_t *roll, const weft_comm_identity_t *sel
     if (roll_ask(roll, self, peers, mine) != 0 && now - roll->since <= ROLL_NS) {
         return false;
     }
-    atomic_store_explicit(&roll->over, 1, memory_order_release);
-    return !early || !roll_is_second(self, peers);
+    atomic_store_explicit(&roll->over, 1, memory_order_relaxed);
+    return !early || !roll_is_second(roll, self, peers);
 }
 
-/* In this order: `over` is taken back once `sequence` is 0, and before it is that of the next
- * call. */
-static bool roll_is_open(const weft_roll_call_t *roll)
+static bool roll_is_over(const weft_roll_call_t *roll)
 {
-    return atomic_load_explicit(&roll->over, memory_order_acquire) == 0 &&
-           atomic_load_explicit(&roll->sequence, memory_order_acquire) != 0;
+    return atomic_load_explicit(&roll->over, memory_order_relaxed) != 0;
 }
 
 void weft_roll_call_note_begun(weft_roll_call_t *roll, weft_peer_status_t *peer, uint32_t sequence)
 {
-    if (roll_is_open(roll) &&
-        atomic_load_explicit(&roll->sequence, memory_order_acquire) == sequence) {
-        atomic_store_explicit(&peer->roll, ROLL_BEGUN, memory_order_relaxed);
+    if (!roll_is_over(roll) &&
+        atomic_load_explicit(&roll->sequence, memory_order_relaxed) == sequence) {
+        atomic_store_explicit(&peer->roll, roll_note(sequence, ROLL_BEGUN), memory_order_relaxed);
     }
 }
 
 void weft_roll_call_note_absent(weft_roll_call_t *roll, weft_peer_status_t *peer)
 {
-    uint32_t unknown = ROLL_UNKNOWN;
-    if (roll_is_open(roll)) {
-        atomic_compare_exchange_strong_explicit(&peer->roll, &unknown, ROLL_ABSENT,
+    const uint32_t sequence = atomic_load_explicit(&roll->sequence, memory_order_relaxed);
+    uint64_t before = atomic_load_explicit(&peer->roll, memory_order_relaxed);
+    if (!roll_is_over(roll) && before >> 8 != sequence) {
+        atomic_compare_exchange_strong_explicit(&peer->roll, &before,
+                                                roll_note(sequence, ROLL_ABSENT),
                                                 memory_order_relaxed, memory_order_relaxed);
     }
 }
@@ -115,11 +123,11 @@ uint32_t weft_roll_call_missing(const weft_roll_call_t *roll, const weft_comm_id
                                 const weft_peer_status_t *peers, uint32_t *ranks, uint32_t max)
 {
     uint32_t count = 0;
-    if (atomic_load_explicit(&roll->over, memory_order_acquire) == 0) {
+    if (!roll_is_over(roll)) {
         return 0;
     }
     for (uint32_t r = 0; r < self->nranks; r++) {
-        if (atomic_load_explicit(&peers[r].roll, memory_order_relaxed) == ROLL_BEGUN) {
+        if (roll_answer(roll, &peers[r]) == ROLL_BEGUN) {
             continue;
         }
         if (count < max) {
@@ -134,9 +142,8 @@ void weft_roll_call_list(const weft_roll_call_t *roll, const weft_comm_identity_
                          const weft_peer_status_t *peers, weft_missing_t *list)
 {
     *list = (weft_missing_t){.count = 0};
-    bool over = atomic_load_explicit(&roll->over, memory_order_acquire) != 0;
-    for (uint32_t r = 0; over && r < self->nranks; r++) {
-        if (atomic_load_explicit(&peers[r].roll, memory_order_relaxed) != ROLL_BEGUN) {
+    for (uint32_t r = 0; roll_is_over(roll) && r < self->nranks; r++) {
+        if (roll_answer(roll, &peers[r]) != ROLL_BEGUN) {
             weft_missing_add(list, r);
         }
     }
@@ -147,8 +154,7 @@ int32_t weft_roll_call_culprit(const weft_roll_call_t *roll, const weft_comm_ide
 {
     uint32_t first = 0;
     bool known = weft_roll_call_missing(roll, self, peers, &first, 1) > 0;
-    bool came =
-        peer >= 0 && atomic_load_explicit(&peers[peer].roll, memory_order_relaxed) == ROLL_BEGUN;
+    bool came = peer >= 0 && roll_answer(roll, &peers[peer]) == ROLL_BEGUN;
     return known && (came || peer < 0) ? (int32_t)first : peer;
 }
 

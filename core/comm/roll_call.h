@@ -13,7 +13,7 @@
 /* The last one of a communicator. The answers are in the peers' `roll`. */
 typedef struct weft_roll_call {
     _Atomic uint32_t sequence; /* of the operation, as in its signature; 0: none */
-    _Atomic uint32_t over;     /* nothing changes any more */
+    _Atomic uint32_t over;     /* answers come too late */
     uint64_t since, asked;
     uint32_t next; /* rank to ask next */
 } weft_roll_call_t;
@@ -29,7 +29,7 @@ void weft_roll_call_note_begun(weft_roll_call_t *roll, weft_peer_status_t *peer,
 void weft_roll_call_note_absent(weft_roll_call_t *roll, weft_peer_status_t *peer);
 
 /* Returns how many ranks are missing, and writes the first `max` of them, in ascending order; 0 if
- * no call is over. Thread: any. */
+ * no call is over. Thread: the owner, as for all that follow. */
 uint32_t weft_roll_call_missing(const weft_roll_call_t *roll, const weft_comm_identity_t *self,
                                 const weft_peer_status_t *peers, uint32_t *ranks, uint32_t max);
 

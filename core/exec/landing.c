@@ -81,7 +81,7 @@ void weft_landing_withdraw(weft_port_t *port)
     uint32_t turns = 0;
     weft_mapped_port(port)->landing.first = UINT64_MAX;
     /* Either the sender sees this, or this sees the sender. */
-    atomic_store_explicit(&control->landing.first, 0, memory_order_seq_cst);
+    landing_set(&control->landing.first, 0);
     atomic_thread_fence(memory_order_seq_cst);
     uint32_t writer = atomic_load_explicit(&control->writes, memory_order_acquire);
     while (writer != 0 && waited < PATIENT_NS &&
@@ -141,7 +141,7 @@ uint8_t *weft_landing_begin(weft_port_t *port, uint64_t bytes, size_t elem)
         (base + offset) % elem != 0 || !weft_arena_reach(arena, base + chunk)) {
         return NULL;
     }
-    atomic_store_explicit(&mapped->control->writes, (uint32_t)weft_os_pid(), memory_order_seq_cst);
+    atomic_store_explicit(&mapped->control->writes, (uint32_t)weft_os_pid(), memory_order_relaxed);
     atomic_thread_fence(memory_order_seq_cst);
     if (landing_get(&l->first) != first) {
         weft_landing_end(port);

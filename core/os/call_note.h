@@ -50,7 +50,7 @@ static inline weft_call_note_t weft_call_now(void)
 static inline void weft_call_note_set(weft_call_place_t *place, const char *plugin,
                                       const char *method)
 {
-    atomic_store_explicit(&place->plugin, NULL, memory_order_release);
+    atomic_store_explicit(&place->plugin, NULL, memory_order_relaxed);
     atomic_store_explicit(&place->method, method, memory_order_release);
     atomic_store_explicit(&place->plugin, plugin, memory_order_release);
 }
@@ -62,7 +62,8 @@ static inline weft_call_note_t weft_call_enter(const char *plugin, const char *m
     weft_call_place_t *place = weft_call_place();
     weft_call_note_t before = weft_call_now();
     uint64_t number = atomic_load_explicit(&place->number, memory_order_relaxed);
-    atomic_store_explicit(&place->number, number + 1, memory_order_relaxed);
+    /* Release: who sees this number does not find the plugin of a call before it. */
+    atomic_store_explicit(&place->number, number + 1, memory_order_release);
     weft_call_note_set(place, plugin, method);
     return before;
 }

@@ -57,20 +57,13 @@ static void jobs_add(flight_jobs_t *jobs, const flight_source_t *source,
 
 /* Clocks --------------------------------------------------------------------------------------- */
 
-/* No rank ends one of these before every rank has called it. */
-static bool jobs_waits_for_all(const weft_flight_entry_t *entry)
-{
-    return entry->coll == WEFT_BARRIER || entry->coll == WEFT_ALL_REDUCE ||
-           entry->coll == WEFT_ALL_GATHER || entry->coll == WEFT_ALL_TO_ALL;
-}
-
 /* Narrows how much later the clock of `b` may be set than it is, by what both ranks saw. */
 static void jobs_bound(const flight_rank_t *a, const flight_rank_t *b, int64_t bounds[2])
 {
     for (uint32_t i = 0; i < WEFT_FLIGHT_ENTRIES; i++) {
         const weft_flight_entry_t *there = &b->comm->entry[i];
         weft_flight_entry_t here;
-        if (there->state == WEFT_FLIGHT_FREE || !jobs_waits_for_all(there) ||
+        if (there->state == WEFT_FLIGHT_FREE || !flight_waits_for_all(there) ||
             !flight_find(a->comm, there->sequence, &here) || !flight_is_same(&here, there)) {
             continue;
         }

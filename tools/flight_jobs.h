@@ -51,6 +51,12 @@ static inline bool flight_is_vote(const weft_flight_entry_t *entry)
     return entry->coll == WEFT_ALL_GATHER && entry->root >= WEFT_ROOT_SETTLE &&
            entry->root <= WEFT_ROOT_AGREE;
 }
+/* True if no rank ends it before every rank has called it. */
+static inline bool flight_waits_for_all(const weft_flight_entry_t *entry)
+{
+    return entry->coll == WEFT_BARRIER || entry->coll == WEFT_ALL_REDUCE ||
+           entry->coll == WEFT_ALL_GATHER || entry->coll == WEFT_ALL_TO_ALL;
+}
 /* True if two ranks have called the same. */
 bool flight_is_same(const weft_flight_entry_t *a, const weft_flight_entry_t *b);
 /* Writes the operation in words: "all_reduce of 8 float". */

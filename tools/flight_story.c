@@ -286,49 +286,104 @@ static int story_compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* By how much the last rank came after the one before it; NULL unless all are known. */
+/* Whether an entry for that collective would still be there: an older one is, or none has been
+ * overwritten. */
+static bool story_remembers(const weft_flight_comm_t *comm, uint64_t sequence)
+{
+    for (uint32_t i = 0; i < WEFT_FLIGHT_ENTRIES; i++) {
+        const weft_flight_entry_t *entry = &comm->entry[i];
+        if (entry->state != WEFT_FLIGHT_FREE && entry->coll != WEFT_SEND_RECV &&
+            entry->sequence < sequence) {
+            return true;
+        }
+    }
+    return comm->next <= WEFT_FLIGHT_ENTRIES;
+}
+
+/* What is known of the calls of one collective. */
+typedef struct story_arrivals {
+    const flight_rank_t *last;    /* of those whose times are known */
+    const flight_rank_t *untimed; /* the one that called it and did not wait */
+    uint64_t most, second;        /* the last call, and the one before it */
+    uint64_t ended;               /* the first end */
+} story_arrivals_t;
+
+static void story_take_arrival(const flight_rank_t *rank, const weft_flight_entry_t *entry,
+                               story_arrivals_t *all)
+{
+    const uint64_t called = flight_at(rank, entry->called), ended = flight_at(rank, entry->ended);
+    if (called >= all->most) {
+        all->second = all->most;
+        all->most = called;
+        all->last = rank;
+    } else if (called > all->second) {
+        all->second = called;
+    }
+    all->ended = ended < all->ended ? ended : all->ended;
+}
+
+/* By how much the last rank came after the one before it; NULL: it is not known. A rank for which
+ * all others wait does not wait itself, so that it has no entry: it came when the first of them
+ * went on. */
 static const flight_rank_t *story_last_to_call(const flight_job_t *job, uint64_t sequence,
                                                double *late_p)
 {
-    const flight_rank_t *last = NULL;
-    uint64_t most = 0, second = 0;
+    story_arrivals_t all = {.ended = UINT64_MAX};
     for (uint32_t i = 0; i < job->found; i++) {
+        const flight_rank_t *rank = &job->rank[i];
         weft_flight_entry_t entry;
-        bool found = flight_find(job->rank[i].comm, sequence, &entry);
-        uint64_t called = found ? flight_at(&job->rank[i], entry.called) : 0;
-        if (called == 0) {
+        if (!flight_find(rank->comm, sequence, &entry)) {
             return NULL;
         }
-        if (called >= most) {
-            second = most;
-            most = called;
-            last = &job->rank[i];
-        } else if (called > second) {
-            second = called;
+        if (entry.called != 0) {
+            story_take_arrival(rank, &entry, &all);
+        } else if (all.untimed == NULL && !flight_is_open(&entry) && flight_waits_for_all(&entry) &&
+                   story_remembers(rank->comm, sequence)) {
+            all.untimed = rank;
+        } else {
+            return NULL;
         }
     }
-    *late_p = (double)(most - second) / 1e9;
-    return last;
+    if (all.untimed == NULL) {
+        *late_p = (double)(all.most - all.second) / 1e9;
+        return all.last;
+    }
+    if (all.ended == 0 || all.ended < all.most) {
+        return NULL; /* somebody has not ended it, or it is another one somewhere */
+    }
+    *late_p = (double)(all.ended - all.most) / 1e9;
+    return all.untimed;
 }
 
-/* The collectives whose times are known on all ranks. */
+/* The collectives whose times are known on all ranks, or on all but the one that came last. */
 typedef struct story_times {
     uint32_t count;
-    double late[WEFT_FLIGHT_ENTRIES]; /* seconds */
-    const flight_rank_t *last[WEFT_FLIGHT_ENTRIES];
+    double late[2 * WEFT_FLIGHT_ENTRIES]; /* seconds */
+    const flight_rank_t *last[2 * WEFT_FLIGHT_ENTRIES];
 } story_times_t;
 
-static void story_take_times(const flight_job_t *job, story_times_t *times)
+/* Adds those of which the rank has an entry, and rank 0 of the job has none. */
+static void story_take_times_of(const flight_job_t *job, uint32_t which, story_times_t *times)
 {
-    times->count = 0;
-    for (uint32_t k = 0; job->found == job->nranks && job->found > 1 && k < WEFT_FLIGHT_ENTRIES;
-         k++) {
-        const weft_flight_entry_t *entry = &job->rank[0].comm->entry[k];
+    for (uint32_t k = 0; k < WEFT_FLIGHT_ENTRIES; k++) {
+        const weft_flight_entry_t *entry = &job->rank[which].comm->entry[k];
+        weft_flight_entry_t first = {.called = 0};
         uint32_t at = times->count;
-        if (entry->coll != WEFT_SEND_RECV && entry->state != WEFT_FLIGHT_FREE) {
+        bool taken = which > 0 && flight_find(job->rank[0].comm, entry->sequence, &first) &&
+                     first.called != 0;
+        if (!taken && entry->coll != WEFT_SEND_RECV && entry->state != WEFT_FLIGHT_FREE) {
             times->last[at] = story_last_to_call(job, entry->sequence, &times->late[at]);
             times->count += times->last[at] != NULL ? 1 : 0;
         }
+    }
+}
+
+/* At most one rank lacks an entry, so two have one of each. */
+static void story_take_times(const flight_job_t *job, story_times_t *times)
+{
+    times->count = 0;
+    for (uint32_t i = 0; i < 2 && job->found == job->nranks && job->found > 1; i++) {
+        story_take_times_of(job, i, times);
     }
 }
 

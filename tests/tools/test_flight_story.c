@@ -230,6 +230,67 @@ static void one_is_no_plural(void **state)
     says("of 1 collective whose times are known, rank ");
 }
 
+/* The rank has no entry for the calls from `first` on: it did not wait in them. */
+static void does_not_wait(uint32_t rank, uint32_t first)
+{
+    weft_flight_comm_t *comm = comm_of(rank);
+    for (uint32_t s = first; s <= CALLS; s++) {
+        comm->entry[s - 1] = (weft_flight_entry_t){.peer = -1};
+        weft_history_put(&comm->history, &(weft_signature_t){.coll = WEFT_ALL_REDUCE,
+                                                             .dtype = WEFT_FP32,
+                                                             .count = 8,
+                                                             .sequence = s});
+    }
+    comm->next = first - 1;
+}
+
+/* All others wait for it each time, and go on when it comes. */
+static void who_is_waited_for_came_last(void **state)
+{
+    (void)state;
+    does_not_wait(2, 1);
+    tell(use_story);
+    says("of 3 collectives whose times are known, rank 2 came last in 3, by 1 ms in the median");
+}
+
+static void rank_0_may_be_the_one_that_is_waited_for(void **state)
+{
+    (void)state;
+    does_not_wait(0, 2);
+    tell(use_story);
+    says("of 3 collectives whose times are known, rank ");
+    says("rank 0 came last in 2, by 1 ms in the median");
+}
+
+/* Nobody knows which of two came last, nor whether an entry was there that is overwritten; and a
+ * root, or another rank beside it, need not have come last. */
+static void who_came_last_is_not_guessed(void **state)
+{
+    (void)state;
+    does_not_wait(1, 1);
+    does_not_wait(2, 1);
+    tell(use_story);
+    says_not("times are known");
+    set_up(state);
+    does_not_wait(2, 1);
+    comm_of(2)->next = WEFT_FLIGHT_ENTRIES + 1;
+    tell(use_story);
+    says_not("times are known");
+    set_up(state);
+    does_not_wait(2, 1);
+    weft_signature_t signature = {.coll = WEFT_BROADCAST, .dtype = WEFT_FP32, .count = 8};
+    memset(&comm_of(2)->history, 0, sizeof comm_of(2)->history);
+    for (uint32_t s = 1; s <= CALLS; s++) {
+        signature.sequence = s;
+        weft_history_put(&comm_of(2)->history, &signature);
+        for (uint32_t r = 0; r < RANKS; r++) {
+            comm_of(r)->entry[s - 1].coll = WEFT_BROADCAST;
+        }
+    }
+    tell(use_story);
+    says_not("times are known");
+}
+
 /* The clock of the other host is 5 s ahead: its ranks seem to call when all is over. */
 static void clocks_of_two_hosts_are_brought_together(void **state)
 {
@@ -408,6 +469,9 @@ int main(void)
         cmocka_unit_test_setup(ranks_that_died_failed_or_left_no_record, set_up),
         cmocka_unit_test_setup(a_newcomer_calls_a_communicator_as_the_others_do, set_up),
         cmocka_unit_test_setup(one_is_no_plural, set_up),
+        cmocka_unit_test_setup(who_is_waited_for_came_last, set_up),
+        cmocka_unit_test_setup(rank_0_may_be_the_one_that_is_waited_for, set_up),
+        cmocka_unit_test_setup(who_came_last_is_not_guessed, set_up),
         cmocka_unit_test_setup(clocks_of_one_host_may_differ, set_up),
         cmocka_unit_test_setup(now_is_told_by_who_has_the_clock_or_by_the_time_of_day, set_up),
         cmocka_unit_test_setup(clocks_of_two_hosts_are_brought_together, set_up),

@@ -35,6 +35,22 @@ static uint32_t story_put_ranks(const flight_job_t *job, story_choice_t choice, 
     return count;
 }
 
+/* The same, with the process of the one whom to look at: the numbers of ranks are those of this
+ * communicator only. */
+static void story_put_culprits(const flight_job_t *job, story_choice_t choice, const void *with,
+                               FILE *out)
+{
+    if (story_put_ranks(job, choice, with, out) != 1) {
+        return;
+    }
+    for (uint32_t i = 0; i < job->found; i++) {
+        const flight_source_t *source = job->rank[i].source;
+        if (choice(&job->rank[i], with)) {
+            fprintf(out, " (process %d on %s)", source->pid, source->record->header.host);
+        }
+    }
+}
+
 static uint32_t story_count(const flight_job_t *job, story_choice_t choice, const void *with)
 {
     uint32_t count = 0;
@@ -78,8 +94,8 @@ static void story_put_gone(const flight_job_t *job, FILE *out)
     uint32_t gone = story_count(job, story_is_gone, NULL);
     if (gone > 0) {
         fprintf(out, "  ");
-        story_put_ranks(job, story_is_gone, NULL, out);
-        fprintf(out, " ended without leaving: killed, or crashed\n");
+        story_put_culprits(job, story_is_gone, NULL, out);
+        fprintf(out, " ended without leaving: killed, crashed, or without weft_comm_destroy()\n");
     }
 }
 
@@ -94,7 +110,7 @@ static void story_put_stopped(const flight_job_t *job, FILE *out)
     const uint32_t stopped = story_count(job, story_is_stopped, NULL);
     if (stopped > 0) {
         fprintf(out, "  ");
-        story_put_ranks(job, story_is_stopped, NULL, out);
+        story_put_culprits(job, story_is_stopped, NULL, out);
         fprintf(out, " %s stopped: by a signal, or in a debugger\n", stopped == 1 ? "is" : "are");
     }
 }
@@ -139,6 +155,14 @@ static bool story_has_failed(const flight_rank_t *rank, const void *with)
     weft_flight_entry_t entry;
     return flight_find(rank->comm, *(const uint64_t *)with, &entry) && !flight_is_open(&entry) &&
            entry.status != WEFT_OK;
+}
+
+/* Of an operation that did not wait only the number is known: it may be the one that failed. */
+static bool story_may_have_failed(const flight_rank_t *rank, const void *with)
+{
+    weft_flight_entry_t entry;
+    return rank->comm->failed != 0 && flight_find(rank->comm, *(const uint64_t *)with, &entry) &&
+           entry.called == 0;
 }
 
 static bool story_calls_this(const flight_rank_t *rank, const void *with)
@@ -212,7 +236,7 @@ static void story_put_behind(const flight_job_t *job, const story_calls_t *calls
     fprintf(out, " behind: the last call of the slowest is operation %" PRIu64 "\n", calls->least);
     if (story_count(job, story_is_inside, &at) > 0) {
         fprintf(out, "  operation %" PRIu64 " waits for ", at);
-        story_put_ranks(job, story_is_behind, &at, out);
+        story_put_culprits(job, story_is_behind, &at, out);
         fprintf(out, " to call it\n");
     }
 }
@@ -235,7 +259,7 @@ static void story_put_last(const flight_job_t *job, FILE *out)
     } else if (story_count(job, story_has_failed, &calls.most) > 0) {
         fprintf(out, ", failed on ");
         story_put_ranks(job, story_has_failed, &calls.most, out);
-    } else {
+    } else if (story_count(job, story_may_have_failed, &calls.most) == 0) {
         fprintf(out, ", over");
     }
     fprintf(out, "\n");

@@ -61,7 +61,7 @@ kill -STOP "${pid[2]}"
 until_says "'$weft' status" "^ +[013] +[0-9]+  inside .*all_reduce of 2048 float .* s  rank [0-9]"
 until_says "'$weft' trace ${pid[*]}" "open on ranks"
 says out "communicator world \([0-9a-f]{16}\) of 4 ranks"
-says out "^  rank 2 is stopped: by a signal, or in a debugger"
+says out "^  rank 2 \(process ${pid[2]} on [^ ]+\) is stopped: by a signal, or in a debugger"
 expect 0 "$weft" status
 says out "^ +2 +${pid[2]} .* - \(stopped by a signal, or in a debugger\)"
 "$weft" status --json | jq -e --argjson pid "${pid[2]}" '[.[] | select(.stopped) | .pid] | contains([$pid])' >/dev/null ||
@@ -163,16 +163,16 @@ fi
 # In files, which outlive the process.
 start --set core.flight="$records"
 kill -STOP "${pid[2]}"
-until_says "'$weft' trace '$records'" "^  rank 2 is stopped: by a signal, or in a debugger"
+until_says "'$weft' trace '$records'" "^  rank 2 \(process ${pid[2]} on [^ ]+\) is stopped: by a signal, or in a debugger"
 # A process that nobody has waited for yet has ended all the same.
 kill -STOP $job
 kill -9 "${pid[2]}"
-until_says "'$weft' trace '$records'" "^  rank 2 ended without leaving: killed, or crashed"
+until_says "'$weft' trace '$records'" "^  rank 2 \(process ${pid[2]} on [^ ]+\) ended without leaving: killed, crashed, or without weft_comm_destroy\(\)"
 kill -CONT $job
 wait $job && die "a job with a rank killed ended well"
 [ "$(find "$records" -name '*.flight' | wc -l)" -eq 4 ] || die "not four files in $(ls "$records")"
 expect 0 "$weft" trace "$records"
-says out "rank 2 ended without leaving: killed, or crashed"
+says out "rank 2 \(process ${pid[2]} on [^ ]+\) ended without leaving: killed, crashed, or without"
 says out "failed on 3 of them, first on rank [013]: ERR_PEER_DEAD: rank 2 of host"
 says out "last operation: [0-9]+, all_reduce of 2048 float"
 file=$(find "$records" -name '*rank0.flight')

@@ -48,7 +48,8 @@ static int set_up(void **state)
                                                    .began = zero,
                                                    .began_wall = 1700000000000 * MS,
                                                    .joined = zero + MS,
-                                                   .host_id = {(uint8_t)(r % 2)}};
+                                                   .host_id = {(uint8_t)(r % 2)},
+                                                   .host = "vm"};
         memcpy(records[r].header.magic, WEFT_FLIGHT_MAGIC, 8);
         weft_flight_comm_t *comm = comm_of(r);
         *comm = (weft_flight_comm_t){.life = WEFT_FLIGHT_OPEN,
@@ -118,8 +119,10 @@ static void tell(use_t use)
     for (uint32_t i = 0; i < count; i++) {
         /* The ranks are found in any order. */
         uint32_t r = count - 1 - i;
-        sources[i] = (flight_source_t){
-            .alive = alive[r], .record = flight_parse(&records[r], sizeof records[r], &why)};
+        sources[i] =
+            (flight_source_t){.alive = alive[r],
+                              .pid = records[r].header.pid,
+                              .record = flight_parse(&records[r], sizeof records[r], &why)};
         assert_non_null(sources[i].record);
     }
     flight_jobs_t jobs = flight_jobs_make(&(flight_sources_t){.source = sources, .count = count});
@@ -170,7 +173,7 @@ static void a_rank_that_has_not_called(void **state)
     tell(use_story);
     says("last operation: 3, all_reduce of 8 float, open on ranks 0, 1, 3");
     says("rank 2 behind: the last call of the slowest is operation 2");
-    says("operation 3 waits for rank 2 to call it");
+    says("operation 3 waits for rank 2 (process 102 on vm) to call it");
     says("rank 0: operation 3, all_reduce of 8 float, waits for rank 2");
 }
 
@@ -196,11 +199,40 @@ static void ranks_that_died_failed_or_left_no_record(void **state)
     snprintf(comm->failure, sizeof comm->failure, "rank 1 died");
     tell(use_story);
     says("no record of rank 3\n");
-    says("rank 1 ended without leaving");
+    says("rank 1 (process 101 on vm) ended without leaving: killed, crashed, or without "
+         "weft_comm_destroy()\n");
     says("failed on 1 of them, first on rank 2: ERR_PEER_DEAD: rank 1 died");
 }
 
 /* Rank 0 came by a ticket, in which there is no name. */
+/* The rank has no entry for the calls from `first` on: it did not wait in them. */
+static void does_not_wait(uint32_t rank, uint32_t first)
+{
+    weft_flight_comm_t *comm = comm_of(rank);
+    for (uint32_t s = first; s <= CALLS; s++) {
+        comm->entry[s - 1] = (weft_flight_entry_t){.peer = -1};
+        weft_history_put(&comm->history, &(weft_signature_t){.coll = WEFT_ALL_REDUCE,
+                                                             .dtype = WEFT_FP32,
+                                                             .count = 8,
+                                                             .sequence = s});
+    }
+    comm->next = first - 1;
+}
+
+/* An operation in which nobody waited has no entry that says how it ended. */
+static void a_call_that_failed_at_once_is_not_over(void **state)
+{
+    (void)state;
+    for (uint32_t r = 0; r < RANKS; r++) {
+        does_not_wait(r, CALLS);
+        comm_of(r)->failed = comm_of(r)->opened + 9000 * MS;
+        comm_of(r)->status = WEFT_ERR_MISMATCH;
+        atomic_store(&comm_of(r)->life, WEFT_FLIGHT_FAILED);
+    }
+    tell(use_story);
+    says("last operation: 3, all_reduce of 8 float\n");
+}
+
 static void a_newcomer_calls_a_communicator_as_the_others_do(void **state)
 {
     (void)state;
@@ -228,20 +260,6 @@ static void one_is_no_plural(void **state)
     }
     tell(use_story);
     says("of 1 collective whose times are known, rank ");
-}
-
-/* The rank has no entry for the calls from `first` on: it did not wait in them. */
-static void does_not_wait(uint32_t rank, uint32_t first)
-{
-    weft_flight_comm_t *comm = comm_of(rank);
-    for (uint32_t s = first; s <= CALLS; s++) {
-        comm->entry[s - 1] = (weft_flight_entry_t){.peer = -1};
-        weft_history_put(&comm->history, &(weft_signature_t){.coll = WEFT_ALL_REDUCE,
-                                                             .dtype = WEFT_FP32,
-                                                             .count = 8,
-                                                             .sequence = s});
-    }
-    comm->next = first - 1;
 }
 
 /* All others wait for it each time, and go on when it comes. */
@@ -431,7 +449,7 @@ static void short_operations_are_known_by_the_history(void **state)
     }
     tell(use_story);
     says("last operation: 1001, barrier, open on ranks 0, 2, 3");
-    says("operation 1001 waits for rank 1 to call it");
+    says("operation 1001 waits for rank 1 (process 101 on vm) to call it");
 }
 
 static void what_is_no_record_is_refused(void **state)
@@ -467,6 +485,7 @@ int main(void)
         cmocka_unit_test_setup(a_rank_that_has_not_called, set_up),
         cmocka_unit_test_setup(a_rank_that_called_something_else, set_up),
         cmocka_unit_test_setup(ranks_that_died_failed_or_left_no_record, set_up),
+        cmocka_unit_test_setup(a_call_that_failed_at_once_is_not_over, set_up),
         cmocka_unit_test_setup(a_newcomer_calls_a_communicator_as_the_others_do, set_up),
         cmocka_unit_test_setup(one_is_no_plural, set_up),
         cmocka_unit_test_setup(who_is_waited_for_came_last, set_up),

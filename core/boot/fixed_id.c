@@ -194,7 +194,6 @@ static weft_status_t fixed_id_attempt(fixed_id_search_t *search, weft_id_t *id,
     }
     uint64_t now = weft_os_clock_ns(), left = search->until > now ? search->until - now : 0;
     uint64_t until = search->span < left ? now + search->span : search->until;
-    search->span *= 2;
     weft_id_encode(id, bytes);
     weft_status_t status =
         weft_claim_round_begin(bytes, search->rank, search->nranks, until, &claim);
@@ -205,6 +204,9 @@ static weft_status_t fixed_id_attempt(fixed_id_search_t *search, weft_id_t *id,
         return weft_claim_round_end(&claim, search->until);
     }
     search->silence = status == WEFT_ERR_TIMEOUT;
+    /* Only an attempt that took all of its span: who is refused tries again at once, so often that
+     * the span would overflow. */
+    search->span *= search->silence ? 2 : 1;
     return search->silence ? WEFT_ERR_LINK : status;
 }
 

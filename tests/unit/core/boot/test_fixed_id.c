@@ -199,17 +199,35 @@ static void ranks_that_do_not_come_are_named(void **unused)
     }
 }
 
+/* As on a host that is up, where rank 0 takes a while to start: it refuses them again and again. */
+static void ranks_find_a_rank_0_that_comes_late(void **unused)
+{
+    (void)unused;
+    job_t job = {.settings = defaults,
+                 .come = RANKS,
+                 .late = {2.5, 0, 0},
+                 .id = make_at("127.0.0.1", free_port())};
+    job.settings.init_timeout = 10;
+    job_run(&job);
+    for (uint32_t r = 0; r < RANKS; r++) {
+        if (job.status[r] != WEFT_OK) {
+            fail_msg("rank %u: %s", r, job.text[r]);
+        }
+    }
+}
+
 static void a_rank_0_that_does_not_listen_is_named_with_its_address(void **unused)
 {
-    char at[40];
+    char at[80];
     uint16_t port = free_port();
     weft_boot_settings_t settings = defaults;
     weft_unique_id_t id = make_at("127.0.0.1", port), opened;
     (void)unused;
-    settings.init_timeout = 0.3;
-    snprintf(at, sizeof at, "127.0.0.1:%u", port);
+    settings.init_timeout = 1.5;
+    snprintf(at, sizeof at, "nobody listens at 127.0.0.1:%u: Connection refused", port);
     assert_int_equal(weft_fixed_id_open(&settings, 2, 1, &id, &opened), WEFT_ERR_TIMEOUT);
     assert_non_null(strstr(weft_error_record()->text, at));
+    settings.init_timeout = 0.3;
     id = make_at("no-such-host.invalid", port);
     assert_int_equal(weft_fixed_id_open(&settings, 2, 1, &id, &opened), WEFT_ERR_TIMEOUT);
     assert_non_null(strstr(weft_error_record()->text, "no-such-host.invalid"));
@@ -308,6 +326,7 @@ int main(void)
         cmocka_unit_test(a_link_local_address_is_refused_with_the_reason),
         cmocka_unit_test(ranks_join_in_any_order_and_again),
         cmocka_unit_test(ranks_that_do_not_come_are_named),
+        cmocka_unit_test(ranks_find_a_rank_0_that_comes_late),
         cmocka_unit_test(a_rank_0_that_does_not_listen_is_named_with_its_address),
         cmocka_unit_test(a_firewall_is_guessed_in_time),
         cmocka_unit_test(a_rank_0_that_does_not_reach_itself_says_why),

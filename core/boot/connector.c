@@ -102,6 +102,7 @@ static weft_status_t connector_give_up(weft_connector_t *connector, weft_status_
     char text[3 * WEFT_OS_ADDR_TEXT + 8];
     weft_os_addrs_text(connector->addrs, connector->count, text, sizeof text);
     if (connector->stage == STAGE_HANDSHAKE) {
+        connector->unanswered = true;
         connector->heard = weft_os_unacknowledged(connector->fd) == 0;
         connector_tell_alive(connector); /* whoever asked may try anew */
     }
@@ -114,6 +115,12 @@ static weft_status_t connector_give_up(weft_connector_t *connector, weft_status_
             "an older build of weft",
             text);
     case WEFT_ERR_TIMEOUT:
+        if (connector->unanswered) {
+            return weft_fail(status, 0,
+                             "%s takes connections, but nobody answers: is it another program, a "
+                             "proxy, or a process that is stopped?",
+                             text);
+        }
         return weft_fail(status, connector->last_errno,
                          connector->last_errno == ETIMEDOUT
                              ? "nothing comes back from %s (does a firewall let it through?)"
@@ -127,10 +134,12 @@ static weft_status_t connector_give_up(weft_connector_t *connector, weft_status_
 /* The attempt failed. The next address is tried, after a pause when all have been. */
 static weft_status_t connector_retry(weft_connector_t *connector, int error, bool closed)
 {
+    const bool unanswered = connector->stage == STAGE_HANDSHAKE && !closed;
     weft_os_close(connector->fd);
     connector->fd = -1;
     connector->stage = STAGE_PAUSE;
     connector->last_errno = error;
+    connector->unanswered = unanswered;
     connector->closed += closed;
     connector->refusals = error == ECONNREFUSED ? connector->refusals + 1 : 0;
     if (connector->refusals >= connector->count) {

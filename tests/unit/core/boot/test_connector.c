@@ -85,6 +85,21 @@ static void one_of_the_first_attempts_waits_for_a_far_network(void **state)
     assert_true(longest >= WEFT_NS_PER_S);
 }
 
+/* A program that never looks at its port, or a proxy with nobody behind it: the connection comes
+ * from the system, so it is no firewall. */
+static void who_connects_and_hears_nothing_says_so(void **state)
+{
+    fixture_t *f = *state;
+    const uint8_t key[32] = {0}, label[WEFT_AUTH_LABEL] = {0};
+    const weft_os_addr_t address = {
+        .family = 4, .port = ntohs(f->address.sin_port), .bytes = {127, 0, 0, 1}};
+    assert_int_equal(listen(f->listening, 64), 0);
+    weft_connector_begin(&f->connector, key, label, &address, 1, weft_os_deadline(0.5));
+    assert_int_equal(weft_connector_run(&f->connector), WEFT_ERR_TIMEOUT);
+    assert_non_null(strstr(weft_error_record()->text, "takes connections, but nobody answers"));
+    assert_null(strstr(weft_error_record()->text, "firewall"));
+}
+
 /* What a root or a rank says of another may be wrong. */
 static void who_has_no_address_cannot_be_reached(void **state)
 {
@@ -100,6 +115,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(who_has_no_address_cannot_be_reached, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(who_connects_and_hears_nothing_says_so, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_of_the_first_attempts_waits_for_a_far_network, set_up,
                                         tear_down),
     };

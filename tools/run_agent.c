@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/base/plural.h"
 #include "core/os/os.h"
 #include "core/os/os_socket.h"
 #include "tools/run_ports.h"
@@ -91,7 +92,7 @@ static bool run_agent_reserve(run_agent_t *agent)
 {
     const uint32_t count = agent->task.count;
     char what[128];
-    snprintf(what, sizeof what, "%u ranks of weft run", count);
+    snprintf(what, sizeof what, "a job with %u rank%s here", count, weft_plural(count));
     if (weft_os_files_reserve(3 * count + 16, what) != WEFT_OK) {
         weft_error_t error = {.size = sizeof error};
         (void)weft_last_error(&error);

@@ -163,7 +163,12 @@ static void run_rank_become(const run_place_t *place, uint32_t index, char *text
     }
     run_rank_environment(place, index);
     execvp(task->command[0], task->command);
-    snprintf(text, bytes, "cannot start %s: %s", task->command[0], strerror(errno));
+    const int error = errno;
+    const char *program = task->command[0];
+    /* The system has one error for both. */
+    bool half = error == ENOENT && strchr(program, '/') != NULL && access(program, F_OK) == 0;
+    snprintf(text, bytes, "cannot start %s: %s%s", program, strerror(error),
+             half ? " (the interpreter or loader that it names)" : "");
 }
 
 static void run_rank_close(int pair[2])

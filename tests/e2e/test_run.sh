@@ -100,6 +100,10 @@ expect 3 "${run[@]}" -n 2 --grace 0.2 sh -c 'trap "" TERM; sleep 1000 & echo $! 
 gone
 expect 127 "${run[@]}" -n 2 no-such-program
 says err 'weft run: cannot start no-such-program: No such file'
+printf '#!/no/such/interpreter\n' >script
+chmod +x script
+expect 127 "${run[@]}" -n 2 ./script
+says err 'weft run: cannot start ./script: No such file or directory \(the interpreter or loader that it names\)$'
 expect 127 "${run[@]}" -n 2 --wdir /no/such/folder true
 says err 'cannot go to the folder /no/such/folder'
 

@@ -91,8 +91,10 @@ def put(fd: int, data: bytes) -> None:
 
 def reason(error: OSError) -> str:
     """Why a process cannot be started, and which limit may be it."""
-    limits = {errno.EMFILE: " (see ulimit -n)", errno.EAGAIN: " (see ulimit -u)"}
-    return f"{error.strerror}{limits.get(error.errno or 0, '')}"
+    notes = {errno.EMFILE: " (see ulimit -n)", errno.EAGAIN: " (see ulimit -u)"}
+    if error.filename and "/" in error.filename and os.path.exists(error.filename):
+        notes[errno.ENOENT] = " (the interpreter or loader that it names)"
+    return f"{error.strerror}{notes.get(error.errno or 0, '')}"
 
 
 class Guard:

@@ -287,6 +287,17 @@ time.sleep(60)
         )
         self.assertEqual(result.returncode, 1)
         self.assertIn("cannot start /no/such/program: No such file", result.stderr)
+        with tempfile.TemporaryDirectory() as folder:
+            script = os.path.join(folder, "script")
+            with open(script, "w") as file:
+                file.write("#!/no/such/interpreter\n")
+            os.chmod(script, 0o755)
+            result = subprocess.run(
+                [sys.executable, "-m", "weft.run", "-n", "1", script],
+                capture_output=True,
+                text=True,
+            )
+        self.assertIn("(the interpreter or loader that it names)", result.stderr)
 
     def test_variables_of_other_launchers_are_not_passed_on(self):
         ours = {"HOME": "/root", "WEFT_LOG_LEVEL": "warn", "GROUP_NAME": "mine"}

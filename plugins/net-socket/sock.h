@@ -159,10 +159,18 @@ struct weft_net_device {
     uint32_t unanswered; /* connections with rails->unanswered */
     uint64_t watched_ns; /* when rails were looked at */
     uint64_t silence_ns; /* … and silence (sock_silence.h) */
+    bool failing;        /* operations that failed are not given out yet */
     bool silence_told;   /* it lasts, and the log has it */
     bool apart;          /* one of several: without it there are others */
     int epoll;
 };
+
+/* The end of a connection that nobody closed. */
+typedef struct sock_loss {
+    uint64_t since; /* when the first stream ended; 0: none has */
+    bool told;      /* by sock_conn_lost(), … */
+    int cause;      /* … with this */
+} sock_loss_t;
 
 struct weft_net_conn {
     const weft_host_t *host;
@@ -173,9 +181,9 @@ struct weft_net_conn {
     bool timed;           /* time may decide about it: it has rails, or a stream that has ended */
     weft_status_t failed; /* OK, or what operations get */
     uint64_t chunk;
-    bool stalled;            /* a stream may be stalled */
-    uint32_t ended;          /* streams that have ended */
-    uint64_t ended_ns;       /* when the first stream ended */
+    bool stalled;   /* a stream may be stalled */
+    uint32_t ended; /* streams that have ended */
+    sock_loss_t loss;
     uint64_t deadline_ns;    /* acceptor: when the streams must all have joined */
     uint32_t turn;           /* the stream that gets the next chunk */
     uint32_t joined;         /* acceptor: streams that have arrived */

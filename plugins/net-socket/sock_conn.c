@@ -96,6 +96,7 @@ void sock_conn_fail(weft_net_conn_t *conn, weft_status_t status)
         return;
     }
     conn->failed = status;
+    conn->device->failing = true;
     sock_conn_disarm(conn);
     for (uint32_t i = 0; i < conn->nstreams; i++) {
         if (conn->streams[i].fd >= 0) {
@@ -106,11 +107,10 @@ void sock_conn_fail(weft_net_conn_t *conn, weft_status_t status)
     sock_queue_fail(conn, &conn->ops.send, status);
 }
 
-/* What was wrong with a message before is the reason for this one, too. */
-static weft_status_t sock_conn_unusable(const weft_net_conn_t *conn)
+weft_status_t sock_conn_unusable(weft_net_conn_t *conn)
 {
-    if (conn->failed == WEFT_ERR_SYSTEM) {
-        return sock_conn_lost(conn, EFAULT);
+    if (conn->loss.told) {
+        return sock_conn_lost(conn, conn->loss.cause);
     }
     return conn->host->set_error(conn->host, conn->failed, 0, "connection to peer %s ended before",
                                  conn->info.peer);

@@ -16,6 +16,8 @@ void sock_conn_ready(weft_net_conn_t *conn);
 /* Ends the connection: everything open completes with `status`. The caller has set the error. A
  * second call does nothing. */
 void sock_conn_fail(weft_net_conn_t *conn, weft_status_t status);
+/* Sets the error of a connection that has failed: why it was lost, where that is known. */
+weft_status_t sock_conn_unusable(weft_net_conn_t *conn);
 
 /* weft_net_ops_t.post, .cancel, .conn_info, .conn_check, .conn_close, and the weft.net.attach
  * extension. */

@@ -38,6 +38,6 @@ static inline void sock_op_finish(weft_net_conn_t *conn, weft_op_queue_t *queue,
 
 /* Sets an error about the loss of a stream; `cause` is the errno, or 0 for an orderly end. Returns
  * ERR_PEER_DEAD or ERR_LINK, and of what is wrong here ERR_RESOURCE or ERR_SYSTEM. */
-weft_status_t sock_conn_lost(const weft_net_conn_t *conn, int cause);
+weft_status_t sock_conn_lost(weft_net_conn_t *conn, int cause);
 
 #endif

@@ -40,8 +40,8 @@ static weft_status_t sock_conn_ended(weft_net_conn_t *conn)
         receiving += conn->streams[i].receives ? 1 : 0;
     }
     uint64_t now = conn->host->clock_ns(conn->host);
-    conn->ended_ns = conn->ended_ns == 0 ? now : conn->ended_ns;
-    bool over = conn->ended == receiving || now - conn->ended_ns > END_PATIENCE_NS;
+    conn->loss.since = conn->loss.since == 0 ? now : conn->loss.since;
+    bool over = conn->ended == receiving || now - conn->loss.since > END_PATIENCE_NS;
     return over ? sock_conn_lost(conn, 0) : WEFT_OK;
 }
 
@@ -83,7 +83,7 @@ static void sock_conn_visit(weft_net_conn_t *conn)
 /* An ended stream raises no event; only time decides. */
 static bool sock_conn_ending(const weft_net_conn_t *conn)
 {
-    return conn->busy && conn->ended_ns != 0;
+    return conn->busy && conn->loss.since != 0;
 }
 
 /* Something to do without a further event: the next poll goes on behind a large message. */
@@ -128,6 +128,18 @@ static void sock_device_events(weft_net_device_t *device)
     }
 }
 
+/* A thread has one reason of failure at a time, and several connections may have failed: each
+ * operation is given out alone then, with the reason of its connection. */
+static void sock_device_recall(weft_net_device_t *device, const weft_net_completion_t *completion,
+                               uint32_t count)
+{
+    if (count > 0 && completion->status == completion->conn->failed &&
+        completion->conn->loss.told) {
+        (void)sock_conn_unusable(completion->conn);
+    }
+    device->failing = device->done.first != NULL;
+}
+
 weft_status_t sock_poll(weft_net_device_t *device, weft_net_completion_t *completions, uint32_t max,
                         uint32_t *count_p)
 {
@@ -149,7 +161,10 @@ weft_status_t sock_poll(weft_net_device_t *device, weft_net_completion_t *comple
     } else if (device->busy > 0) {
         sock_device_sweep(device);
     }
-    *count_p = weft_op_done_take(&device->done, completions, max);
+    *count_p = weft_op_done_take(&device->done, completions, device->failing ? 1 : max);
+    if (device->failing) {
+        sock_device_recall(device, completions, *count_p);
+    }
     return WEFT_OK;
 }
 

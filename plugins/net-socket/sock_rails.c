@@ -188,7 +188,7 @@ static void rails_leave(sock_stream_t *stream)
     if (stream->ended) {
         stream->ended = false;
         conn->ended--;
-        conn->ended_ns = 0;
+        conn->loss.since = 0;
     }
 }
 

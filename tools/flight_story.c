@@ -346,18 +346,34 @@ static void story_take_arrival(const flight_rank_t *rank, const weft_flight_entr
     all->ended = ended < all->ended ? ended : all->ended;
 }
 
-/* By how much the last rank came after the one before it; NULL: it is not known. A rank for which
- * all others wait does not wait itself, so that it has no entry: it came when the first of them
- * went on. */
-static const flight_rank_t *story_last_to_call(const flight_job_t *job, uint64_t sequence,
-                                               double *late_p)
+/* Whether a rank that called at that moment, so much after the others, was in the collective before
+ * until then: it is late because that one ended late for it, as behind a slow link. */
+static bool story_was_held(const flight_rank_t *rank, uint64_t sequence, uint64_t called,
+                           uint64_t late)
 {
+    weft_flight_entry_t before;
+    return flight_find(rank->comm, sequence - 1, &before) && before.ended != 0 &&
+           called - flight_at(rank, before.ended) < late / 2;
+}
+
+/* Who called a collective last. */
+typedef struct story_last {
+    const flight_rank_t *rank; /* NULL: it is not known */
+    uint64_t late;             /* after the one before it, in ns */
+    bool held;
+} story_last_t;
+
+/* A rank for which all others wait does not wait itself, so that it has no entry: it came when the
+ * first of them went on. */
+static story_last_t story_last_to_call(const flight_job_t *job, uint64_t sequence)
+{
+    const story_last_t none = {.rank = NULL};
     story_arrivals_t all = {.ended = UINT64_MAX};
     for (uint32_t i = 0; i < job->found; i++) {
         const flight_rank_t *rank = &job->rank[i];
         weft_flight_entry_t entry;
         if (!flight_find(rank->comm, sequence, &entry)) {
-            return NULL;
+            return none;
         }
         if (entry.called != 0) {
             story_take_arrival(rank, &entry, &all);
@@ -365,25 +381,23 @@ static const flight_rank_t *story_last_to_call(const flight_job_t *job, uint64_t
                    story_remembers(rank->comm, sequence)) {
             all.untimed = rank;
         } else {
-            return NULL;
+            return none;
         }
     }
-    if (all.untimed == NULL) {
-        *late_p = (double)(all.most - all.second) / 1e9;
-        return all.last;
+    if (all.untimed != NULL && (all.ended == 0 || all.ended < all.most)) {
+        return none; /* somebody has not ended it, or it is another one somewhere */
     }
-    if (all.ended == 0 || all.ended < all.most) {
-        return NULL; /* somebody has not ended it, or it is another one somewhere */
-    }
-    *late_p = (double)(all.ended - all.most) / 1e9;
-    return all.untimed;
+    const uint64_t called = all.untimed != NULL ? all.ended : all.most;
+    story_last_t last = {.rank = all.untimed != NULL ? all.untimed : all.last,
+                         .late = called - (all.untimed != NULL ? all.most : all.second)};
+    last.held = story_was_held(last.rank, sequence, called, last.late);
+    return last;
 }
 
 /* The collectives whose times are known on all ranks, or on all but the one that came last. */
 typedef struct story_times {
     uint32_t count;
-    double late[2 * WEFT_FLIGHT_ENTRIES]; /* seconds */
-    const flight_rank_t *last[2 * WEFT_FLIGHT_ENTRIES];
+    story_last_t last[2 * WEFT_FLIGHT_ENTRIES];
 } story_times_t;
 
 /* Adds those of which the rank has an entry, and rank 0 of the job has none. */
@@ -396,8 +410,8 @@ static void story_take_times_of(const flight_job_t *job, uint32_t which, story_t
         bool taken = which > 0 && flight_find(job->rank[0].comm, entry->sequence, &first) &&
                      first.called != 0;
         if (!taken && entry->coll != WEFT_SEND_RECV && entry->state != WEFT_FLIGHT_FREE) {
-            times->last[at] = story_last_to_call(job, entry->sequence, &times->late[at]);
-            times->count += times->last[at] != NULL ? 1 : 0;
+            times->last[at] = story_last_to_call(job, entry->sequence);
+            times->count += times->last[at].rank != NULL ? 1 : 0;
         }
     }
 }
@@ -411,40 +425,43 @@ static void story_take_times(const flight_job_t *job, story_times_t *times)
     }
 }
 
-/* Returns how often the rank came last that did so most often; its delays stand first in `late`. */
-static uint32_t story_sort_worst(story_times_t *times, const flight_rank_t **worst_p)
+/* Returns the rank that came last most often. */
+static const flight_rank_t *story_find_worst(const story_times_t *times)
 {
-    uint32_t often = 0, mine = 0;
+    const flight_rank_t *worst = NULL;
+    uint32_t often = 0;
     for (uint32_t i = 0; i < times->count; i++) {
         uint32_t count = 0;
         for (uint32_t k = 0; k < times->count; k++) {
-            count += times->last[k] == times->last[i] ? 1 : 0;
+            count += times->last[k].rank == times->last[i].rank ? 1 : 0;
         }
-        *worst_p = count > often ? times->last[i] : *worst_p;
+        worst = count > often ? times->last[i].rank : worst;
         often = count > often ? count : often;
     }
-    for (uint32_t i = 0; i < times->count; i++) {
-        if (times->last[i] == *worst_p) {
-            times->late[mine++] = times->late[i];
-        }
-    }
-    qsort(times->late, mine, sizeof times->late[0], story_compare);
-    return mine;
+    return worst;
 }
 
 static void story_put_late(const flight_job_t *job, FILE *out)
 {
     story_times_t times;
-    const flight_rank_t *worst = NULL;
     story_take_times(job, &times);
-    uint32_t mine = times.count > 0 ? story_sort_worst(&times, &worst) : 0;
+    const flight_rank_t *worst = story_find_worst(&times);
+    double late[2 * WEFT_FLIGHT_ENTRIES]; /* of the worst, in ms */
+    uint32_t mine = 0, held = 0;
+    for (uint32_t i = 0; i < times.count; i++) {
+        if (times.last[i].rank == worst) {
+            late[mine++] = (double)times.last[i].late / 1e6;
+            held += times.last[i].held ? 1 : 0;
+        }
+    }
     if (mine > 0) {
+        qsort(late, mine, sizeof late[0], story_compare);
         fprintf(
             out,
             "  of %u collective%s whose times are known, rank %u came last in %u, by %.3g ms in "
-            "the median\n",
-            times.count, weft_plural(times.count), worst->comm->rank, mine,
-            times.late[mine / 2] * 1e3);
+            "the median%s\n",
+            times.count, weft_plural(times.count), worst->comm->rank, mine, late[mine / 2],
+            2 * held > mine ? ", mostly because the one before had ended late there" : "");
     }
 }
 

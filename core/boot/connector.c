@@ -121,6 +121,12 @@ static weft_status_t connector_give_up(weft_connector_t *connector, weft_status_
                              "proxy, or a process that is stopped?",
                              text);
         }
+        if (connector->closed > 0) {
+            return weft_fail(status, 0,
+                             "%s closes handshakes: does it belong to another job, hold another "
+                             "id, or is it of an older build of weft?",
+                             text);
+        }
         return weft_fail(status, connector->last_errno,
                          connector->last_errno == ETIMEDOUT
                              ? "nothing comes back from %s (does a firewall let it through?)"

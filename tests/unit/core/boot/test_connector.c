@@ -2,6 +2,7 @@
  *
  * How long the connector waits for an answer. */
 #include <arpa/inet.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -100,6 +101,33 @@ static void who_connects_and_hears_nothing_says_so(void **state)
     assert_null(strstr(weft_error_record()->text, "firewall"));
 }
 
+static void *close_all(void *arg)
+{
+    const fixture_t *f = arg;
+    for (int fd; (fd = accept(f->listening, NULL, NULL)) >= 0;) {
+        close(fd);
+    }
+    return NULL;
+}
+
+/* The port of another job: its root closes what does not have its id. */
+static void who_is_closed_until_the_deadline_says_so(void **state)
+{
+    fixture_t *f = *state;
+    pthread_t thread;
+    const uint8_t key[32] = {0}, label[WEFT_AUTH_LABEL] = {0};
+    const weft_os_addr_t address = {
+        .family = 4, .port = ntohs(f->address.sin_port), .bytes = {127, 0, 0, 1}};
+    assert_int_equal(listen(f->listening, 64), 0);
+    assert_int_equal(pthread_create(&thread, NULL, close_all, f), 0);
+    weft_connector_begin(&f->connector, key, label, &address, 1, weft_os_deadline(0.5));
+    weft_status_t status = weft_connector_run(&f->connector);
+    shutdown(f->listening, SHUT_RDWR);
+    pthread_join(thread, NULL);
+    assert_int_equal(status, WEFT_ERR_TIMEOUT);
+    assert_non_null(strstr(weft_error_record()->text, "closes handshakes"));
+}
+
 /* What a root or a rank says of another may be wrong. */
 static void who_has_no_address_cannot_be_reached(void **state)
 {
@@ -116,6 +144,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(who_has_no_address_cannot_be_reached, set_up, tear_down),
         cmocka_unit_test_setup_teardown(who_connects_and_hears_nothing_says_so, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(who_is_closed_until_the_deadline_says_so, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(one_of_the_first_attempts_waits_for_a_far_network, set_up,
                                         tear_down),
     };

@@ -67,12 +67,21 @@ static uint32_t tune_count_points(const tune_request_t *request)
     return points;
 }
 
-/* Says what a state file is of: results of another job are of no use. */
-static void tune_describe(const tune_rank_t *rank, char *text, size_t bytes)
+/* Says what a state file is of: results of another job are of no use, nor are those of other
+ * candidates, of which some would not be measured and some could not be used. */
+static weft_status_t tune_describe(const tune_rank_t *rank, char *text, size_t bytes)
 {
-    snprintf(text, bytes, "# weft %s, %u ranks on %u hosts, %s, %s, %s", weft_version(),
-             rank->nranks, rank->figures.nhosts, rank->figures.net[0], rank->figures.net[1],
-             weft_dtype_name(rank->request->dtype));
+    const char *names[TUNE_CANDIDATES_MAX];
+    uint32_t count = 0;
+    weft_status_t status = weft_comm_algos(rank->comm, names, &count);
+    size_t at = (size_t)snprintf(
+        text, bytes, "# weft %s, %u ranks on %u hosts, %s, %s, %s%s", weft_version(), rank->nranks,
+        rank->figures.nhosts, rank->figures.net[0], rank->figures.net[1],
+        weft_dtype_name(rank->request->dtype), rank->request->variants ? ", variants" : "");
+    for (uint32_t i = 0; status == WEFT_OK && i < count && at < bytes; i++) {
+        at += (size_t)snprintf(text + at, bytes - at, "%s%s", i > 0 ? " " : ", ", names[i]);
+    }
+    return status;
 }
 
 static void tune_show_progress(const tune_desk_t *desk, weft_coll_t coll, uint64_t bytes)
@@ -97,13 +106,12 @@ static weft_status_t tune_one(tune_rank_t *rank, tune_desk_t *desk, weft_coll_t 
 {
     tune_result_t results[TUNE_CANDIDATES_MAX];
     uint32_t count = 0, known = 0, failed = 0;
-    uint64_t element = weft_dtype_size(rank->request->dtype);
-    uint64_t whole = bytes < element ? element : bytes / element * element;
-    if (rank->rank == 0) {
+    weft_status_t status = tune_point_list(rank, coll, bytes, results, &count);
+    if (status == WEFT_OK && rank->rank == 0) {
         tune_show_progress(desk, coll, bytes);
-        known = tune_state_has(&desk->results, coll, whole);
+        known = tune_state_has(&desk->results, results, count);
     }
-    weft_status_t status = tune_tell(rank, &known);
+    status = status != WEFT_OK ? status : tune_tell(rank, &known);
     if (status == WEFT_OK && known == 0) {
         status = tune_point(rank, coll, bytes, results, &count);
         if (status == WEFT_OK && rank->rank == 0) {
@@ -161,7 +169,7 @@ static bool tune_finish(tune_rank_t *rank, tune_desk_t *desk, tune_figures_t *fi
 
 static weft_status_t tune_work(tune_rank_t *rank, tune_desk_t *desk)
 {
-    char job[256];
+    char job[TUNE_JOB_MAX];
     uint32_t failed = 0;
     tune_figures_t figures;
     rank->room = tune_room(rank->request, rank->nranks);
@@ -171,8 +179,8 @@ static weft_status_t tune_work(tune_rank_t *rank, tune_desk_t *desk)
         return weft_fail(WEFT_ERR_RESOURCE, 0, "no memory for buffers");
     }
     weft_status_t status = weft_comm_figures(rank->comm, &rank->figures);
+    status = status != WEFT_OK ? status : tune_describe(rank, job, sizeof job);
     if (status == WEFT_OK && rank->rank == 0) {
-        tune_describe(rank, job, sizeof job);
         snprintf(desk->path, sizeof desk->path, "%s.state", rank->request->out);
         failed =
             !tune_state_open(desk->path, job, rank->request->fresh, &desk->results, &desk->state);

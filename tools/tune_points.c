@@ -286,13 +286,29 @@ static weft_status_t tune_points_vary(tune_rank_t *rank, const weft_args_t *args
     return status;
 }
 
+static weft_args_t tune_point_args(const tune_rank_t *rank, weft_coll_t coll, uint64_t bytes)
+{
+    weft_args_t args = {.coll = coll, .dtype = rank->request->dtype, .op = WEFT_SUM};
+    args.count = bytes / weft_dtype_size(args.dtype);
+    args.count = args.count > 0 ? args.count : 1;
+    return args;
+}
+
+weft_status_t tune_point_list(tune_rank_t *rank, weft_coll_t coll, uint64_t bytes,
+                              tune_result_t results[TUNE_CANDIDATES_MAX], uint32_t *count_p)
+{
+    tune_field_t field = {.results = results};
+    const weft_args_t args = tune_point_args(rank, coll, bytes);
+    weft_status_t status = tune_points_list(rank, &args, &field);
+    *count_p = field.count;
+    return status;
+}
+
 weft_status_t tune_point(tune_rank_t *rank, weft_coll_t coll, uint64_t bytes,
                          tune_result_t results[TUNE_CANDIDATES_MAX], uint32_t *count_p)
 {
     tune_field_t field = {.results = results};
-    weft_args_t args = {.coll = coll, .dtype = rank->request->dtype, .op = WEFT_SUM};
-    args.count = bytes / weft_dtype_size(args.dtype);
-    args.count = args.count > 0 ? args.count : 1;
+    const weft_args_t args = tune_point_args(rank, coll, bytes);
     weft_status_t status = weft_coll_is_rooted(coll) ? tune_clock_set(rank) : WEFT_OK;
     status = status != WEFT_OK ? status : tune_points_list(rank, &args, &field);
     status = status != WEFT_OK ? status : tune_points_measure(rank, &args, &field);

@@ -11,13 +11,30 @@
 #include "core/base/plural.h"
 #include "tools/tool.h"
 
-#define STATE_LINE 512
 #define BYTES_MAX (UINT64_C(1) << 50)
 #define TIME_MIN 1e-12 /* seconds */
 #define TIME_MAX 1e9
 
+static tune_result_t *tune_state_find(const tune_results_t *results, const tune_result_t *of)
+{
+    for (size_t i = 0; i < results->count; i++) {
+        tune_result_t *result = &results->list[i];
+        if (result->coll == of->coll && result->bytes == of->bytes &&
+            strcmp(result->algo, of->algo) == 0) {
+            return result;
+        }
+    }
+    return NULL;
+}
+
+/* A later result takes the place of an earlier one: the point was measured again. */
 static bool tune_state_keep(tune_results_t *results, const tune_result_t *result)
 {
+    tune_result_t *earlier = tune_state_find(results, result);
+    if (earlier != NULL) {
+        *earlier = *result;
+        return true;
+    }
     if (results->count == results->room) {
         size_t room = results->room > 0 ? 2 * results->room : 64;
         tune_result_t *list = realloc(results->list, room * sizeof *list);
@@ -70,7 +87,7 @@ static bool tune_state_read_line(const char *line, tune_result_t *result)
 /* False: it is of another job, or there is no such file. */
 static bool tune_state_read(const char *path, const char *job, tune_results_t *results)
 {
-    char line[STATE_LINE];
+    char line[TUNE_JOB_MAX + 1]; /* with its end */
     tune_result_t result;
     FILE *file = fopen(path, "r");
     if (file == NULL) {
@@ -138,12 +155,12 @@ bool tune_state_add(FILE *file, const char *path, tune_results_t *results,
     return tune_state_is_written(file, path) && good;
 }
 
-bool tune_state_has(const tune_results_t *results, weft_coll_t coll, uint64_t bytes)
+bool tune_state_has(const tune_results_t *results, const tune_result_t *wanted, uint32_t count)
 {
-    for (size_t i = 0; i < results->count; i++) {
-        if (results->list[i].coll == coll && results->list[i].bytes == bytes) {
-            return true;
+    for (uint32_t i = 0; i < count; i++) {
+        if (tune_state_find(results, &wanted[i]) == NULL) {
+            return false;
         }
     }
-    return false;
+    return true;
 }

@@ -6,6 +6,8 @@
 
 #include "tools/tune_job.h"
 
+#define TUNE_JOB_MAX 4096 /* bytes of the line that says of which job a state is */
+
 /* Reads the file, if it is of the same job; `job` says what that is in one line. False and one line
  * on stderr if it cannot be written; the file is open all the same if *file_p is not NULL. */
 bool tune_state_open(const char *path, const char *job, bool fresh, tune_results_t *results,
@@ -14,7 +16,8 @@ bool tune_state_open(const char *path, const char *job, bool fresh, tune_results
  * not take them and one line on stderr says why. */
 bool tune_state_add(FILE *file, const char *path, tune_results_t *results,
                     const tune_result_t *more, uint32_t count);
-/* True if the point has been measured. */
-bool tune_state_has(const tune_results_t *results, weft_coll_t coll, uint64_t bytes);
+/* True if there is a result for each of the candidates `wanted`, whose times do not matter. A run
+ * that ended while it wrote has left some of a point. */
+bool tune_state_has(const tune_results_t *results, const tune_result_t *wanted, uint32_t count);
 
 #endif

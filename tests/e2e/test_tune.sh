@@ -49,6 +49,19 @@ cp half tuned.ini.state
 expect 0 "$weft" tune all_reduce broadcast -P 2 -b 8 -e 4K -f 16 -n 3 -t 0.0005 -O tuned.ini
 says err 'tuned.ini.state has 3 results already'
 head -n 4 tuned.ini.state | cmp -s - <(head -n 4 half) || die "what was measured is lost"
+# Of the point that was cut all candidates are measured, once more those that were there.
+[ "$(grep -c '^all_reduce 8 algo-ring ' tuned.ini.state)" = 2 ] || die "a part of a point was taken for all of it"
+
+# Other algorithms are another job: those that are new are measured, and no rule has one that is gone.
+expect 0 "$weft" tune all_reduce -P 2 -b 8 -e 8 -n 1 -t 0.0005 -O other.ini
+expect 0 "$weft" tune all_reduce -P 2 -b 8 -e 8 -n 1 -t 0.0005 -O other.ini --set core.algo=algo-ring
+says err 'other.ini.state is of another job'
+grep -q '^rule = .*: algo-ring$' other.ini || die "a rule of an algorithm that is not loaded"
+expect 0 "$weft" tune all_reduce -P 2 -b 8 -e 8 -n 1 -t 0.0005 -O other.ini
+grep -q '^all_reduce 8 algo-flat ' other.ini.state || die "a new algorithm is not measured"
+expect 0 "$weft" tune all_reduce -P 2 -b 64K -e 64K -n 1 -t 0.0005 -O other.ini --fresh
+expect 0 "$weft" tune all_reduce -P 2 -b 64K -e 64K -n 1 -t 0.0005 -O other.ini --variants
+grep -q ',slices=' other.ini.state || die "no variant beside results without"
 
 # A rank whose clock is another one, 1,000 seconds ahead: times of calls with a
 # root are from the clock of one rank to that of another.

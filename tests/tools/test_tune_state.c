@@ -17,6 +17,7 @@
 
 #define JOB "# a job"
 #define GOOD "all_reduce 64 algo-ring 2e-05 1e-05 3e-05 5e-07 0\n"
+#define WIDE "all_reduce 64 algo-wide 2e-05 1e-05 3e-05 5e-07 0\n"
 
 /* Returns how many results a file with these lines has. */
 static size_t count_results(const char *lines)
@@ -39,7 +40,7 @@ static void results_are_read(void **state)
 {
     (void)state;
     assert_int_equal(count_results(""), 0);
-    assert_int_equal(count_results(GOOD GOOD), 2);
+    assert_int_equal(count_results(GOOD WIDE), 2);
     assert_int_equal(count_results("\n" GOOD "\nall_reduce 64 algo-wide 2e-05"), 1);
     assert_int_equal(count_results("all_reduce 64 a,slices=2 2e-05 1e-05 3e-05 5e-07 1"), 1);
 }
@@ -66,11 +67,54 @@ static void what_no_run_writes_is_passed_over(void **state)
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         char lines[512];
-        snprintf(lines, sizeof lines, GOOD "%s" GOOD, wrong[i]);
+        snprintf(lines, sizeof lines, GOOD "%s" WIDE, wrong[i]);
         if (count_results(lines) != 2) {
             fail_msg("taken for a result: %s", wrong[i]);
         }
     }
+}
+
+static bool add(tune_results_t *results, const char *algo, double seconds)
+{
+    tune_result_t one = {.coll = WEFT_ALL_REDUCE, .bytes = 64, .seconds = seconds};
+    FILE *file = tmpfile();
+    snprintf(one.algo, sizeof one.algo, "%s", algo);
+    assert_non_null(file);
+    bool good = tune_state_add(file, "a file", results, &one, 1);
+    assert_int_equal(fclose(file), 0);
+    return good;
+}
+
+/* What was measured again takes the place of what a run left that ended while it wrote. */
+static void a_later_result_takes_the_place_of_an_earlier_one(void **state)
+{
+    (void)state;
+    tune_results_t results = {.list = NULL};
+    assert_true(add(&results, "algo-ring", 1) && add(&results, "algo-wide", 2));
+    assert_true(add(&results, "algo-ring", 3));
+    assert_int_equal(results.count, 2);
+    assert_true(results.list[0].seconds > 2 && results.list[1].seconds < 3);
+    free(results.list);
+    assert_int_equal(count_results(GOOD WIDE GOOD), 2);
+}
+
+static void a_point_is_there_with_all_of_its_candidates(void **state)
+{
+    (void)state;
+    tune_results_t results = {.list = NULL};
+    tune_result_t wanted[2] = {{.coll = WEFT_ALL_REDUCE, .bytes = 64, .algo = "algo-ring"},
+                               {.coll = WEFT_ALL_REDUCE, .bytes = 64, .algo = "algo-wide"}};
+    assert_true(tune_state_has(&results, wanted, 0));
+    assert_true(add(&results, "algo-ring", 1));
+    assert_true(tune_state_has(&results, wanted, 1));
+    assert_false(tune_state_has(&results, wanted, 2));
+    assert_true(add(&results, "algo-wide", 1));
+    assert_true(tune_state_has(&results, wanted, 2));
+    wanted[1].bytes = 65;
+    assert_false(tune_state_has(&results, wanted, 2));
+    wanted[1] = (tune_result_t){.coll = WEFT_REDUCE, .bytes = 64, .algo = "algo-wide"};
+    assert_false(tune_state_has(&results, wanted, 2));
+    free(results.list);
 }
 
 int main(void)
@@ -78,6 +122,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(results_are_read),
         cmocka_unit_test(what_no_run_writes_is_passed_over),
+        cmocka_unit_test(a_later_result_takes_the_place_of_an_earlier_one),
+        cmocka_unit_test(a_point_is_there_with_all_of_its_candidates),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

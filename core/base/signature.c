@@ -117,11 +117,13 @@ static void signature_diff_plans(const weft_signature_t *here, const weft_signat
                  here->count);
         return;
     }
-    snprintf(text, bytes,
-             "plan %08" PRIx32 " here, %08" PRIx32
-             " there: weft_comm_set_channels() had another limit there, the algorithm's plugin is "
-             "of another build, or its plans are not a function of their arguments",
-             here->plan, there->plan);
+    snprintf(
+        text, bytes,
+        "plan %08" PRIx32 " here, %08" PRIx32
+        " there: weft_comm_set_channels() had another limit there, or the plugin of the tuner or "
+        "of the algorithm is of another build, or what it answers is not a function of its "
+        "arguments",
+        here->plan, there->plan);
 }
 
 void weft_signature_diff(const weft_signature_t *here, const weft_signature_t *there, char *text,

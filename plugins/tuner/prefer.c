@@ -15,14 +15,16 @@
 #define HINT_MAX 400
 #define PREFER_LIST_MAX 320 /* names of all collectives */
 
-/* "all_reduce, reduce_scatter, …": all that there are. */
+/* "all_reduce, reduce_scatter, …": all that run algorithms. */
 static void prefer_list(char *text, size_t bytes)
 {
     size_t at = 0;
     text[0] = '\0';
     for (uint32_t i = 0; i < WEFT_COLL_COUNT && at < bytes; i++) {
-        at += (size_t)snprintf(text + at, bytes - at, "%s%s", i > 0 ? ", " : "",
-                               weft_algo_coll_text((weft_coll_t)i));
+        if (i != WEFT_SEND_RECV) {
+            at += (size_t)snprintf(text + at, bytes - at, "%s%s", at > 0 ? ", " : "",
+                                   weft_algo_coll_text((weft_coll_t)i));
+        }
     }
 }
 
@@ -39,10 +41,15 @@ static weft_status_t prefer_coll(const prefer_reader_t *r, const char *name, siz
     char all[PREFER_LIST_MAX];
     for (uint32_t i = 0; i < WEFT_COLL_COUNT; i++) {
         const char *known = weft_algo_coll_text((weft_coll_t)i);
-        if (strlen(known) == length && memcmp(known, name, length) == 0) {
-            *coll_p = i;
-            return WEFT_OK;
+        if (strlen(known) != length || memcmp(known, name, length) != 0) {
+            continue;
         }
+        *coll_p = i;
+        return i != WEFT_SEND_RECV
+                   ? WEFT_OK
+                   : r->host->set_error(r->host, WEFT_ERR_CONFIG, 0,
+                                        "%s: no collective: \"%s\" runs no algorithm", r->origin,
+                                        known);
     }
     prefer_list(all, sizeof all);
     return r->host->set_error(r->host, WEFT_ERR_CONFIG, 0,

@@ -120,18 +120,27 @@ static bool rules_read_range(rules_word_t word, rules_range_t *range)
 static weft_status_t rules_read_coll(const rules_reader_t *r, rules_word_t word)
 {
     const char *names[WEFT_COLL_COUNT + 1];
+    uint32_t count = 0;
     for (uint32_t i = 0; i < WEFT_COLL_COUNT; i++) {
-        names[i] = weft_algo_coll_text((weft_coll_t)i);
-        if (rules_word_is(word, names[i])) {
+        const char *name = weft_algo_coll_text((weft_coll_t)i);
+        const bool right = rules_word_is(word, name);
+        if (i == WEFT_SEND_RECV) { /* A rule for it would never hold. */
+            if (right) {
+                return rules_refuse(r, "no collective:", word, " runs no algorithm");
+            }
+            continue;
+        }
+        if (right) {
             r->rule->coll = i;
             return WEFT_OK;
         }
+        names[count++] = name;
     }
-    names[WEFT_COLL_COUNT] = "any";
+    names[count++] = "any";
     r->rule->coll = RULES_ANY;
     return rules_word_is(word, "any")
                ? WEFT_OK
-               : rules_refuse_of(r, "no collective is called", word, names, WEFT_COLL_COUNT + 1);
+               : rules_refuse_of(r, "no collective is called", word, names, count);
 }
 
 static weft_status_t rules_read_choice(const rules_reader_t *r, const char *what, rules_word_t word,

@@ -147,9 +147,12 @@ static void a_preferred_algorithm_that_is_not_offered_is_named_in_the_reason(voi
 static void wrong_preferences_are_refused_with_the_offending_word(void **state)
 {
     static const char *const wrong[][2] = {
-        {"prefer=all_reduc:algo-ring", "all_reduc"}, {"prefer=all_reduce", "all_reduce"},
-        {"prefer=all_reduce:", "all_reduce:"},       {"prefer=:algo-ring", ":algo-ring"},
+        {"prefer=all_reduc:algo-ring", "all_reduc"},
+        {"prefer=all_reduce", "all_reduce"},
+        {"prefer=all_reduce:", "all_reduce:"},
+        {"prefer=:algo-ring", ":algo-ring"},
         {"prefer=reduce:a,reduce:b", "twice"},
+        {"prefer=send_recv:algo-ring", "\"send_recv\" runs no algorithm"},
     };
     const weft_tuner_call_t call = call_of(8);
     (void)state;
@@ -172,7 +175,8 @@ static void an_unknown_collective_is_answered_with_all_that_exist(void **state)
         choose("prefer=alltoall:algo-x", &call, small_slices_are_cheap, &choice, error),
         WEFT_ERR_CONFIG);
     for (weft_coll_t coll = 0; coll < WEFT_COLL_COUNT; coll++) {
-        assert_non_null(strstr(error, weft_algo_coll_text(coll)));
+        const bool listed = strstr(error, weft_algo_coll_text(coll)) != NULL;
+        assert_int_equal(listed, coll != WEFT_SEND_RECV);
     }
 }
 
@@ -302,6 +306,7 @@ static void a_wrong_rule_is_told_with_its_place_and_the_nearest_word(void **stat
 {
     static const char *const wrong[][2] = {
         {"rule=a.ini:7\tall_redce: algo-ring\n", "did you mean all_reduce?"},
+        {"rule=a.ini:7\tsend_recv: algo-ring force\n", "\"send_recv\" runs no algorithm"},
         {"rule=a.ini:7\tall_reduce byts=4: algo-ring\n", "did you mean bytes?"},
         {"rule=a.ini:7\tall_reduce bytes=4..2: algo-ring\n", "bytes=4..2"},
         {"rule=a.ini:7\tall_reduce bytes=: algo-ring\n", "bytes="},

@@ -88,6 +88,19 @@ static void hwloc_load_leave_out(hwloc_topology_t hwloc)
     }
 }
 
+/* What hwloc_xml_check() lets pass, and hwloc not. Early releases of hwloc 2 read no file of
+ * hwloc 3. */
+static weft_status_t hwloc_load_refuse_xml(const weft_topo_t *topo, const char *text)
+{
+    return hwloc_load_refuse_file(
+        topo, 0,
+        strstr(text, "<topology version=\"3.0\"") != NULL
+            ? "this is of hwloc 3, and the hwloc here does not read it; `lstopo "
+              "--export-xml-flags 2 FILE.xml` of hwloc 3 writes one that it reads"
+            : "hwloc refuses it and does not say why; `weft topo --xml FILE` and `lstopo "
+              "FILE.xml` write such files");
+}
+
 static weft_status_t hwloc_load_all(weft_topo_t *topo, char **text_p)
 {
     const bool file = topo->config.xml[0] != '\0', made_up = topo->config.synthetic[0] != '\0';
@@ -106,9 +119,7 @@ static weft_status_t hwloc_load_all(weft_topo_t *topo, char **text_p)
         return WEFT_OK;
     }
     if (file) {
-        return hwloc_load_refuse_file(topo, 0,
-                                      "hwloc refuses it and does not say why; `weft topo --xml "
-                                      "FILE` and `lstopo FILE.xml` write such files");
+        return hwloc_load_refuse_xml(topo, *text_p);
     }
     return topo->host->set_error(topo->host, made_up ? WEFT_ERR_CONFIG : WEFT_ERR_SYSTEM, errno,
                                  made_up ? "synthetic: hwloc refuses the description"

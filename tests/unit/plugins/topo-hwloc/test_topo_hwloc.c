@@ -187,6 +187,25 @@ static void files_that_are_none_are_refused(void **state)
 }
 
 /* Writes `count` times `open`, and as often `shut`. */
+/* hwloc 2.9 reads no file of hwloc 3; later ones do. */
+static void a_file_of_hwloc_3_is_called_that(void **state)
+{
+    static const char before[] = "<topology version=\"2.0\">";
+    size_t bytes;
+    char *text = read_machine("two_sockets.xml", &bytes);
+    char *root = strstr(text, before);
+    (void)state;
+    assert_non_null(root);
+    root[strlen("<topology version=\"")] = '3';
+    if (describe_file(scratch_write("newer.xml", text, bytes)) == WEFT_OK) {
+        forget();
+    } else {
+        assert_non_null(strstr(error, "newer.xml: this is of hwloc 3"));
+        assert_non_null(strstr(error, "lstopo --export-xml-flags 2"));
+    }
+    free(text);
+}
+
 static void refused_many(size_t count, const char *open, const char *shut, const char *words)
 {
     const size_t bytes = 1000 + count * (strlen(open) + strlen(shut));
@@ -349,6 +368,7 @@ int main(void)
         cmocka_unit_test(a_synthetic_description_is_a_machine),
         cmocka_unit_test(a_wrong_file_names_line_and_element),
         cmocka_unit_test(files_that_are_none_are_refused),
+        cmocka_unit_test(a_file_of_hwloc_3_is_called_that),
         cmocka_unit_test(sizes_and_depths_are_bounded),
         cmocka_unit_test(synthetic_descriptions_are_bounded),
         cmocka_unit_test(two_descriptions_are_one_too_many),

@@ -185,6 +185,17 @@ static void plan_cache_warn_unproved(const weft_plan_query_t *query,
              query->algo, weft_coll_name(query->call.coll), query->call.nranks, report->text);
 }
 
+/* The result is right but for its rounding, and the header promises that all ranks get the same. */
+static void plan_cache_warn_bits(const weft_plan_query_t *query, const weft_verify_report_t *report)
+{
+    if (query->call.coll == WEFT_ALL_REDUCE && !report->same_on_all_ranks) {
+        weft_log(WEFT_LOG_WARN, "plan",
+                 "%s: plan of %s for %u ranks folds in another order on some ranks, which may get "
+                 "other bits of sums of floats",
+                 query->algo, weft_coll_name(query->call.coll), query->call.nranks);
+    }
+}
+
 /* Out of place must hold; in place is remembered, if it serves the same vector collectives. Plans
  * above the limit are trusted out of place only. */
 static weft_status_t plan_cache_prove(const weft_plan_query_t *query, weft_plan_entry_t *entry,
@@ -205,6 +216,9 @@ static weft_status_t plan_cache_prove(const weft_plan_query_t *query, weft_plan_
     }
     if (status == WEFT_OK && entry->report.verdict != WEFT_VERDICT_OK) {
         return plan_cache_refuse(query, &entry->report);
+    }
+    if (status == WEFT_OK) {
+        plan_cache_warn_bits(query, &entry->report);
     }
     entry->in_place = status == WEFT_OK && reports[1].verdict == WEFT_VERDICT_OK &&
                       reports[1].vector == reports[0].vector;

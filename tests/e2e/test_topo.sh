@@ -92,6 +92,7 @@ says err "^weft: $work/cut.xml:[0-9]+: this is no XML: "
 
 # A made-up machine, and rails
 expect 0 "$weft" topo --set topo-hwloc.synthetic="pack:2 numa:1 core:8 pu:2"
+says out '^package 1$' # of no model that is known
 says out 'packages 2, NUMA nodes 2, cores 16, PUs 32 \(usable 32\)'
 expect 3 "$weft" topo --set topo-hwloc.synthetic="pack:1000 core:1000 pu:1000"
 says err 'synthetic: more than 8192 PUs$'

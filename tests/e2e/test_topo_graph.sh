@@ -39,6 +39,9 @@ grep -q '^</svg>$' "$work/graph.svg" || die "the drawing does not end"
 ! command -v xmllint >/dev/null || xmllint --noout "$work/graph.svg" || die "not well-formed"
 [ "$(grep -c '<title>GPU[0-9] to GPU[0-9]: past PCIe' "$work/graph.svg")" -eq 56 ] ||
     die "not all hops are drawn"
+printf 'weft-machine 1\nnode 0\n' >"$work/unnamed"
+expect 0 "$weft" topo --graph --machine "$work/unnamed"
+says out '^.*/unnamed: ring'
 expect 0 "$weft" topo --graph --machine "$machines/nothing.machine"
 says out 'channels 1 x 0\.000 GB/s'
 

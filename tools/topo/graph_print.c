@@ -32,9 +32,10 @@ void graph_print(const graph_view_t *view, FILE *out)
     const weft_graph_t *graph = view->graph;
     graph_name_t name;
     char edge[96];
-    fprintf(out, "%s: %s, channels %u x %.3f GB/s = %.3f GB/s, %s", view->machine->name,
-            graph_view_pattern(view, name), graph->nchannels, graph->speed / 1e3,
-            graph_print_total(view), graph_view_proof(view));
+    const weft_machine_t *of = view->machine;
+    fprintf(out, "%s: %s, channels %u x %.3f GB/s = %.3f GB/s, %s",
+            of->name[0] != '\0' ? of->name : of->source, graph_view_pattern(view, name),
+            graph->nchannels, graph->speed / 1e3, graph_print_total(view), graph_view_proof(view));
     if (graph->proof == WEFT_GRAPH_FOUND) {
         fprintf(out, " (none has more than %.3f GB/s)", graph->bound / 1e3);
     }

@@ -132,8 +132,9 @@ static void print_put_places(const print_t *print)
 {
     const topo_t *topo = print->topo;
     for (uint32_t p = 0; p < topo->machine.npackages; p++) {
-        fprintf(print->out, "package %u: %s\n", topo->machine.packages[p].index,
-                topo->machine.packages[p].model);
+        const weft_machine_package_t *package = &topo->machine.packages[p];
+        fprintf(print->out, "package %u%s%s\n", package->index,
+                package->model[0] != '\0' ? ": " : "", package->model);
         for (uint32_t i = 0; i < topo->machine.nnodes; i++) {
             if (topo->machine.nodes[i].package == p) {
                 print_put_place(print, i, 2);

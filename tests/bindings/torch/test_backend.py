@@ -49,6 +49,21 @@ def case_all_reduce_of_averages_and_factors():
     tensor = mine(10, torch.float32)
     dist.all_reduce(tensor, op=dist._make_nccl_premul_sum(0.5))
     assert torch.equal(tensor, 0.5 * sum(theirs(10, torch.float32)))
+    tensor = torch.tensor([3, -1], dtype=torch.int8)
+    dist.all_reduce(tensor, op=dist._make_nccl_premul_sum(-2.0))
+    assert tensor.tolist() == [-6 * size, 2 * size]
+
+
+def case_a_factor_that_the_type_does_not_have_is_refused():
+    for dtype, factor in ((torch.int64, 0.5), (torch.int8, 300.0), (torch.uint8, -1.0),
+                          (torch.int32, float("nan")), (torch.float16, 1e6),
+                          (torch.float8_e4m3fn, 1000.0)):
+        tensor = torch.ones(2).to(dtype)
+        op = dist._make_nccl_premul_sum(factor)
+        error = raised(lambda: dist.all_reduce(tensor, op=op), ValueError)
+        assert str(factor) in str(error) and str(dtype) in str(error), error
+    for factor in (float("inf"), float("nan"), 0.1):
+        dist.all_reduce(torch.ones(2, dtype=torch.float16), op=dist._make_nccl_premul_sum(factor))
 
 
 def case_all_reduce_of_truth_values():

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Sequence
 
 import torch
@@ -117,12 +118,25 @@ def op_number(op: ReduceOp, tensor: torch.Tensor) -> int:
     return number
 
 
+def _is_lost(element: torch.Tensor, number: torch.Tensor) -> bool:
+    """Whether a number became another one as an element: floats are rounded, no more."""
+    value = number.item()
+    if element.is_floating_point():
+        return math.isfinite(value) and abs(value) > torch.finfo(element.dtype).max
+    return element.item() != value
+
+
 def factor_of(op: ReduceOp, tensor: torch.Tensor) -> torch.Tensor | None:
     """The factor of PREMUL_SUM as one element in host memory, or None for other operators."""
     if getattr(op, "op", op) != ReduceOp.PREMUL_SUM:
         return None
     factor = op.factor if hasattr(op, "factor") else op.__getstate__()[1]
-    return torch.as_tensor(factor).to(device="cpu", dtype=tensor.dtype).reshape(1)
+    given = torch.as_tensor(factor).to(device="cpu").reshape(1)
+    element = given.to(tensor.dtype)
+    if _is_lost(element, given):
+        raise ValueError(f"weft: PREMUL_SUM: the factor {given.item()} is no element of "
+                         f"{tensor.dtype}")
+    return element
 
 
 def consecutive(tensors: Sequence[torch.Tensor]) -> bool:

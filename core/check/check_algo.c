@@ -104,6 +104,11 @@ static uint32_t script_move(weft_plan_builder_t *b, uint32_t lane, const weft_mo
     algo_say(script, 4, lane, move->flags, (uint64_t)move->nsrc << 32 | move->ndst);
     algo_say_operands(script, move->src, move->nsrc);
     algo_say_operands(script, move->dst, move->ndst);
+    algo_say_operands(script, &move->like, 1);
+    algo_say(script, move->cnt, move->nafter, 0, 0);
+    for (uint32_t i = 0; i < move->nafter && i < WEFT_AFTER_MAX; i++) {
+        algo_say(script, move->after[i].lane, move->after[i].pc, 0, 0);
+    }
     ANSWER(script, script->to->move(script->to, lane, move))
     return answer;
 }
@@ -144,7 +149,10 @@ static uint32_t script_sub(weft_plan_builder_t *b, const weft_plan_sub_t *sub, u
                            uint32_t *tmp_p)
 {
     algo_script_t *script = algo_script_of(b);
-    algo_say(script, 9, sub->coll, sub->n, sub->root);
+    algo_say(script, 9, sub->coll, sub->n, (uint64_t)sub->root << 1 | sub->partial);
+    if (sub->algo != NULL) {
+        script->sum = weft_check_sum(script->sum, sub->algo, strlen(sub->algo));
+    }
     ANSWER(script, script->to->sub(script->to, sub, k_p, tmp_p))
     if (script->to != NULL) {
         algo_answer_keep(script, *k_p);
@@ -294,6 +302,32 @@ static uint32_t algo_depth(weft_algo_t *algo)
     return depth;
 }
 
+static uint32_t algo_pack_once(weft_check_t *check, weft_algo_t *algo,
+                               const weft_algo_call_t *asked)
+{
+    weft_check_call_t call = weft_check_enter(check, "pack");
+    uint32_t most = check->own.algo->pack(algo, asked);
+    weft_check_leave(&call);
+    return most;
+}
+
+/* Ranks that pack differently would run plans that do not fit together. */
+static uint32_t algo_pack(weft_algo_t *algo, const weft_algo_call_t *asked)
+{
+    weft_check_t *check = weft_check_table_find(algo);
+    weft_algo_call_t other = *asked;
+    other.rank = (asked->rank + 1) % asked->nranks;
+    uint32_t most = algo_pack_once(check, algo, asked);
+    uint32_t there = algo_pack_once(check, algo, &other);
+    if (most != there) {
+        (void)weft_check_breach(check, "pack", "the answer does not depend on the rank",
+                                "for %s it answered %u to rank %u and %u to rank %u",
+                                weft_algo_coll_text(asked->coll), most, asked->rank, there,
+                                other.rank);
+    }
+    return most;
+}
+
 void weft_check_algo(weft_check_t *check, const weft_algo_ops_t *own)
 {
     check->own.algo = own;
@@ -306,7 +340,8 @@ void weft_check_algo(weft_check_t *check, const weft_algo_ops_t *own)
         .params = WEFT_HAS(own, weft_algo_ops_t, params) ? own->params : NULL,
         .get_extension = WEFT_HAS(own, weft_algo_ops_t, get_extension) ? algo_get_extension : NULL,
         .stamp = WEFT_HAS(own, weft_algo_ops_t, stamp) ? algo_stamp : NULL,
-        .depth = WEFT_HAS(own, weft_algo_ops_t, depth) && own->depth != NULL ? algo_depth : NULL,
+        .depth = WEFT_HAS(own, weft_algo_ops_t, depth) ? algo_depth : NULL,
+        .pack = WEFT_HAS(own, weft_algo_ops_t, pack) ? algo_pack : NULL,
     };
     check->plugin.ops = &check->table.algo;
 }

@@ -361,6 +361,9 @@ static void plan_wrong_change(const wrong_plan_t *plan, weft_move_t *move)
         move->src[0].index += move->src[0].kind == WEFT_OPERAND_PORT ? 50 : 0;
     if (wrong_is("plan-chunk") && plan->call->rank == 1)
         move->dst[0].index += move->dst[0].kind == WEFT_OPERAND_OUT ? 1 : 0;
+    if (wrong_is("plan-many") && move->nsrc == 2 && plan->call->nranks > 64 &&
+        plan->call->rank == 0)
+        move->nsrc = 1;
     if (wrong_is("plan-lost") && move->nsrc == 2 && plan->call->rank == 0)
         move->nsrc = 1;
 }
@@ -427,6 +430,11 @@ static weft_status_t algo_wrong_plan(weft_algo_t *algo, const weft_algo_call_t *
         return WEFT_OK;
     if (wrong_is("plan-refused") && call->rank == 1) {
         return host->set_error(host, WEFT_ERR_UNSUPPORTED, 0, "rank 1 does not take part");
+    }
+    if (wrong_is("plan-shared")) {
+        static weft_algo_call_t shared; /* by all threads */
+        shared = *call;
+        return algo_right->emit(algo, &shared, topo, &plan.builder);
     }
     return algo_right->emit(algo, call, topo, &plan.builder);
 }

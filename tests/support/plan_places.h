@@ -6,7 +6,7 @@
 
 #include "core/plan/topo_view.h"
 
-#define PLACES_RANKS_MAX 64u
+#define PLACES_RANKS_MAX 128u
 
 /* Where ranks are. */
 typedef enum spread {

@@ -159,7 +159,7 @@ weft_status_t weft_plan_draft_finish(weft_plan_draft_t *draft, weft_plan_t **pla
     if (draft->status != WEFT_OK) {
         return weft_fail(draft->status, 0, "plan of rank %u: %s", draft->plan->rank, draft->why);
     }
-    weft_status_t status = weft_plan_check(draft->plan);
+    weft_status_t status = weft_plan_check(draft->plan, &draft->spot);
     if (status == WEFT_OK) {
         draft_fit(draft->plan);
         *plan_p = draft->plan;

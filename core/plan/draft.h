@@ -8,6 +8,7 @@
 #include <setjmp.h>
 
 #include "core/plan/plan_ir.h"
+#include "core/plan/well_formed.h"
 
 #define WEFT_PLAN_DEPTH 8 /* plans of plans: one for each level that a job may have, and two */
 
@@ -39,7 +40,8 @@ typedef struct weft_plan_draft {
     uint32_t nparts;
     weft_status_t status; /* of the first mistake */
     bool has_grid;
-    uint32_t ignored; /* calls of the builder after the first mistake */
+    weft_plan_spot_t spot; /* of what weft_plan_draft_finish() refuses */
+    uint32_t ignored;      /* calls of the builder after the first mistake */
     /* Where an emitter that does not end is left; its own memory is lost. */
     jmp_buf out;
     bool may_leave; /* `out` is set */

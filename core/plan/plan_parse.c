@@ -22,6 +22,9 @@ typedef struct parser {
     size_t length; /* 0: end of the line */
     uint32_t line;
     uint32_t lane, nlanes, nports;
+    uint32_t plan_line;
+    weft_plan_spot_t sought; /* an instruction whose line is wanted */
+    uint32_t sought_line;
     bool has_lane, has_plan;
     weft_plan_draft_t draft;
     weft_status_t status;
@@ -133,6 +136,13 @@ static void plan_parse_expect(parser_t *parser, const char *text)
     }
 }
 
+/* No word is near to a number. */
+static void plan_parse_not_a_number(parser_t *parser)
+{
+    int length = (int)(parser->length < 40 ? parser->length : 40);
+    plan_parse_complain(parser, "`%.*s` where a number is expected", length, parser->token);
+}
+
 static uint32_t plan_parse_expect_number(parser_t *parser)
 {
     uint64_t value = 0;
@@ -141,7 +151,7 @@ static uint32_t plan_parse_expect_number(parser_t *parser)
     }
     for (size_t i = 0; i < parser->length; i++) {
         if (!isdigit((unsigned char)parser->token[i])) {
-            plan_parse_unknown(parser, "a number");
+            plan_parse_not_a_number(parser);
             return 0;
         }
         value = value > UINT32_MAX ? value : value * 10 + (uint64_t)(parser->token[i] - '0');
@@ -182,6 +192,7 @@ static void parse_plan(parser_t *parser)
         plan_parse_complain(parser, "a second `plan`; one text is the plan of one rank");
         return;
     }
+    parser->plan_line = parser->line;
     weft_algo_call_t call = {.size = sizeof call, .coll = plan_parse_expect_coll(parser)};
     call.nranks = plan_parse_expect_field(parser, "ranks");
     call.rank = plan_parse_expect_field(parser, "rank");
@@ -228,8 +239,8 @@ static void parse_port(parser_t *parser)
     uint32_t number = plan_parse_expect_number(parser);
     uint32_t lane = plan_parse_expect_field(parser, "lane");
     uint32_t sends = (uint32_t)plan_parse_accept(parser, "send");
-    if (!sends) {
-        plan_parse_expect(parser, "receive");
+    if (!sends && !plan_parse_accept(parser, "receive")) {
+        plan_parse_unknown(parser, "`send` or `receive`");
     }
     uint32_t peer = plan_parse_expect_field(parser, sends ? "to" : "from");
     uint32_t channel = plan_parse_expect_field(parser, "channel");
@@ -390,6 +401,11 @@ static void parse_bar(parser_t *parser)
 static void parse_instruction(parser_t *parser)
 {
     weft_plan_builder_t *builder = &parser->draft.builder;
+    const weft_plan_spot_t *sought = &parser->sought;
+    if (sought->known && parser->lane == sought->lane &&
+        parser->draft.plan->lanes[parser->lane].ncode == sought->pc) {
+        parser->sought_line = parser->line;
+    }
     if (plan_parse_accept(parser, "move")) {
         parse_move(parser);
     } else if (plan_parse_accept(parser, "par")) {
@@ -452,16 +468,46 @@ static void parse_line(parser_t *parser)
     }
 }
 
-/* What is wrong with a plan as a whole has no line of its own: it gets that of the plan. */
-static weft_status_t plan_parse_finish(parser_t *parser, uint32_t line, weft_plan_t **plan_p)
+static void plan_parse_lines(parser_t *parser)
 {
-    weft_status_t status = weft_plan_draft_finish(&parser->draft, plan_p);
-    if (status != WEFT_OK && parser->name != NULL) {
-        char why[300];
-        snprintf(why, sizeof why, "%.299s", weft_error_record()->text);
-        weft_fail(status, 0, "%s:%u: %s", parser->name, line, why);
+    while (parser->status == WEFT_OK && *parser->at != '\0') {
+        parser->line++;
+        parse_line(parser);
+        parser->at += strcspn(parser->at, "\n");
+        parser->at += *parser->at == '\n';
     }
-    return status;
+}
+
+static void plan_parse_fini(parser_t *parser)
+{
+    if (parser->has_plan) {
+        weft_plan_draft_fini(&parser->draft);
+    }
+}
+
+/* Returns the line of an instruction of a text whose lines can all be read. Since that is asked for
+ * only once, when the plan is refused, the text is read again. */
+static uint32_t plan_parse_line_of(const char *text, uint32_t line, const weft_plan_spot_t *spot)
+{
+    parser_t parser = {.at = text, .line = line - 1, .sought = *spot};
+    plan_parse_lines(&parser);
+    plan_parse_fini(&parser);
+    return parser.sought_line;
+}
+
+/* What is wrong with a plan as a whole has no line of its own: it gets that of the plan. */
+static void plan_parse_finish(parser_t *parser, const char *text, uint32_t line,
+                              weft_plan_t **plan_p)
+{
+    parser->status = weft_plan_draft_finish(&parser->draft, plan_p);
+    if (parser->status == WEFT_OK || parser->name == NULL) {
+        return;
+    }
+    char why[300];
+    snprintf(why, sizeof why, "%.299s", weft_error_record()->text);
+    uint32_t at =
+        parser->draft.spot.known ? plan_parse_line_of(text, line, &parser->draft.spot) : 0;
+    weft_fail(parser->status, 0, "%s:%u: %s", parser->name, at != 0 ? at : parser->plan_line, why);
 }
 
 weft_status_t weft_plan_parse(const char *text, weft_plan_t **plan_p)
@@ -473,20 +519,13 @@ weft_status_t weft_plan_parse_part(const char *text, const char *name, uint32_t 
                                    weft_plan_t **plan_p)
 {
     parser_t parser = {.name = name, .at = text, .line = line - 1};
-    while (parser.status == WEFT_OK && *parser.at != '\0') {
-        parser.line++;
-        parse_line(&parser);
-        parser.at += strcspn(parser.at, "\n");
-        parser.at += *parser.at == '\n';
-    }
+    plan_parse_lines(&parser);
     if (!parser.has_plan && parser.status == WEFT_OK) {
         plan_parse_complain(&parser, "the text has no `plan` line");
     }
     if (parser.status == WEFT_OK) {
-        parser.status = plan_parse_finish(&parser, line, plan_p);
+        plan_parse_finish(&parser, text, line, plan_p);
     }
-    if (parser.has_plan) {
-        weft_plan_draft_fini(&parser.draft);
-    }
+    plan_parse_fini(&parser);
     return parser.status;
 }

@@ -88,7 +88,7 @@ static weft_status_t verify_check_rank(const weft_verify_input_t *input, uint32_
         (void)verify_malformed(report, rank, why);
         return WEFT_OK;
     }
-    weft_status_t status = weft_plan_check(plan);
+    weft_status_t status = weft_plan_check(plan, NULL);
     if (status == WEFT_OK || status == WEFT_ERR_RESOURCE) {
         return status;
     }

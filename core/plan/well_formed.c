@@ -435,7 +435,8 @@ static weft_status_t well_formed_check_shape(const weft_plan_t *plan)
     return WEFT_OK;
 }
 
-static weft_status_t well_formed_check_lanes(const weft_plan_t *plan, uint64_t *port_user)
+static weft_status_t well_formed_check_lanes(const weft_plan_t *plan, uint64_t *port_user,
+                                             weft_plan_spot_t *spot_p)
 {
     weft_status_t status = WEFT_OK;
     for (uint32_t lane = 0; status == WEFT_OK && lane < plan->nlanes; lane++) {
@@ -443,11 +444,14 @@ static weft_status_t well_formed_check_lanes(const weft_plan_t *plan, uint64_t *
         for (; status == WEFT_OK && at.pc < plan->lanes[lane].ncode; at.pc++) {
             status = well_formed_check_code(&at);
         }
+        if (status != WEFT_OK && spot_p != NULL) {
+            *spot_p = (weft_plan_spot_t){.known = true, .lane = lane, .pc = at.pc - 1};
+        }
     }
     return status;
 }
 
-weft_status_t weft_plan_check(const weft_plan_t *plan)
+weft_status_t weft_plan_check(const weft_plan_t *plan, weft_plan_spot_t *spot_p)
 {
     weft_status_t status = well_formed_check_ranks(plan);
     status = status == WEFT_OK ? well_formed_check_shape(plan) : status;
@@ -467,7 +471,7 @@ weft_status_t weft_plan_check(const weft_plan_t *plan)
     }
     status = well_formed_check_unique(plan, table, size - 1);
     if (status == WEFT_OK) {
-        status = well_formed_check_lanes(plan, table + size);
+        status = well_formed_check_lanes(plan, table + size, spot_p);
     }
     weft_os_free(table);
     return status;

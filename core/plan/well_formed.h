@@ -6,8 +6,14 @@
 
 #include "core/plan/plan_ir.h"
 
-/* ERR_PLAN with lane, pc and reason; ERR_RESOURCE. weft_plan_emit() and weft_plan_parse() call
- * it. */
-weft_status_t weft_plan_check(const weft_plan_t *plan);
+/* The instruction that a mistake is in; `known` is false if it is of the plan as a whole. */
+typedef struct weft_plan_spot {
+    bool known;
+    uint32_t lane, pc;
+} weft_plan_spot_t;
+
+/* ERR_PLAN with lane, pc and reason, and *spot_p is set; ERR_RESOURCE. weft_plan_emit() and
+ * weft_plan_parse() call it. `spot_p` may be NULL. */
+weft_status_t weft_plan_check(const weft_plan_t *plan, weft_plan_spot_t *spot_p);
 
 #endif

@@ -274,7 +274,7 @@ static bool damage(weft_plan_t **plans, uint32_t n)
     for (uint32_t tries = 0; tries < 20; tries++) {
         at.pc = plan_dice(at.lane->ncode - 1);
         if (plan_faults[plan_dice(PLAN_FAULTS)].damage(&at)) {
-            return weft_plan_check(plan) == WEFT_OK;
+            return weft_plan_check(plan, NULL) == WEFT_OK;
         }
     }
     return false;

@@ -127,7 +127,7 @@ static void mistakes_name_line_and_nearest_word(void **state)
         {"plan all_redcue ranks 4\n", "line 1: unknown collective `all_redcue`; the nearest is "
                                       "`all_reduce`"},
         {"plan all_reduce rnaks 4\n", "the nearest word is `ranks`"},
-        {"plan all_reduce ranks four\n", "line 1: `four` where a number is expected"},
+        {"plan all_reduce ranks four\n", "line 1: `four` where a number is expected$"},
         {"plan all_reduce ranks 99999999999\n", "`99999999999` where a number below 2^32 is"},
         {HEAD PORT "move port 0 <- in[0]\n", "`move` where `port` or `lane` is expected$"},
         {HEAD PORT "lane 0\nmove port 0 <- in[0] count 0\n",
@@ -146,7 +146,8 @@ static void mistakes_name_line_and_nearest_word(void **state)
          "67108865 chunks per block and 0 of scratch; 1 to 67108864 and at most 268435456 are"},
         {HEAD HEAD, "line 2: a second `plan`"},
         {HEAD "port 1 lane 0 send to 2 channel 0\n", "line 2: port 1, but the next one is port 0"},
-        {HEAD "port 0 lane 0 sennd to 2 channel 0\n", "the nearest word is `send`"},
+        {HEAD "port 0 lane 0 sennd to 2 channel 0\n",
+         "`sennd` where `send` or `receive` is expected; the nearest word is `send`$"},
         {HEAD "port 0 lane 4 send to 2 channel 0\n", "line 2: port to rank 2 for lane 4"},
         {HEAD "lane 3\n", "line 2: lane 3, but the plan has 1"},
         {HEAD "move out[0] <- in[0]\n", "line 2: `move` where `port` or `lane` is expected"},

@@ -119,7 +119,14 @@ static void mistakes_name_the_text_and_the_line_in_it(void **state)
     (void)state;
 #define REFUSED(text, words) expect_refusal(text, sizeof(text) - 1, words)
     REFUSED(RANK_0 RANK_3 "lane 9\n", "a.plan:20: lane 9, but the plan has 1");
-    REFUSED(RANK_0 RANK_3 "move out[7] <- in[0]", "a.plan:16: plan of rank 3: lane 0 pc 1: out[7]");
+    REFUSED(RANK_0 RANK_3 "move out[7] <- in[0]", "a.plan:20: plan of rank 3: lane 0 pc 1: out[7]");
+    REFUSED("# two lanes\n\n"
+            "plan all_reduce ranks 2 rank 1 root 0 chunks 1 tmp 0 lanes 2\n"
+            "lane 1\npar 2\n# the first\nmove out[0] <- in[0]\nlane 0\nmove out[0] <- in[0]\n",
+            "a.plan:5: plan of rank 1: lane 1 pc 0: PAR of 2, but only 1 MOVE");
+    REFUSED("# of nobody\n\n"
+            "plan all_reduce ranks 2 rank 2 root 0 chunks 1 tmp 0 lanes 1\nlane 0\n",
+            "a.plan:3: plan of rank 2: there are 2 ranks");
     REFUSED("lane 0\n" RANK_3, "a.plan:1: `lane` where `plan` is expected");
     REFUSED("\n\n# nothing", "a.plan:3: the text has no `plan` line");
     REFUSED(RANK_3 "\n#\0\n", "a.plan:6: a byte of value 0");

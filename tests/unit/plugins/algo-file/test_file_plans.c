@@ -150,7 +150,7 @@ static void mistakes_are_named_with_path_and_line(void **state)
         {BROADCAST_0(0) "\n" BROADCAST_1(0) "mvoe out[0] <- port 0\n",
          "under-test:10: `mvoe` where an instruction is expected; the nearest word is `move`"},
         {BROADCAST_0(0) "\n" BROADCAST_1(0) "move out[9] <- in[0]\n",
-         "under-test:6: plan of rank 1: lane 0 pc 1: out[9], but out has 1 chunk"},
+         "under-test:10: plan of rank 1: lane 0 pc 1: out[9], but out has 1 chunk"},
         {BROADCAST_0(0) "lane 4000000000\n", "under-test:5: lane 4000000000, but the plan has 1"},
         {"plan broadcast ranks 3000000000 rank 0 root 0 chunks 1 tmp 0 lanes 0\n",
          "under-test:1: broadcast over 3000000000 ranks, but the file holds 1 plans"},

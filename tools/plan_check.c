@@ -243,8 +243,8 @@ static void plan_check_put_price(const plan_request_t *request, const plan_study
         char texts[5][24];
         printf("  %10s  %10s  %8.3f  %8.3f  %10s  %10s  %2u × %s", price_size_text(size, texts[0]),
                price_time_text(t.seconds, texts[1]), algbw / 1e9, busbw / 1e9,
-               price_size_text((uint64_t)most, texts[2]), price_size_text((uint64_t)all, texts[3]),
-               t.slices, price_size_text(t.slice_bytes, texts[4]));
+               price_bytes_text(most, texts[2]), price_bytes_text(all, texts[3]), t.slices,
+               price_size_text(t.slice_bytes, texts[4]));
         if (plan_path_is_given(&model->path)) {
             printf("  on %u by %s", t.channels, t.travel);
         }

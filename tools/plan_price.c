@@ -303,7 +303,8 @@ weft_status_t price_model_make(const price_request_t *request, const tool_sessio
                                        : GAMMA_DEFAULT;
     if (request->alpha >= 0 && request->beta >= 0 && request->gamma >= 0) {
         snprintf(model->origin, sizeof model->origin, "the command line");
-    } else if (request->alpha >= 0 || request->beta >= 0 || request->gamma >= 0) {
+    } else if (request->alpha >= 0 || request->overhead >= 0 || request->beta >= 0 ||
+               request->gamma >= 0) {
         size_t at = strlen(model->origin);
         snprintf(model->origin + at, sizeof model->origin - at, " and the command line");
     }
@@ -521,16 +522,20 @@ weft_status_t price_facts(weft_plan_t *const *plans, uint32_t nranks, price_fact
     return WEFT_OK;
 }
 
+const char *price_bytes_text(double bytes, char text[24])
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    size_t unit = 0;
+    for (; bytes >= 1024 && unit + 1 < sizeof units / sizeof *units; unit++) {
+        bytes /= 1024;
+    }
+    snprintf(text, 24, "%.4g %s", bytes, units[unit]);
+    return text;
+}
+
 const char *price_size_text(uint64_t size, char text[24])
 {
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    double value = (double)size;
-    int unit = 0;
-    for (; value >= 1024 && unit < 4; unit++) {
-        value /= 1024;
-    }
-    snprintf(text, 24, "%.4g %s", value, units[unit]);
-    return text;
+    return price_bytes_text((double)size, text);
 }
 
 const char *price_time_text(double seconds, char text[24])

@@ -115,8 +115,9 @@ bool price_next_size(const price_request_t *request, uint64_t *size_p);
 
 weft_status_t price_facts(weft_plan_t *const *plans, uint32_t nranks, price_facts_t *facts);
 
-/* "8 B", "64 KiB"; "1.23 us". */
+/* "8 B", "64 KiB"; "1.23 us". What all ranks send together may be more than 64 bits can count. */
 const char *price_size_text(uint64_t size, char text[24]);
+const char *price_bytes_text(double bytes, char text[24]);
 const char *price_time_text(double seconds, char text[24]);
 
 #endif

@@ -123,6 +123,11 @@ says out '^prices +alpha 10 us, overhead 1 us, beta 1 GB/s, gamma 2 GB/s, .* by 
 expect 0 "$weft" plan all_reduce -n 2 --cost -b 8 -e 8 \
     --set 'figures.edge=net-shm between latency=10us overhead=1us bandwidth=1GB/s'
 says out '^prices +alpha .* net-shm and kernel-cpu$'
+expect 0 "$weft" plan all_reduce -n 4 --cost --overhead 0
+says out '^prices +alpha .* overhead 0 us, .* net-shm and kernel-cpu and the command line$'
+# All links together carry more bytes than 64 bits count.
+expect 0 "$weft" plan all_gather -n 8192 -A algo-ring --cost -b 4096T -e 4096T
+says out '^ +4 PiB .* 32 EiB '
 # A name that is one letter off, in a plan's price and in a job. Lines of plugins that are not loaded, not there, or
 # optional and not there, may stay: hosts share a file.
 for call in "plan all_reduce -n 2 --cost" "perf barrier -t 2 -n 1"; do

@@ -116,6 +116,16 @@ static void sweeps_end_at_the_largest_size(void **state)
     assert_true(count > 100);
 }
 
+static void bytes_have_units_beyond_64_bits(void **state)
+{
+    (void)state;
+    char text[24];
+    assert_string_equal(price_size_text(8, text), "8 B");
+    assert_string_equal(price_size_text(UINT64_C(1) << 52, text), "4 PiB");
+    assert_string_equal(price_bytes_text(0x1p49 * 2 * 65535, text), "64 EiB");
+    assert_string_equal(price_bytes_text(0x1p80, text), "1.049e+06 EiB");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -124,6 +134,7 @@ int main(void)
         cmocka_unit_test(ring_costs_what_the_formula_says),
         cmocka_unit_test(sizes_are_those_of_the_larger_buffer),
         cmocka_unit_test(sweeps_end_at_the_largest_size),
+        cmocka_unit_test(bytes_have_units_beyond_64_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,6 +63,7 @@ static uint32_t sim_figure_curve_ranks(const figure_t *figure, uint32_t curve)
     return curves < 2 ? 0 : curve * last / (curves - 1);
 }
 
+/* Times of 0, as without latency, have no place on a logarithmic axis. */
 static void sim_figure_time_range(const figure_t *figure, double *low, double *high)
 {
     *low = INFINITY;
@@ -74,7 +75,7 @@ static void sim_figure_time_range(const figure_t *figure, double *low, double *h
                 double t = sim_figure_time(
                     figure, sim_figure_point_of(figure, sim_figure_curve_ranks(figure, c), a),
                     figure->sizes[s]);
-                *low = t < *low ? t : *low;
+                *low = t > 0 && t < *low ? t : *low;
                 *high = isfinite(t) && t > *high ? t : *high;
             }
         }
@@ -113,7 +114,9 @@ static void sim_figure_put_crossings(const figure_t *figure, const plot_t *plot,
         }
         double size = sqrt(figure->sizes[s - 1] * figure->sizes[s]);
         double t = sim_figure_time(figure, sim_figure_point_of(figure, i, now), size);
-        plot_mark(plot, size, t);
+        if (t > 0) {
+            plot_mark(plot, size, t);
+        }
         last = now;
     }
 }

@@ -37,6 +37,13 @@ if [ -e "$build/lib/weft/algo-tree.so" ]; then
     fi
 fi
 
+# Times of 0 are left out of a figure.
+for free in "--alpha 0" "--alpha 0 --beta 0 --gamma 0"; do
+    # shellcheck disable=SC2086
+    expect 0 timeout 60 "$weft" sim all_reduce -n 2..8 $free --svg "$work/free.svg"
+    grep -q '^</svg>$' "$work/free.svg" || die "no figure of what costs nothing"
+    ! grep -Eq '("|[0-9],)-?(nan|inf)' "$work/free.svg" || die "a figure with places that are no numbers"
+done
 expect 0 "$weft" sim --scale -A algo-ring,algo-flat -n 4..64 --svg "$work/scale.svg"
 says out '^\| algo-ring \| all_reduce \| 64 \| ok \|'
 grep -q '^</svg>$' "$work/scale.svg" || die "no figure of the scale"

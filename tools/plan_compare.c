@@ -35,7 +35,7 @@ static double plan_compare_time_of(const pair_t *pair, int which, uint64_t size)
 static int plan_compare_faster(const pair_t *pair, uint64_t size)
 {
     double a = plan_compare_time_of(pair, 0, size), b = plan_compare_time_of(pair, 1, size);
-    return fabs(a - b) < 1e-6 * (a + b) ? -1 : a < b ? 0 : 1;
+    return fabs(a - b) <= 1e-6 * (a + b) ? -1 : a < b ? 0 : 1;
 }
 
 /* First size in (low, high] at which the faster one is no longer the one at `low`. */

@@ -125,6 +125,9 @@ expect 0 "$weft" plan all_reduce -n 2 --cost -b 8 -e 8 \
 says out '^prices +alpha .* net-shm and kernel-cpu$'
 expect 0 "$weft" plan all_reduce -n 4 --cost --overhead 0
 says out '^prices +alpha .* overhead 0 us, .* net-shm and kernel-cpu and the command line$'
+# What costs nothing is alike
+expect 0 "$weft" plan all_reduce -n 4 --compare algo-ring algo-tree --alpha 0 --beta 0 --gamma 0 -e 8
+says out ' 0 us +0 us  alike$'
 # All links together carry more bytes than 64 bits count.
 expect 0 "$weft" plan all_gather -n 8192 -A algo-ring --cost -b 4096T -e 4096T
 says out '^ +4 PiB .* 32 EiB '

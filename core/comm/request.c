@@ -93,7 +93,8 @@ weft_status_t weft_request_fill(const weft_comm_identity_t *self, weft_request_t
     request->in_stream = false;
     request->sends = args->coll == WEFT_SEND_RECV && args->sends;
     request->held = false;
-    bool receives = args->coll == WEFT_SEND_RECV && !args->sends;
+    bool receives =
+        args->coll == WEFT_SEND_RECV && !args->sends && args->one_sided == WEFT_ONE_SIDED_NONE;
     request->source_p = receives && call != NULL ? call->source_p : NULL;
     request->async = NULL;
     request->flight = NULL;

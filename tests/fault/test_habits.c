@@ -278,6 +278,31 @@ static void who_waits_alone_is_told_what_for(void **state)
     assert_int_equal(wrong, 0);
 }
 
+/* source_p is weft_recv()'s. */
+static int wait_with_source(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    uint32_t source = 77;
+    weft_request_t *request = NULL;
+    weft_call_t call = {.size = sizeof call, .source_p = &source};
+    int wrong = 0;
+    (void)n;
+    (void)arg;
+    NEED(weft_signal(1 - rank, comm, &call) == WEFT_OK);
+    NEED(weft_signal(1 - rank, comm, &call) == WEFT_OK);
+    NEED(weft_wait_signal(1 - rank, 1, comm, &call) == WEFT_OK);
+    call.request_p = &request;
+    NEED(weft_wait_signal(1 - rank, 1, comm, &call) == WEFT_OK);
+    NEED(weft_request_wait(&request) == WEFT_OK);
+    NEED(source == 77);
+    return wrong;
+}
+
+static void a_wait_ignores_what_is_for_receives(void **state)
+{
+    (void)state;
+    assert_int_equal(run_jobs(wait_with_source, 2), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -288,6 +313,7 @@ int main(void)
         cmocka_unit_test(memory_in_use_is_not_freed),
         cmocka_unit_test(calls_of_a_group_that_is_forgotten_are_told),
         cmocka_unit_test(a_signal_has_the_name_of_its_call),
+        cmocka_unit_test(a_wait_ignores_what_is_for_receives),
         cmocka_unit_test(who_waits_alone_is_told_what_for),
         cmocka_unit_test(the_order_of_a_group_is_among_what_may_differ),
     };

@@ -53,7 +53,7 @@ WEFT_EXPORT weft_status_t weft_mem_copy(weft_comm_t *comm, void *dst, const void
 /* Frees memory of weft_mem_alloc() or weft_mem_alloc_device(), with the `comm` that was given
  * there. NULL is allowed as memory.
  * Errors: ERR_ARG (not allocated by `comm`, or already freed), ERR_STATE (also if an operation of
- * `comm` that is not complete uses it).
+ * `comm` that is not complete uses it, or one that is recorded in this thread's open group).
  * Blocking: device memory may wait for the device. Thread: one; any if `comm` is NULL. */
 WEFT_EXPORT weft_status_t weft_mem_free(weft_comm_t *comm, void *memory);
 

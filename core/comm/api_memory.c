@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/comm/args_check.h"
 #include "core/comm/call.h"
+#include "core/comm/group.h"
 #include "core/comm/handle.h"
 #include "core/comm/registration.h"
 #include "core/os/os_fork.h"
@@ -136,11 +137,16 @@ static bool memory_is_touched(const weft_allocation_t *a, const void *buffer, ui
     return bytes > 0 && at < start + a->bytes && start < at + bytes;
 }
 
+static bool memory_is_used(const weft_allocation_t *a, const weft_request_t *request)
+{
+    return memory_is_touched(a, request->args.send, request->args.send_bytes) ||
+           memory_is_touched(a, request->args.recv, request->args.recv_bytes);
+}
+
 static const weft_request_t *memory_find_user(const weft_request_t *list,
                                               const weft_allocation_t *a)
 {
-    while (list != NULL && !memory_is_touched(a, list->args.send, list->args.send_bytes) &&
-           !memory_is_touched(a, list->args.recv, list->args.recv_bytes)) {
+    while (list != NULL && !memory_is_used(a, list)) {
         list = list->next;
     }
     return list;
@@ -155,7 +161,18 @@ static const weft_request_t *memory_find_message(const weft_p2p_t *p2p, const we
     return user;
 }
 
-/* The memory stays if an operation of the communicator has begun with it, or waits for its turn. */
+/* Of the group that this thread has open. */
+static const weft_request_t *memory_find_noted(const weft_comm_t *comm, const weft_allocation_t *a)
+{
+    const weft_group_note_t *note = weft_group_notes();
+    while (note != NULL && (note->comm != comm || !memory_is_used(a, note->request))) {
+        note = note->next;
+    }
+    return note != NULL ? note->request : NULL;
+}
+
+/* The memory stays if an operation of the communicator has begun with it, waits for its turn, or is
+ * recorded in a group. */
 static weft_status_t memory_take_out(weft_comm_state_t *state, const void *memory,
                                      weft_allocation_t **found_p)
 {
@@ -168,6 +185,7 @@ static weft_status_t memory_take_out(weft_comm_state_t *state, const void *memor
     if (user == NULL && state->windows.puts != NULL) {
         user = memory_find_message(&state->windows.puts->p2p, a);
     }
+    user = user == NULL ? memory_find_noted(state->self.handle, a) : user;
     if (user != NULL) {
         return weft_fail(WEFT_ERR_STATE, 0,
                          "weft_mem_free: %p is in use by a %s that is not complete; wait for it "

@@ -58,6 +58,11 @@ void weft_group_raise(void)
     *weft_error_record() = first_error;
 }
 
+const weft_group_note_t *weft_group_notes(void)
+{
+    return open_group.first;
+}
+
 void weft_group_tell_lost(const weft_comm_t *comm)
 {
     uint32_t lost = 0;

@@ -59,6 +59,9 @@ weft_status_t weft_group_fail(weft_status_t status);
  * failed. */
 void weft_group_raise(void);
 
+/* The first note of the thread's open group, or NULL. */
+const weft_group_note_t *weft_group_notes(void);
+
 /* Warns of the calls that the thread's open group loses with that communicator. */
 void weft_group_tell_lost(const weft_comm_t *comm);
 

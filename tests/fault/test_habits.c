@@ -206,10 +206,29 @@ static int free_in_use(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
     return wrong;
 }
 
+static int free_in_group(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    void *used = NULL, *unused = NULL;
+    int wrong = 0;
+    (void)n;
+    (void)arg;
+    NEED(weft_mem_alloc(comm, 4096, &used) == WEFT_OK);
+    NEED(weft_mem_alloc(comm, 4096, &unused) == WEFT_OK);
+    NEED(weft_group_start() == WEFT_OK);
+    NEED(weft_all_reduce(used, used, 4096, WEFT_INT8, WEFT_SUM, comm, NULL) == WEFT_OK);
+    NEED(weft_mem_free(comm, used) == WEFT_ERR_STATE);
+    NEED(ranks_error_says(WEFT_ERR_STATE, "is in use by a weft_all_reduce that is not complete"));
+    NEED(weft_mem_free(comm, unused) == WEFT_OK);
+    NEED(weft_group_end() == WEFT_OK);
+    NEED(weft_mem_free(comm, used) == WEFT_OK);
+    return wrong;
+}
+
 static void memory_in_use_is_not_freed(void **state)
 {
     (void)state;
     assert_int_equal(run_jobs(free_in_use, 2), 0);
+    assert_int_equal(run_jobs(free_in_group, 2), 0);
 }
 
 static int destroy_inside_a_group(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)

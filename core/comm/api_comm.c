@@ -462,12 +462,28 @@ static weft_status_t comm_predict(weft_comm_state_t *state, const weft_args_t *a
     return status;
 }
 
+/* Drops what the call has no argument for: a plan of its own would be made for each value. */
+static void comm_drop_unasked(weft_args_t *args)
+{
+    if (args->coll == WEFT_BARRIER) {
+        args->count = 0;
+        args->dtype = WEFT_UINT8;
+    }
+    if (!weft_coll_reduces(args->coll)) {
+        args->op = WEFT_SUM;
+    }
+    if (!weft_coll_is_rooted(args->coll) && args->coll != WEFT_SEND_RECV) {
+        args->root = 0;
+    }
+}
+
 /* Checks what a question about a call has of its arguments: those of its base collective, as there
  * are no vectors. */
 static weft_status_t comm_check_asked_args(const weft_comm_state_t *state, weft_args_t *args)
 {
     const weft_call_t call = {.size = sizeof call, .scalar = ""};
     weft_coll_t coll = args->coll;
+    comm_drop_unasked(args);
     args->coll = weft_coll_base(coll);
     args->sends = coll == WEFT_SEND_RECV;
     weft_status_t status = weft_args_check_numbers(&state->self, &state->user_ops, args, &call);

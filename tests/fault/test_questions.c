@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -23,6 +24,19 @@ static int ask(weft_comm_t *comm, weft_coll_t coll, uint64_t count, weft_dtype_t
     wrong += weft_comm_predict(comm, coll, count, dtype, WEFT_SUM, root, &seconds) != wanted;
     wrong += words != NULL && !ranks_error_says(WEFT_ERR_ARG, words);
     return wrong + (words == NULL && seconds < 0);
+}
+
+/* What a call has no argument for is not asked for. */
+static int ask_too_much(weft_comm_t *comm, weft_coll_t coll, weft_dtype_t dtype)
+{
+    const weft_op_t none = (weft_op_t)-1;
+    char text[512], same[512];
+    double seconds = -1;
+    int wrong =
+        weft_comm_explain(comm, coll, 8, WEFT_UINT8, WEFT_SUM, 0, same, sizeof same) != WEFT_OK;
+    wrong += weft_comm_explain(comm, coll, 8, dtype, none, 0, text, sizeof text) != WEFT_OK;
+    wrong += weft_comm_predict(comm, coll, 8, dtype, none, 0, &seconds) != WEFT_OK;
+    return wrong + (strcmp(text, same) != 0) + (seconds < 0);
 }
 
 static int ask_without_room(weft_comm_t *comm, uint32_t rank)
@@ -57,6 +71,9 @@ static int questions(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
     bad += ask(comm, WEFT_ALL_GATHER_V, 1000, WEFT_UINT8, 0, NULL);
     bad += ask(comm, WEFT_BROADCAST, 8, WEFT_FP32, n, "root ");
     bad += ask(comm, WEFT_COLL_COUNT, 8, WEFT_FP32, 0, "unknown collective 15, known are 0 … 14");
+    bad += ask_too_much(comm, WEFT_ALL_GATHER, WEFT_UINT8);
+    bad += ask_too_much(comm, WEFT_BROADCAST, WEFT_UINT8);
+    bad += ask_too_much(comm, WEFT_BARRIER, WEFT_DTYPE_COUNT);
     return bad + ask_without_room(comm, rank);
 }
 

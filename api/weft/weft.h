@@ -328,9 +328,9 @@ WEFT_EXPORT weft_status_t weft_op_destroy(weft_comm_t *comm, weft_op_t op);
 
 /* Collectives ---------------------------------------------------------------------------------- */
 
-/* Options of one call. Zero means default in every field, and so does a NULL pointer to the
- * struct. */
-typedef struct weft_call {
+/* Options of one call, weft_call_t. Zero means default in every field, and so does a NULL pointer
+ * to the struct. */
+struct weft_call {
     /* Set by the caller to sizeof(weft_call_t). */
     size_t size;
     /* NULL: the call returns when the operation is complete on this rank. Otherwise the call
@@ -361,7 +361,7 @@ typedef struct weft_call {
      * callers that have to look after something else from time to time, such as signals: a call
      * that does not wait long costs what a blocking one does. NaN is ERR_ARG. */
     double patience;
-} weft_call_t;
+};
 
 /* Streams. With weft_call_t.stream a collective, send or receive is enqueued in a stream of the
  * device that the loaded kernel computes on, and the call returns without waiting. The results are

@@ -6,7 +6,11 @@
  * thread advances asynchronous operations, or a thread that waits in another communicator makes a
  * link (wanted_links.h), or WAITER while a thread that waits for a request does.
  * The last two give the communicator back for a USER. Only the owner touches what stands under
- * "owned" below. Checked builds keep the owning thread, and weft_assert_owner() compares it. */
+ * "owned" below. Checked builds keep the owning thread, and weft_assert_owner() compares it.
+ *
+ * A thread whose call meets the end of the communicator may look at `owner` when the state has been
+ * freed, or is that of another communicator. So the memory of a state is never anything else, and
+ * the handle stands in the word: who comes too late does not become the owner. */
 #ifndef WEFT_COMM_COMM_H
 #define WEFT_COMM_COMM_H
 
@@ -30,8 +34,11 @@ typedef enum weft_owner {
     WEFT_OWNER_WAITER = 3
 } weft_owner_t;
 
+#define WEFT_OWNER_BITS 2
+#define WEFT_OWNER_MASK UINT64_C(3)
+
 typedef struct weft_comm_state {
-    _Atomic uint32_t owner; /* weft_owner_t */
+    _Atomic uint64_t owner; /* weft_owner_t, and above it the handle, once there is one */
 #ifdef WEFT_CHECKED
     _Atomic uintptr_t owner_thread; /* 0: none */
 #endif
@@ -66,19 +73,37 @@ typedef struct weft_comm_state {
     weft_roll_call_t roll_call;
 } weft_comm_state_t;
 
-/* Takes a free communicator for the calling thread. False: it is not free, *found_p is its
- * owner. */
-static inline bool weft_comm_own(weft_comm_state_t *state, weft_owner_t owner, uint32_t *found_p)
+/* Takes the communicator if its word is still `free`: that of a communicator that nobody owns. */
+static inline bool weft_comm_own_word(weft_comm_state_t *state, uint64_t free, weft_owner_t owner,
+                                      uint32_t *found_p)
 {
-    *found_p = WEFT_OWNER_FREE;
+    uint64_t found = free;
     bool taken = atomic_compare_exchange_strong_explicit(
-        &state->owner, found_p, owner, memory_order_acquire, memory_order_relaxed);
+        &state->owner, &found, free | owner, memory_order_acquire, memory_order_relaxed);
+    *found_p = (uint32_t)(found & WEFT_OWNER_MASK);
 #ifdef WEFT_CHECKED
     if (taken) {
         atomic_store_explicit(&state->owner_thread, weft_os_thread_self(), memory_order_relaxed);
     }
 #endif
     return taken;
+}
+
+/* Takes a free communicator for the calling thread. False: it is not free, *found_p is its
+ * owner. */
+static inline bool weft_comm_own(weft_comm_state_t *state, weft_owner_t owner, uint32_t *found_p)
+{
+    const uint64_t word = atomic_load_explicit(&state->owner, memory_order_relaxed);
+    return weft_comm_own_word(state, word & ~WEFT_OWNER_MASK, owner, found_p);
+}
+
+/* As weft_comm_own() for a USER, of the communicator that has or had this state, and if it still
+ * has that handle. */
+static inline bool weft_comm_own_by_handle(weft_comm_state_t *state, const weft_comm_t *handle,
+                                           uint32_t *found_p)
+{
+    return weft_comm_own_word(state, (uint64_t)(uintptr_t)handle << WEFT_OWNER_BITS,
+                              WEFT_OWNER_USER, found_p);
 }
 
 /* Checked builds: the calling thread owns the communicator. */
@@ -98,7 +123,8 @@ static inline void weft_comm_disown(weft_comm_state_t *state)
 #ifdef WEFT_CHECKED
     atomic_store_explicit(&state->owner_thread, 0, memory_order_relaxed);
 #endif
-    atomic_store_explicit(&state->owner, WEFT_OWNER_FREE, memory_order_release);
+    const uint64_t word = atomic_load_explicit(&state->owner, memory_order_relaxed);
+    atomic_store_explicit(&state->owner, word & ~WEFT_OWNER_MASK, memory_order_release);
 }
 
 /* True if the owner, a WAITER, should give the communicator back. */

@@ -4,6 +4,8 @@
 #include "core/comm/comm_create.h"
 
 #include <errno.h>
+#include <stddef.h>
+#include <string.h>
 
 #include "core/base/error.h"
 #include "core/boot/join.h"
@@ -18,6 +20,46 @@
 #include "core/os/os_cancel.h"
 #include "core/os/os_fork.h"
 
+/* Memory of states, for the next one when a state was freed: comm.h. */
+typedef struct create_memory {
+    weft_comm_state_t state;
+    struct create_memory *next;
+} create_memory_t;
+
+static create_memory_t *create_kept;
+static void create_forked(bool held);
+static weft_os_process_mutex_t create_lock = {.forked = create_forked}; /* guards it */
+_Static_assert(offsetof(create_memory_t, state.owner) == 0, "what is behind the owner is cleared");
+
+static void create_forked(bool held)
+{
+    create_kept = held ? NULL : create_kept;
+}
+
+static weft_comm_state_t *create_take_memory(void)
+{
+    weft_os_process_lock(&create_lock);
+    create_memory_t *memory = create_kept;
+    create_kept = memory != NULL ? memory->next : NULL;
+    weft_os_process_unlock(&create_lock);
+    if (memory == NULL) {
+        return weft_os_alloc(sizeof *memory, 0);
+    }
+    weft_comm_state_t *state = &memory->state;
+    memset((char *)state + sizeof state->owner, 0, sizeof *state - sizeof state->owner);
+    atomic_store_explicit(&state->owner, WEFT_OWNER_FREE, memory_order_relaxed);
+    return state;
+}
+
+static void create_keep_memory(weft_comm_state_t *state)
+{
+    create_memory_t *memory = (create_memory_t *)state;
+    weft_os_process_lock(&create_lock);
+    memory->next = create_kept;
+    create_kept = memory;
+    weft_os_process_unlock(&create_lock);
+}
+
 static weft_peer_status_t *create_peers(uint32_t nranks)
 {
     weft_peer_status_t *peers = weft_os_alloc(nranks * sizeof *peers, 0);
@@ -29,7 +71,7 @@ static weft_peer_status_t *create_peers(uint32_t nranks)
 
 static weft_status_t create_state(const weft_comm_setup_t *setup, weft_comm_state_t **state_p)
 {
-    weft_comm_state_t *state = weft_os_alloc(sizeof *state, 0);
+    weft_comm_state_t *state = create_take_memory();
     if (state == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate a communicator");
     }
@@ -38,7 +80,7 @@ static weft_status_t create_state(const weft_comm_setup_t *setup, weft_comm_stat
     state->flight =
         weft_flight_add(&setup->family->survival.flight, setup->id, setup->nranks, setup->rank);
     if (state->flight == NULL) {
-        weft_os_free(state);
+        create_keep_memory(state);
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot allocate a communicator");
     }
     state->queue.flight = state->flight;
@@ -200,7 +242,8 @@ static void create_free_peers(weft_comm_state_t *state)
 static void create_await_visitor(weft_comm_state_t *state)
 {
     uint32_t turns = 0;
-    while (atomic_load_explicit(&state->owner, memory_order_acquire) == WEFT_OWNER_PROGRESS) {
+    while ((atomic_load_explicit(&state->owner, memory_order_acquire) & WEFT_OWNER_MASK) ==
+           WEFT_OWNER_PROGRESS) {
         weft_os_give_way(&turns);
     }
 }
@@ -229,5 +272,5 @@ void weft_comm_free(weft_comm_state_t *state)
     weft_p2p_close(&state->p2p);
     weft_spares_fini(&state->notes);
     weft_failure_fini(&state->failure);
-    weft_os_free(state);
+    create_keep_memory(state);
 }

@@ -14,8 +14,8 @@
 #define HANDLE_BITS 12u
 
 typedef struct handle_entry {
-    _Atomic uintptr_t handle; /* 0 = free */
-    weft_comm_state_t *state;
+    _Atomic uintptr_t handle;           /* 0 = free */
+    _Atomic(weft_comm_state_t *) state; /* of the last one, if it is free now */
     uint64_t generation;
     _Atomic uint32_t pins; /* threads that look at the state without owning it */
 } handle_entry_t;
@@ -41,6 +41,20 @@ static uintptr_t handle_make(uint32_t index, uint64_t generation)
     return (uintptr_t)(generation << (HANDLE_BITS + 1)) | (uintptr_t)index << 1 | 1u;
 }
 
+/* A thread that waits in another communicator may own it, for a moment: wanted_links.h. */
+static void handle_write_word(weft_comm_state_t *state)
+{
+    const uint64_t word = (uint64_t)(uintptr_t)state->self.handle << WEFT_OWNER_BITS;
+    uint64_t none = 0;
+    uint32_t turns = 0;
+    while (!atomic_compare_exchange_weak_explicit(&state->owner, &none, word, memory_order_acq_rel,
+                                                  memory_order_relaxed)) {
+        none = 0;
+        weft_os_give_way(&turns);
+    }
+}
+
+/* The caller does not own the communicator. */
 weft_status_t weft_handle_add(weft_comm_state_t *state, weft_comm_t **handle_p)
 {
     weft_os_process_lock(&entries_lock);
@@ -48,8 +62,9 @@ weft_status_t weft_handle_add(weft_comm_state_t *state, weft_comm_t **handle_p)
         if (atomic_load_explicit(&entries[i].handle, memory_order_relaxed) == 0) {
             uintptr_t handle = handle_make(i, ++entries[i].generation);
             entries_used = i < entries_used ? entries_used : i + 1;
-            entries[i].state = state;
             state->self.handle = (weft_comm_t *)handle;
+            handle_write_word(state);
+            atomic_store_explicit(&entries[i].state, state, memory_order_release);
             atomic_store_explicit(&entries[i].handle, handle, memory_order_release);
             *handle_p = state->self.handle;
             weft_os_process_unlock(&entries_lock);
@@ -98,28 +113,36 @@ static bool handle_await(weft_comm_state_t *state, uint32_t *owner_p)
     return owned;
 }
 
-/* Takes a communicator that is not free, or says why that cannot be. */
-static weft_status_t handle_enter_slowly(weft_comm_t *handle, const char *call,
-                                         weft_comm_state_t **state_p)
+/* Takes a communicator of a pinned entry, or says why that cannot be. */
+static weft_status_t handle_take(weft_comm_state_t *state, const char *call)
 {
-    handle_entry_t *entry = handle_find(handle);
-    if (handle == NULL || entry == NULL) {
-        return handle_refuse(handle, call);
-    }
-    weft_comm_state_t *state = entry->state;
+    uint32_t owner;
     if (state->fork_generation != weft_os_fork_generation()) {
         return handle_refuse_fork(call);
     }
-    uint32_t owner;
     if (weft_comm_own(state, WEFT_OWNER_USER, &owner) ||
         (owner != WEFT_OWNER_USER && handle_await(state, &owner))) {
-        *state_p = state;
         return WEFT_OK;
     }
     return weft_fail(WEFT_ERR_STATE, 0,
                      "%s: this communicator is inside another call; use one thread at a time, no "
                      "call from a user operator, and leave calls by their return alone",
                      call);
+}
+
+/* Takes a communicator that is not free, or says why that cannot be. */
+static weft_status_t handle_enter_slowly(weft_comm_t *handle, const char *call,
+                                         weft_comm_state_t **state_p)
+{
+    handle_entry_t *entry = &entries[(uintptr_t)handle >> 1 & (HANDLES - 1)];
+    atomic_fetch_add_explicit(&entry->pins, 1, memory_order_seq_cst);
+    weft_status_t status =
+        handle != NULL &&
+                atomic_load_explicit(&entry->handle, memory_order_seq_cst) == (uintptr_t)handle
+            ? handle_take(*state_p = entry->state, call)
+            : handle_refuse(handle, call);
+    atomic_fetch_sub_explicit(&entry->pins, 1, memory_order_release);
+    return status;
 }
 
 /* The state stays while the entry is pinned: weft_handle_remove() waits. Sequentially consistent
@@ -149,11 +172,14 @@ weft_status_t weft_comm_enter(weft_comm_t *handle, const char *call, weft_comm_s
 {
     const handle_entry_t *entry = handle_find(handle);
     uint32_t owner;
-    if (handle != NULL && entry != NULL &&
-        entry->state->fork_generation == weft_os_fork_generation_again() &&
-        weft_comm_own(entry->state, WEFT_OWNER_USER, &owner)) {
-        *state_p = entry->state;
-        return WEFT_OK;
+    weft_comm_state_t *state =
+        entry != NULL ? atomic_load_explicit(&entry->state, memory_order_acquire) : NULL;
+    if (handle != NULL && state != NULL && weft_comm_own_by_handle(state, handle, &owner)) {
+        if (state->fork_generation == weft_os_fork_generation_again()) {
+            *state_p = state;
+            return WEFT_OK;
+        }
+        weft_comm_disown(state);
     }
     return handle_enter_slowly(handle, call, state_p);
 }
@@ -194,7 +220,6 @@ void weft_handle_remove(weft_comm_t *handle)
         while (atomic_load_explicit(&entry->pins, memory_order_seq_cst) != 0) {
             weft_os_give_way(&turns);
         }
-        entry->state = NULL;
     }
     weft_os_process_unlock(&entries_lock);
 }

@@ -2,6 +2,8 @@
  *
  * A rank that has done its part may leave while others still work: its closed links are no failure
  * of theirs. */
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -252,6 +254,66 @@ static void who_left_is_missed_in_whichever_tree_it_is_waited_for(void **state)
     }
 }
 
+/* Is a communicator's operator for a while, in the progress thread. */
+static void operate_slowly(void *inout, const void *in, uint64_t count, weft_dtype_t dtype,
+                           void *arg)
+{
+    (void)inout;
+    (void)in;
+    (void)count;
+    (void)dtype;
+    (void)arg;
+    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+}
+
+/* Calls until the communicator is in another call, or has ended. */
+static void *call_to_the_end(void *comm)
+{
+    weft_status_t status;
+    while ((status = weft_op_destroy(comm, WEFT_SUM)) == WEFT_ERR_ARG) {
+    }
+    return status == WEFT_ERR_STATE ? NULL : comm;
+}
+
+/* Both threads wait until the progress thread gives the communicator back. */
+static int end_beside_a_call(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    weft_comm_t *copy = NULL;
+    weft_request_t *request = NULL;
+    const weft_call_t later = {.size = sizeof later, .request_p = &request};
+    weft_op_t op = WEFT_SUM;
+    uint32_t value = rank;
+    pthread_t thread;
+    void *failed = NULL;
+    int wrong = 0;
+    (void)n;
+    (void)arg;
+    NEED(weft_comm_dup(comm, &copy) == WEFT_OK);
+    NEED(weft_op_create(copy, operate_slowly, NULL, &op) == WEFT_OK);
+    NEED(weft_all_reduce(&value, &value, 1, WEFT_UINT32, op, copy, &later) == WEFT_OK);
+    NEED(pthread_create(&thread, NULL, call_to_the_end, copy) == 0);
+    nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    weft_status_t status;
+    while ((status = weft_comm_destroy(copy)) == WEFT_ERR_STATE) {
+        sched_yield();
+    }
+    NEED(status == WEFT_OK);
+    NEED(pthread_join(thread, &failed) == 0 && failed == NULL);
+    (void)weft_request_wait(&request);
+    return wrong;
+}
+
+static void a_call_beside_the_end_is_refused(void **state)
+{
+    static const char *const settings[] = {"core.net=net-shm", "core.log=error"};
+    ranks_job_t job = {
+        .nranks = 2, .settings = settings, .settings_count = 2, .work = end_beside_a_call};
+    (void)state;
+    for (int i = 0; i < 10; i++) {
+        assert_int_equal(ranks_run_threads(&job), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -261,6 +323,7 @@ int main(void)
         cmocka_unit_test(a_connection_that_carried_nothing_is_taken_as_it_is),
         cmocka_unit_test(no_message_is_missed_over_connections_that_ended),
         cmocka_unit_test(who_left_is_missed_in_whichever_tree_it_is_waited_for),
+        cmocka_unit_test(a_call_beside_the_end_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,8 +35,8 @@ typedef struct weft_completion_queue weft_completion_queue_t; /* tells of operat
  * Blocking: no. Thread: any, one at a time per request. */
 WEFT_EXPORT weft_status_t weft_request_test(weft_request_t **request_p);
 
-/* Waits until the operation is complete, at most up to its deadline. The request is freed and
- * *request_p becomes NULL. After a failure weft_last_error() has its record.
+/* Waits until the operation is complete, at most up to its deadline (weft_call_t.timeout). The
+ * request is freed and *request_p becomes NULL. After a failure weft_last_error() has its record.
  * Errors: ERR_ARG, ERR_STATE (recorded in a group that is still open), and those of the operation.
  * Blocking: up to the deadline. Thread: any, one at a time per request. */
 WEFT_EXPORT weft_status_t weft_request_wait(weft_request_t **request_p);

@@ -44,8 +44,8 @@ WEFT_EXPORT weft_status_t weft_mem_alloc_device(weft_comm_t *comm, uint64_t byte
  * The areas must not overlap. Whatever uses them in streams of the application must be complete
  * before the call, as before any call without a stream (weft.h), also a cudaMemcpy() from pageable
  * memory, which may return before the bytes are on the device.
- * Errors: ERR_ARG (NULL, overlap, memory of neither kind or that wraps around the address space),
- * ERR_STATE, ERR_SYSTEM.
+ * Errors: ERR_ARG (NULL, overlap, memory that wraps around the address space, and, if the kernel
+ * computes on a device, memory of neither kind), ERR_STATE, ERR_SYSTEM.
  * Blocking: until the copy is complete. Thread: one. */
 WEFT_EXPORT weft_status_t weft_mem_copy(weft_comm_t *comm, void *dst, const void *src,
                                         uint64_t bytes);

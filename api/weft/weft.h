@@ -331,13 +331,14 @@ WEFT_EXPORT weft_status_t weft_op_destroy(weft_comm_t *comm, weft_op_t op);
 /* Options of one call, weft_call_t. Zero means default in every field, and so does a NULL pointer
  * to the struct. */
 struct weft_call {
-    /* Set by the caller to sizeof(weft_call_t). */
-    size_t size;
+    size_t size; /* set by the caller to sizeof(weft_call_t) */
     /* NULL: the call returns when the operation is complete on this rank. Otherwise the call
      * returns at once and stores a request in *request_p, which is written during the call only.
      * The buffers must then stay untouched until the request is complete. */
     weft_request_t **request_p;
-    /* Deadline in seconds. 0: the option op_timeout; negative or infinity: none; NaN: ERR_ARG. */
+    /* Deadline in seconds after the call. 0: the option op_timeout; negative or infinity: none;
+     * NaN: ERR_ARG. It is looked at in the operation's turn: behind an earlier collective, message
+     * of the same ranks and direction, or wait for the same rank, that one's deadline counts. */
     double timeout;
     /* PREMULSUM: this rank's factor, one element of the data type. */
     const void *scalar;
@@ -352,8 +353,7 @@ struct weft_call {
     /* NULL, or where the operation is entered when it is complete. The call then returns at once,
      * also without request_p. See "Completion queues" below. */
     weft_completion_queue_t *queue;
-    /* Returned in the entry of the queue; weft does not look at it. */
-    void *context;
+    void *context; /* returned in the entry of the queue; weft does not look at it */
     /* With request_p: seconds for which the call waits before it returns. If the operation is
      * complete by then, the call returns its final status, stores NULL in *request_p, and enters
      * nothing in a queue. Otherwise, and always for a call within a group, it returns OK and the

@@ -23,14 +23,15 @@ extern "C" {
 /* Bytes of a name, with the final NUL. */
 #define WEFT_COMM_NAME_BYTES 64
 
-/* Names `comm` on this rank; a copy is kept. Longer names are cut. Allowed in the failed state,
- * where the text of the error stays as it is.
+/* Names `comm` on this rank; a copy is kept. Longer names are cut, between two characters of UTF-8.
+ * Allowed in the failed state, where the text of the error stays as it is.
  * Errors: ERR_ARG (NULL, empty, or with a character below the space), ERR_STATE (handle destroyed,
  * or forked child).
  * Blocking: no. Thread: any. */
 WEFT_EXPORT weft_status_t weft_comm_set_name(weft_comm_t *comm, const char *name);
 
-/* Writes the name of `comm` and a final NUL, at most `bytes` bytes; longer names are cut.
+/* Writes the name of `comm` and a final NUL, at most `bytes` bytes; longer names are cut
+ * likewise.
  * Errors: ERR_ARG (NULL or no room), ERR_STATE (handle destroyed, or forked child).
  * Blocking: no. Thread: any. */
 WEFT_EXPORT weft_status_t weft_comm_name(weft_comm_t *comm, char *text, size_t bytes);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Entry points of names. */
-#include <stdio.h>
-
 #include "core/base/error.h"
+#include "core/base/utf8.h"
 #include "core/comm/call.h"
 #include "core/comm/handle.h"
 #include "core/comm/naming.h"
@@ -35,7 +34,7 @@ weft_status_t weft_comm_name(weft_comm_t *comm, char *text, size_t bytes)
     }
     weft_status_t status = weft_handle_visit(comm, "weft_comm_name", name_copy, name);
     if (status == WEFT_OK) {
-        snprintf(text, bytes, "%s", name);
+        weft_utf8_copy(text, bytes, name);
     }
     return status == WEFT_OK ? status : weft_api_error("comm", status);
 }

@@ -109,6 +109,9 @@ static int refuse(weft_comm_t *comm, uint32_t rank, uint32_t nranks, void *arg)
     longest[WEFT_COMM_NAME_BYTES - 1] = '\0';
     wrong += is_called(comm, rank, longest);
     NEED(weft_comm_name(comm, name, sizeof name) == WEFT_OK && strcmp(name, "xxxxxxx") == 0);
+    NEED(weft_comm_set_name(comm, "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9") == WEFT_OK);
+    NEED(weft_comm_name(comm, name, sizeof name) == WEFT_OK &&
+         strcmp(name, "\xc3\xa9\xc3\xa9\xc3\xa9") == 0); /* between two characters */
     return wrong;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The code of lanes in a model: two devices that move slices from one to the other, one thread each.
- * In place of platform.h its words have the orders that they have on a device, where looks and
- * stores are relaxed and fences stand between them. A part of 16 bytes is one word here, so its
- * data is small. A model defines HEADER_BYTES, the most bytes of a payload in a header, and WORDS_BYTES,
- * those of a payload in flagged words; all others are in slots. */
+ * Lanes in a model: two devices that move slices from one to the other, one thread each. In place
+ * of platform.h its words have the orders that they have on a device, where looks and stores are
+ * relaxed and fences stand between them. A part of 16 bytes is one word here, so its data is small.
+ * A model defines HEADER_BYTES, the most bytes of a payload in a header, and WORDS_BYTES, the most
+ * in flagged words. All others are in slots. */
 #ifndef WEFT_TESTS_MEMORY_MODEL_DEVICE_H
 #define WEFT_TESTS_MEMORY_MODEL_DEVICE_H
 

@@ -67,6 +67,7 @@ static void *model_destroy(void *arg)
         weft_handle_remove(first);
         life = 0;
         /* As comm_create.c does where it takes memory that was kept. */
+        state.fork_generation = 0;
         atomic_store_explicit(&state.owner, WEFT_OWNER_FREE, memory_order_relaxed);
         life = 2;
         (void)weft_handle_add(&state, &second);

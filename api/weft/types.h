@@ -69,8 +69,8 @@ typedef enum weft_dtype {
  * Integers wrap (two's complement). AVG divides the sum by the number of ranks once, at the end;
  * for integers the quotient is truncated toward zero. PREMULSUM multiplies each rank's input by
  * that rank's scalar (weft_call_t.scalar), rounds each product to the data type, and sums the
- * products. All ranks of an all-reduce get the same bits; a warning is logged if a plan of a file
- * or of another's algorithm is found not to promise that.
+ * products. All ranks of an all-reduce get the same bits, unless a plan of a file or of another's
+ * algorithm adds in different orders on its ranks: `weft plan` says whether it does.
  *
  * MIN and MAX of floats return NaN if any input is NaN, and treat -0 as less than +0. 16- and
  * 8-bit floats are combined in fp32 and rounded to nearest, ties to even, once per combination of

@@ -185,11 +185,12 @@ static void plan_cache_warn_unproved(const weft_plan_query_t *query,
              query->algo, weft_coll_name(query->call.coll), query->call.nranks, report->text);
 }
 
-/* The result is right but for its rounding, and the header promises that all ranks get the same. */
-static void plan_cache_warn_bits(const weft_plan_query_t *query, const weft_verify_report_t *report)
+/* The result is right but for its rounding. Not a warning: the plan may not be used, and sums of two
+ * in another order have the same bits. */
+static void plan_cache_tell_bits(const weft_plan_query_t *query, const weft_verify_report_t *report)
 {
     if (query->call.coll == WEFT_ALL_REDUCE && !report->same_on_all_ranks) {
-        weft_log(WEFT_LOG_WARN, "plan",
+        weft_log(WEFT_LOG_INFO, "plan",
                  "%s: plan of %s for %u ranks folds in another order on some ranks, which may get "
                  "other bits of sums of floats",
                  query->algo, weft_coll_name(query->call.coll), query->call.nranks);
@@ -218,7 +219,7 @@ static weft_status_t plan_cache_prove(const weft_plan_query_t *query, weft_plan_
         return plan_cache_refuse(query, &entry->report);
     }
     if (status == WEFT_OK) {
-        plan_cache_warn_bits(query, &entry->report);
+        plan_cache_tell_bits(query, &entry->report);
     }
     entry->in_place = status == WEFT_OK && reports[1].verdict == WEFT_VERDICT_OK &&
                       reports[1].vector == reports[0].vector;

@@ -52,6 +52,10 @@ def case_all_reduce_of_averages_and_factors():
     tensor = torch.tensor([3, -1], dtype=torch.int8)
     dist.all_reduce(tensor, op=dist._make_nccl_premul_sum(-2.0))
     assert tensor.tolist() == [-6 * size, 2 * size]
+    for factor in (0.1, 1e300):  # no elements of torch's default type
+        tensor = torch.ones(1, dtype=torch.float64)
+        dist.all_reduce(tensor, op=dist._make_nccl_premul_sum(factor))
+        assert tensor.item() == size * factor
 
 
 def case_a_factor_that_the_type_does_not_have_is_refused():

@@ -131,7 +131,9 @@ def factor_of(op: ReduceOp, tensor: torch.Tensor) -> torch.Tensor | None:
     if getattr(op, "op", op) != ReduceOp.PREMUL_SUM:
         return None
     factor = op.factor if hasattr(op, "factor") else op.__getstate__()[1]
-    given = torch.as_tensor(factor).to(device="cpu").reshape(1)
+    if not isinstance(factor, torch.Tensor):
+        factor = torch.tensor(factor, dtype=torch.float64)  # not the default, which may be bfloat16
+    given = factor.to(device="cpu").reshape(1)
     element = given.to(tensor.dtype)
     if _is_lost(element, given):
         raise ValueError(f"weft: PREMUL_SUM: the factor {given.item()} is no element of "

@@ -7,8 +7,10 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "core/boot/join_request.h"
 #include "core/check/check_table.h"
 #include "core/os/os.h"
+#include "core/plan/sub.h"
 
 /* What an emitter said, and what it was answered. The builder is first: its functions find the
  * rest by it. */
@@ -104,7 +106,8 @@ static uint32_t script_move(weft_plan_builder_t *b, uint32_t lane, const weft_mo
     algo_say(script, 4, lane, move->flags, (uint64_t)move->nsrc << 32 | move->ndst);
     algo_say_operands(script, move->src, move->nsrc);
     algo_say_operands(script, move->dst, move->ndst);
-    algo_say_operands(script, &move->like, 1);
+    algo_say(script, move->like.kind, 0, 0, 0);
+    algo_say_operands(script, &move->like, move->like.kind != WEFT_OPERAND_NONE ? 1 : 0);
     algo_say(script, move->cnt, move->nafter, 0, 0);
     for (uint32_t i = 0; i < move->nafter && i < WEFT_AFTER_MAX; i++) {
         algo_say(script, move->after[i].lane, move->after[i].pc, 0, 0);
@@ -149,7 +152,11 @@ static uint32_t script_sub(weft_plan_builder_t *b, const weft_plan_sub_t *sub, u
                            uint32_t *tmp_p)
 {
     algo_script_t *script = algo_script_of(b);
-    algo_say(script, 9, sub->coll, sub->n, (uint64_t)sub->root << 1 | sub->partial);
+    algo_say(script, 9, sub->coll, sub->n,
+             (uint64_t)sub->root << 1 | weft_plan_sub_is_partial(sub));
+    for (uint32_t i = 0; sub->group != NULL && i < sub->n && i < WEFT_RANKS_MOST; i++) {
+        algo_say(script, sub->group[i], 0, 0, 0);
+    }
     if (sub->algo != NULL) {
         script->sum = weft_check_sum(script->sum, sub->algo, strlen(sub->algo));
     }

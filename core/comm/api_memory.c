@@ -185,12 +185,12 @@ static weft_status_t memory_take_out(weft_comm_state_t *state, const void *memor
     if (user == NULL && state->windows.puts != NULL) {
         user = memory_find_message(&state->windows.puts->p2p, a);
     }
-    user = user == NULL ? memory_find_noted(state->self.handle, a) : user;
+    const bool noted = user == NULL;
+    user = noted ? memory_find_noted(state->self.handle, a) : user;
     if (user != NULL) {
-        return weft_fail(WEFT_ERR_STATE, 0,
-                         "weft_mem_free: %p is in use by a %s that is not complete; wait for it "
-                         "first",
-                         memory, weft_args_call(&user->args));
+        return weft_fail(
+            WEFT_ERR_STATE, 0, "weft_mem_free: %p is in use by a %s that is not complete; %s first",
+            memory, weft_args_call(&user->args), noted ? "end the group" : "wait for it");
     }
     *found_p = weft_allocations_remove(&state->allocations, memory);
     return WEFT_OK;

@@ -45,15 +45,14 @@ static weft_comm_state_t *create_take_memory(void)
     if (memory == NULL) {
         return weft_os_alloc(sizeof *memory, 0);
     }
-    weft_comm_state_t *state = &memory->state;
-    memset((char *)state + sizeof state->owner, 0, sizeof *state - sizeof state->owner);
-    atomic_store_explicit(&state->owner, WEFT_OWNER_FREE, memory_order_relaxed);
-    return state;
+    atomic_store_explicit(&memory->state.owner, WEFT_OWNER_FREE, memory_order_relaxed);
+    return &memory->state;
 }
 
 static void create_keep_memory(weft_comm_state_t *state)
 {
     create_memory_t *memory = (create_memory_t *)state;
+    memset((char *)state + sizeof state->owner, 0, sizeof *state - sizeof state->owner);
     weft_os_process_lock(&create_lock);
     memory->next = create_kept;
     create_kept = memory;

@@ -20,6 +20,8 @@ typedef struct handle_entry {
     _Atomic uint32_t pins; /* threads that look at the state without owning it */
 } handle_entry_t;
 
+#define HANDLE_RESERVED UINTPTR_MAX /* no communicator has this number */
+
 static handle_entry_t entries[HANDLES];
 static uint32_t entries_used; /* all entries behind these were never used */
 static void handle_forked(bool held);
@@ -54,25 +56,38 @@ static void handle_write_word(weft_comm_state_t *state)
     }
 }
 
+/* Reserves a free entry. Returns its number, or HANDLES. */
+static uint32_t handle_reserve(void)
+{
+    uint32_t i = 0;
+    weft_os_process_lock(&entries_lock);
+    while (i < HANDLES && atomic_load_explicit(&entries[i].handle, memory_order_relaxed) != 0) {
+        i++;
+    }
+    if (i < HANDLES) {
+        entries[i].generation++;
+        entries_used = i < entries_used ? entries_used : i + 1;
+        atomic_store_explicit(&entries[i].handle, HANDLE_RESERVED, memory_order_relaxed);
+    }
+    weft_os_process_unlock(&entries_lock);
+    return i;
+}
+
 /* The caller does not own the communicator. */
 weft_status_t weft_handle_add(weft_comm_state_t *state, weft_comm_t **handle_p)
 {
-    weft_os_process_lock(&entries_lock);
-    for (uint32_t i = 0; i < HANDLES; i++) {
-        if (atomic_load_explicit(&entries[i].handle, memory_order_relaxed) == 0) {
-            uintptr_t handle = handle_make(i, ++entries[i].generation);
-            entries_used = i < entries_used ? entries_used : i + 1;
-            state->self.handle = (weft_comm_t *)handle;
-            handle_write_word(state);
-            atomic_store_explicit(&entries[i].state, state, memory_order_release);
-            atomic_store_explicit(&entries[i].handle, handle, memory_order_release);
-            *handle_p = state->self.handle;
-            weft_os_process_unlock(&entries_lock);
-            return WEFT_OK;
-        }
+    const uint32_t i = handle_reserve();
+    if (i == HANDLES) {
+        return weft_fail(WEFT_ERR_RESOURCE, 0, "more than %u communicators in one process",
+                         HANDLES);
     }
-    weft_os_process_unlock(&entries_lock);
-    return weft_fail(WEFT_ERR_RESOURCE, 0, "more than %u communicators in one process", HANDLES);
+    const uintptr_t handle = handle_make(i, entries[i].generation);
+    state->self.handle = (weft_comm_t *)handle;
+    handle_write_word(state);
+    atomic_store_explicit(&entries[i].state, state, memory_order_release);
+    atomic_store_explicit(&entries[i].handle, handle, memory_order_release);
+    *handle_p = state->self.handle;
+    return WEFT_OK;
 }
 
 static handle_entry_t *handle_find(weft_comm_t *handle)
@@ -98,51 +113,56 @@ static weft_status_t handle_refuse_fork(const char *call)
                      call);
 }
 
-/* Waits for the progress thread, which holds the communicator for one round only, or a thread that
- * waits for a request. False: another user was faster, *owner_p says so. */
-static bool handle_await(weft_comm_state_t *state, uint32_t *owner_p)
-{
-    bool owned;
-    uint32_t turns = 0;
-    atomic_fetch_add_explicit(&state->wanted, 1, memory_order_relaxed);
-    while (!(owned = weft_comm_own(state, WEFT_OWNER_USER, owner_p)) &&
-           *owner_p != WEFT_OWNER_USER) {
-        weft_os_give_way(&turns);
-    }
-    atomic_fetch_sub_explicit(&state->wanted, 1, memory_order_relaxed);
-    return owned;
-}
-
-/* Takes a communicator of a pinned entry, or says why that cannot be. */
-static weft_status_t handle_take(weft_comm_state_t *state, const char *call)
+/* Tries once to take a communicator of a pinned entry, which `waits` counts as wanted from the first
+ * time to the last. NULL in *state_p and OK: the progress thread has it, for one round only, or a
+ * thread that waits for a request. */
+static weft_status_t handle_take(weft_comm_state_t *state, const char *call, bool *waits,
+                                 weft_comm_state_t **state_p)
 {
     uint32_t owner;
     if (state->fork_generation != weft_os_fork_generation()) {
         return handle_refuse_fork(call);
     }
-    if (weft_comm_own(state, WEFT_OWNER_USER, &owner) ||
-        (owner != WEFT_OWNER_USER && handle_await(state, &owner))) {
-        return WEFT_OK;
+    const bool owned = weft_comm_own(state, WEFT_OWNER_USER, &owner);
+    const bool again = !owned && owner != WEFT_OWNER_USER;
+    if (again != *waits) {
+        atomic_fetch_add_explicit(&state->wanted, again ? 1 : UINT32_MAX, memory_order_relaxed);
+        *waits = again;
     }
-    return weft_fail(WEFT_ERR_STATE, 0,
-                     "%s: this communicator is inside another call; use one thread at a time, no "
-                     "call from a user operator, and leave calls by their return alone",
-                     call);
+    *state_p = owned ? state : NULL;
+    return owned || again
+               ? WEFT_OK
+               : weft_fail(WEFT_ERR_STATE, 0,
+                           "%s: this communicator is inside another call; use one thread at a "
+                           "time, no call from a user operator, and leave calls by their return "
+                           "alone",
+                           call);
 }
 
-/* Takes a communicator that is not free, or says why that cannot be. */
+/* Takes a communicator that is not free, or says why that cannot be. The entry is pinned for moments
+ * only: a thread that is cancelled while it sleeps keeps nobody from destroying the communicator. */
 static weft_status_t handle_enter_slowly(weft_comm_t *handle, const char *call,
                                          weft_comm_state_t **state_p)
 {
-    handle_entry_t *entry = &entries[(uintptr_t)handle >> 1 & (HANDLES - 1)];
-    atomic_fetch_add_explicit(&entry->pins, 1, memory_order_seq_cst);
-    weft_status_t status =
-        handle != NULL &&
-                atomic_load_explicit(&entry->handle, memory_order_seq_cst) == (uintptr_t)handle
-            ? handle_take(*state_p = entry->state, call)
-            : handle_refuse(handle, call);
-    atomic_fetch_sub_explicit(&entry->pins, 1, memory_order_release);
-    return status;
+    handle_entry_t *entry = NULL;
+    weft_status_t status = WEFT_OK;
+    uint32_t turns = 0;
+    bool waits = false;
+    *state_p = NULL;
+    while (handle != NULL && (entry = handle_find(handle)) != NULL) {
+        atomic_fetch_add_explicit(&entry->pins, 1, memory_order_seq_cst);
+        const bool there =
+            atomic_load_explicit(&entry->handle, memory_order_seq_cst) == (uintptr_t)handle;
+        status = there ? handle_take(entry->state, call, &waits, state_p) : WEFT_OK;
+        atomic_fetch_sub_explicit(&entry->pins, 1, memory_order_release);
+        if (*state_p != NULL || status != WEFT_OK) {
+            return status;
+        }
+        if (there) {
+            weft_os_give_way(&turns);
+        }
+    }
+    return handle_refuse(handle, call);
 }
 
 /* The state stays while the entry is pinned: weft_handle_remove() waits. Sequentially consistent

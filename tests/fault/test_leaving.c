@@ -254,7 +254,10 @@ static void who_left_is_missed_in_whichever_tree_it_is_waited_for(void **state)
     }
 }
 
-/* Is a communicator's operator for a while, in the progress thread. */
+#define BRIEF 20000000L /* ns */
+#define LONG 400000000L
+
+/* Is a communicator's operator for a while, in the progress thread; `arg`: for how long. */
 static void operate_slowly(void *inout, const void *in, uint64_t count, weft_dtype_t dtype,
                            void *arg)
 {
@@ -262,8 +265,7 @@ static void operate_slowly(void *inout, const void *in, uint64_t count, weft_dty
     (void)in;
     (void)count;
     (void)dtype;
-    (void)arg;
-    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    nanosleep(&(struct timespec){.tv_nsec = *(const long *)arg}, NULL);
 }
 
 /* Calls until the communicator is in another call, or has ended. */
@@ -289,7 +291,7 @@ static int end_beside_a_call(weft_comm_t *comm, uint32_t rank, uint32_t n, void 
     (void)n;
     (void)arg;
     NEED(weft_comm_dup(comm, &copy) == WEFT_OK);
-    NEED(weft_op_create(copy, operate_slowly, NULL, &op) == WEFT_OK);
+    NEED(weft_op_create(copy, operate_slowly, &(long){BRIEF}, &op) == WEFT_OK);
     NEED(weft_all_reduce(&value, &value, 1, WEFT_UINT32, op, copy, &later) == WEFT_OK);
     NEED(pthread_create(&thread, NULL, call_to_the_end, copy) == 0);
     nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
@@ -314,6 +316,53 @@ static void a_call_beside_the_end_is_refused(void **state)
     }
 }
 
+static void *call_once(void *comm)
+{
+    (void)weft_op_destroy(comm, WEFT_SUM);
+    return NULL;
+}
+
+/* A thread is cancelled while its call waits for the progress thread. */
+static int end_behind_a_cancel(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    weft_comm_t *copy = NULL;
+    weft_request_t *request = NULL;
+    const weft_call_t later = {.size = sizeof later, .request_p = &request};
+    weft_op_t op = WEFT_SUM;
+    uint32_t value = rank, number = UINT32_MAX;
+    pthread_t thread;
+    void *ended = NULL;
+    int wrong = 0;
+    (void)n;
+    NEED(weft_comm_dup(comm, &copy) == WEFT_OK);
+    NEED(weft_op_create(copy, operate_slowly, &(long){LONG}, &op) == WEFT_OK);
+    NEED(weft_all_reduce(&value, &value, 1, WEFT_UINT32, op, copy, &later) == WEFT_OK);
+    nanosleep(&(struct timespec){.tv_nsec = LONG / 4}, NULL);
+    NEED(pthread_create(&thread, NULL, call_once, copy) == 0);
+    nanosleep(&(struct timespec){.tv_nsec = LONG / 4}, NULL);
+    NEED(pthread_cancel(thread) == 0);
+    NEED(pthread_join(thread, &ended) == 0);
+    atomic_fetch_add((_Atomic int *)arg, ended == PTHREAD_CANCELED);
+    NEED(weft_request_wait(&request) == WEFT_OK);
+    NEED(weft_comm_destroy(copy) == WEFT_OK);
+    NEED(weft_comm_rank(comm, &number) == WEFT_OK && number == rank);
+    return wrong;
+}
+
+static void a_call_that_is_cancelled_while_it_waits_keeps_nobody_from_the_end(void **state)
+{
+    static const char *const settings[] = {"core.net=net-shm", "core.log=error"};
+    _Atomic int cancelled = 0; /* the operator runs on one rank at least */
+    ranks_job_t job = {.nranks = 2,
+                       .settings = settings,
+                       .settings_count = 2,
+                       .work = end_behind_a_cancel,
+                       .arg = &cancelled};
+    (void)state;
+    assert_int_equal(ranks_run_threads(&job), 0);
+    assert_int_not_equal(cancelled, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -324,6 +373,7 @@ int main(void)
         cmocka_unit_test(no_message_is_missed_over_connections_that_ended),
         cmocka_unit_test(who_left_is_missed_in_whichever_tree_it_is_waited_for),
         cmocka_unit_test(a_call_beside_the_end_is_refused),
+        cmocka_unit_test(a_call_that_is_cancelled_while_it_waits_keeps_nobody_from_the_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

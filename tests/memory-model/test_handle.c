@@ -4,6 +4,7 @@
  * destroys it and makes another communicator in the same memory: a call gets the communicator that
  * it names or none, and one thread owns it at a time.
  * Sources: core/comm/handle.c, core/comm/comm.h */
+#define MODEL_TURNS 1 /* a look behind a wait is as the first one */
 #include "core/comm/handle.c"
 #include "model_system.h"
 

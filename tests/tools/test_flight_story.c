@@ -204,7 +204,6 @@ static void ranks_that_died_failed_or_left_no_record(void **state)
     says("failed on 1 of them, first on rank 2: ERR_PEER_DEAD: rank 1 died");
 }
 
-/* Rank 0 came by a ticket, in which there is no name. */
 /* The rank has no entry for the calls from `first` on: it did not wait in them. */
 static void does_not_wait(uint32_t rank, uint32_t first)
 {
@@ -233,6 +232,7 @@ static void a_call_that_failed_at_once_is_not_over(void **state)
     says("last operation: 3, all_reduce of 8 float\n");
 }
 
+/* Rank 0 came by a ticket, in which there is no name. */
 static void a_newcomer_calls_a_communicator_as_the_others_do(void **state)
 {
     (void)state;

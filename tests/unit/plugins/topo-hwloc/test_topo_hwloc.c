@@ -186,7 +186,6 @@ static void files_that_are_none_are_refused(void **state)
     refused(option, "large.xml: the file is larger than 32 MiB");
 }
 
-/* Writes `count` times `open`, and as often `shut`. */
 /* hwloc 2.9 reads no file of hwloc 3; later ones do. */
 static void a_file_of_hwloc_3_is_called_that(void **state)
 {
@@ -206,6 +205,7 @@ static void a_file_of_hwloc_3_is_called_that(void **state)
     free(text);
 }
 
+/* Writes `count` times `open`, and as often `shut`. */
 static void refused_many(size_t count, const char *open, const char *shut, const char *words)
 {
     const size_t bytes = 1000 + count * (strlen(open) + strlen(shut));

@@ -347,13 +347,14 @@ static void story_take_arrival(const flight_rank_t *rank, const weft_flight_entr
 }
 
 /* Whether a rank that called at that moment, so much after the others, was in the collective before
- * until then: it is late because that one ended late for it, as behind a slow link. */
+ * until then: it is late because that one ended late for it, as behind a slow link. Of one in which
+ * the others do not wait nothing is said: the rank may have called that one late, too. */
 static bool story_was_held(const flight_rank_t *rank, uint64_t sequence, uint64_t called,
                            uint64_t late)
 {
     weft_flight_entry_t before;
-    return flight_find(rank->comm, sequence - 1, &before) && before.ended != 0 &&
-           called - flight_at(rank, before.ended) < late / 2;
+    return flight_find(rank->comm, sequence - 1, &before) && flight_waits_for_all(&before) &&
+           before.ended != 0 && called - flight_at(rank, before.ended) < late / 2;
 }
 
 /* Who called a collective last. */

@@ -12,6 +12,8 @@
 #include "tools/tool.h"
 
 #define LISTED 16u /* ranks of a list */
+/* Longer than an operation without an entry takes, on ranks that are slower, too. */
+#define LONG_WAIT (4 * WEFT_RECORD_WAIT)
 
 typedef bool (*story_choice_t)(const flight_rank_t *rank, const void *with);
 
@@ -364,8 +366,8 @@ typedef struct story_last {
     bool held;
 } story_last_t;
 
-/* A rank for which all others wait does not wait itself, so that it has no entry: it came when the
- * first of them went on. */
+/* A rank for which all others wait hardly waits itself, so that it has no entry: it came when the
+ * first of them went on. Where they did not wait for long it may just be the fastest of all. */
 static story_last_t story_last_to_call(const flight_job_t *job, uint64_t sequence)
 {
     const story_last_t none = {.rank = NULL};
@@ -385,8 +387,8 @@ static story_last_t story_last_to_call(const flight_job_t *job, uint64_t sequenc
             return none;
         }
     }
-    if (all.untimed != NULL && (all.ended == 0 || all.ended < all.most)) {
-        return none; /* somebody has not ended it, or it is another one somewhere */
+    if (all.untimed != NULL && all.ended < all.most + LONG_WAIT) {
+        return none; /* it may be the transfer; or somebody has not ended it */
     }
     const uint64_t called = all.untimed != NULL ? all.ended : all.most;
     story_last_t last = {.rank = all.untimed != NULL ? all.untimed : all.last,

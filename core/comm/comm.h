@@ -203,7 +203,6 @@ void weft_comm_record(weft_comm_state_t *state, weft_request_t *request, uint64_
 
 /* Notes a look at an operation that waits for `peer` (−1: not known). One that has just begun to
  * wait is no news yet. */
-#define WEFT_RECORD_WAIT (50 * UINT64_C(1000)) /* ns */
 static inline void weft_comm_record_wait(weft_comm_state_t *state, weft_request_t *request,
                                          int32_t peer, uint64_t now)
 {

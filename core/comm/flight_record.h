@@ -21,6 +21,8 @@
 /* Beside those: weft_comm_agree() and weft_comm_shrink(), which any thread calls, one at a time. */
 #define WEFT_FLIGHT_VOTE WEFT_FLIGHT_ENTRIES
 #define WEFT_FLIGHT_PLACES (WEFT_FLIGHT_ENTRIES + 1)
+/* A short operation has an entry if it waits so long, in nanoseconds. */
+#define WEFT_RECORD_WAIT (50 * UINT64_C(1000))
 
 typedef enum weft_flight_state {
     WEFT_FLIGHT_FREE = 0,

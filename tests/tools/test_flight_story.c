@@ -320,6 +320,28 @@ static void who_was_late_before_is_to_blame(void **state)
     says("rank 2 came last in 3, by 10 ms in the median\n");
 }
 
+/* All call the same at once. Rank 2 is done after 45 us and has no entry, the others a moment later:
+ * that was the transfer, and nobody was late. */
+static void who_is_a_little_faster_did_not_come_last(void **state)
+{
+    (void)state;
+    does_not_wait(2, 1);
+    for (uint32_t r = 0; r < RANKS; r++) {
+        for (uint32_t i = 0; i < CALLS && r != 2; i++) {
+            comm_of(r)->entry[i].ended = comm_of(r)->entry[i].called + MS / 5 - 1000;
+        }
+    }
+    tell(use_story);
+    says_not("came last");
+    for (uint32_t r = 0; r < RANKS; r++) {
+        for (uint32_t i = 0; i < CALLS && r != 2; i++) {
+            comm_of(r)->entry[i].ended = comm_of(r)->entry[i].called + MS / 5;
+        }
+    }
+    tell(use_story);
+    says("rank 2 came last in 3, by 0.2 ms in the median\n");
+}
+
 /* Nobody knows which of two came last, nor whether an entry was there that is overwritten; and a
  * root, or another rank beside it, need not have come last. */
 static void who_came_last_is_not_guessed(void **state)
@@ -532,6 +554,7 @@ int main(void)
         cmocka_unit_test_setup(rank_0_may_be_the_one_that_is_waited_for, set_up),
         cmocka_unit_test_setup(who_was_held_by_the_collective_before_is_not_to_blame, set_up),
         cmocka_unit_test_setup(who_was_late_before_is_to_blame, set_up),
+        cmocka_unit_test_setup(who_is_a_little_faster_did_not_come_last, set_up),
         cmocka_unit_test_setup(who_came_last_is_not_guessed, set_up),
         cmocka_unit_test_setup(clocks_of_one_host_may_differ, set_up),
         cmocka_unit_test_setup(now_is_told_by_who_has_the_clock_or_by_the_time_of_day, set_up),

@@ -146,7 +146,7 @@ bool tune_state_add(FILE *file, const char *path, tune_results_t *results,
                     const tune_result_t *more, uint32_t count)
 {
     bool good = true;
-    for (uint32_t i = 0; i < count && good; i++) {
+    for (uint32_t i = count; i-- > 0 && good;) {
         const tune_result_t *r = &more[i];
         fprintf(file, "%s %" PRIu64 " %s %.9g %.9g %.9g %.9g %d\n", weft_coll_name(r->coll),
                 r->bytes, r->algo, r->seconds, r->low, r->high, r->model, r->chosen);

@@ -12,8 +12,9 @@
  * on stderr if it cannot be written; the file is open all the same if *file_p is not NULL. */
 bool tune_state_open(const char *path, const char *job, bool fresh, tune_results_t *results,
                      FILE **file_p);
-/* Adds results to the list and the file. False: no memory, or the file, whose name is `path`, does
- * not take them and one line on stderr says why. */
+/* Adds results to the list and the file, the last one first: those that tell whether a point is whole
+ * are the first in `more`, and the others are then in the file, too. False: no memory, or the file,
+ * whose name is `path`, does not take them and one line on stderr says why. */
 bool tune_state_add(FILE *file, const char *path, tune_results_t *results,
                     const tune_result_t *more, uint32_t count);
 /* True if there is a result for each of the candidates `wanted`, whose times do not matter. A run

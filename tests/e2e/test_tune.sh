@@ -50,7 +50,8 @@ expect 0 "$weft" tune all_reduce broadcast -P 2 -b 8 -e 4K -f 16 -n 3 -t 0.0005 
 says err 'tuned.ini.state has 3 results already'
 head -n 4 tuned.ini.state | cmp -s - <(head -n 4 half) || die "what was measured is lost"
 # Of the point that was cut all candidates are measured, once more those that were there.
-[ "$(grep -c '^all_reduce 8 algo-ring ' tuned.ini.state)" = 2 ] || die "a part of a point was taken for all of it"
+there=$(sed -n 2p half | cut -d ' ' -f 1-3)
+[ "$(grep -c "^$there " tuned.ini.state)" = 2 ] || die "a part of a point was taken for all of it"
 
 # Other algorithms are another job: those that are new are measured, and no rule has one that is gone.
 expect 0 "$weft" tune all_reduce -P 2 -b 8 -e 8 -n 1 -t 0.0005 -O other.ini
@@ -84,6 +85,12 @@ expect 0 "$weft" config --conf typed.ini
 expect 0 "$weft" tune all_reduce -P 2 -b 64K -e 64K -n 3 -t 0.0005 --variants -O varied.ini
 grep -q '^all_reduce 65536 algo-[a-z]*,slices=2,slice_bytes=16K ' varied.ini.state || die "no variant"
 grep -c ',slices=' varied.ini.state | grep -qx 6 || die "variants of more than one algorithm"
+# A point that was cut is measured again with all of its variants.
+sed -i '/,slices=/q' varied.ini.state
+expect 0 "$weft" tune all_reduce -P 2 -b 64K -e 64K -n 3 -t 0.0005 --variants -O varied.ini
+says err 'varied.ini.state has 1 result already'
+[ "$(grep -o '^all_reduce 65536 [^ ]*,slices=[^ ]*' varied.ini.state | sort -u | wc -l)" -ge 6 ] ||
+    die "a part of a point was taken for all of it: $(cat varied.ini.state)"
 sed -i '/^rule = /s/\( slices=.*\)\?$/ slices=2 slice_bytes=16K/' varied.ini
 expect 0 "$weft" why all_reduce -P 2 -b 64K -e 64K --json --conf varied.ini
 says out '"slices": 2,'

@@ -117,6 +117,47 @@ static void a_point_is_there_with_all_of_its_candidates(void **state)
     free(results.list);
 }
 
+/* Opens the state at that path and adds `count` results. */
+static void write_state(const char *path, const char *job, const tune_result_t *list,
+                        uint32_t count)
+{
+    tune_results_t results = {.list = NULL};
+    FILE *file;
+    assert_true(tune_state_open(path, job, false, &results, &file));
+    assert_true(tune_state_add(file, path, &results, list, count));
+    assert_int_equal(fclose(file), 0);
+    free(results.list);
+}
+
+/* The two plain candidates tell whether it is whole, wherever the file was cut. */
+static void a_point_that_was_cut_is_not_there(void **state)
+{
+    static const char *const algos[] = {"algo-ring", "algo-wide", "algo-wide,slices=2"};
+    tune_result_t list[3];
+    char path[512], text[1024];
+    (void)state;
+    for (uint32_t i = 0; i < 3; i++) {
+        list[i] = (tune_result_t){
+            .coll = WEFT_ALL_REDUCE, .bytes = 64, .seconds = 1, .low = 1, .high = 1, .model = 1};
+        snprintf(list[i].algo, sizeof list[i].algo, "%s", algos[i]);
+    }
+    snprintf(path, sizeof path, "%s", scratch_path("cut"));
+    write_state(path, JOB, list, 3);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    const size_t bytes = fread(text, 1, sizeof text, file);
+    fclose(file);
+    for (size_t cut = strlen(JOB "\n"); cut <= bytes; cut++) {
+        tune_results_t results = {.list = NULL};
+        assert_true(tune_state_open(scratch_write("cut", text, cut), JOB, false, &results, &file));
+        fclose(file);
+        /* The end of the last line may be missing. */
+        assert_int_equal(tune_state_has(&results, list, 2), cut >= bytes - 1);
+        assert_int_equal(tune_state_has(&results, list, 3), cut >= bytes - 1);
+        free(results.list);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -124,6 +165,7 @@ int main(void)
         cmocka_unit_test(what_no_run_writes_is_passed_over),
         cmocka_unit_test(a_later_result_takes_the_place_of_an_earlier_one),
         cmocka_unit_test(a_point_is_there_with_all_of_its_candidates),
+        cmocka_unit_test(a_point_that_was_cut_is_not_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

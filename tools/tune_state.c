@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "core/base/plural.h"
 #include "tools/tool.h"
@@ -112,6 +113,40 @@ static bool tune_state_read(const char *path, const char *job, tune_results_t *r
     return same;
 }
 
+/* Whether there is something below the line that says of which job it is. What is no file itself,
+ * as a link, is not moved. */
+static bool tune_state_has_lines(const char *path)
+{
+    char line[TUNE_JOB_MAX + 1];
+    struct stat info;
+    FILE *file = lstat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "r") : NULL;
+    bool more = file != NULL && fgets(line, sizeof line, file) != NULL;
+    do {
+        more = more && fgets(line, sizeof line, file) != NULL;
+    } while (more && line[0] == '\n');
+    if (file != NULL) {
+        fclose(file);
+    }
+    return more;
+}
+
+/* Gives a state that has results another name: the run that begins anew may end before it has any.
+ * False and one line on stderr if that cannot be done. */
+static bool tune_state_put_aside(const char *path)
+{
+    char old[1024];
+    if (!tune_state_has_lines(path)) {
+        return true;
+    }
+    snprintf(old, sizeof old, "%s.old", path);
+    if (rename(path, old) != 0) {
+        (void)tool_usage("cannot rename %s, to keep it: %s", path, strerror(errno));
+        return false;
+    }
+    fprintf(stderr, "weft: note: what was in %s is in %s\n", path, old);
+    return true;
+}
+
 /* Returns whether all that was written is in the file; if not, one line says why. */
 static bool tune_state_is_written(FILE *file, const char *path)
 {
@@ -126,6 +161,10 @@ bool tune_state_open(const char *path, const char *job, bool fresh, tune_results
                      FILE **file_p)
 {
     bool known = !fresh && tune_state_read(path, job, results);
+    *file_p = NULL;
+    if (!known && !tune_state_put_aside(path)) {
+        return false;
+    }
     *file_p = fopen(path, known ? "a" : "w");
     if (*file_p == NULL) {
         (void)tool_usage("cannot write %s: %s", path, strerror(errno));

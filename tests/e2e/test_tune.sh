@@ -63,6 +63,8 @@ grep -q '^all_reduce 8 algo-flat ' other.ini.state || die "a new algorithm is no
 expect 0 "$weft" tune all_reduce -P 2 -b 64K -e 64K -n 1 -t 0.0005 -O other.ini --fresh
 expect 0 "$weft" tune all_reduce -P 2 -b 64K -e 64K -n 1 -t 0.0005 -O other.ini --variants
 grep -q ',slices=' other.ini.state || die "no variant beside results without"
+says err 'what was in other.ini.state is in other.ini.state.old'
+grep -q '^all_reduce 65536 ' other.ini.state.old || die "the results without variants are lost"
 
 # A rank whose clock is another one, 1,000 seconds ahead: times of calls with a
 # root are from the clock of one rank to that of another.

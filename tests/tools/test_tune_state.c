@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -158,6 +159,33 @@ static void a_point_that_was_cut_is_not_there(void **state)
     }
 }
 
+static void what_is_begun_anew_keeps_the_results_that_were_there(void **state)
+{
+    const tune_result_t one = {.coll = WEFT_ALL_REDUCE,
+                               .bytes = 64,
+                               .algo = "algo-ring",
+                               .seconds = 1,
+                               .low = 1,
+                               .high = 1,
+                               .model = 1};
+    char path[512], old[520];
+    (void)state;
+    snprintf(path, sizeof path, "%s", scratch_path("anew"));
+    snprintf(old, sizeof old, "%s.old", path);
+    write_state(path, JOB, &one, 1);
+    assert_int_equal(access(old, F_OK), -1);
+    /* The second time nothing was measured: that does not take the place of what was. */
+    for (int i = 0; i < 2; i++) {
+        write_state(path, i == 0 ? "# another" : "# a third", NULL, 0);
+        tune_results_t results = {.list = NULL};
+        FILE *file;
+        assert_true(tune_state_open(old, JOB, false, &results, &file));
+        assert_true(tune_state_has(&results, &one, 1));
+        fclose(file);
+        free(results.list);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -166,6 +194,7 @@ int main(void)
         cmocka_unit_test(a_later_result_takes_the_place_of_an_earlier_one),
         cmocka_unit_test(a_point_is_there_with_all_of_its_candidates),
         cmocka_unit_test(a_point_that_was_cut_is_not_there),
+        cmocka_unit_test(what_is_begun_anew_keeps_the_results_that_were_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

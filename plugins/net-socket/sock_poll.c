@@ -128,16 +128,23 @@ static void sock_device_events(weft_net_device_t *device)
     }
 }
 
-/* A thread has one reason of failure at a time, and several connections may have failed: each
- * operation is given out alone then, with the reason of its connection. */
-static void sock_device_recall(weft_net_device_t *device, const weft_net_completion_t *completion,
-                               uint32_t count)
+/* A thread has one reason of failure at a time, and several connections may have failed: after an
+ * operation that failed with its connection no other is given out. The reason is that of its
+ * connection then. */
+static uint32_t sock_device_take_failing(weft_net_device_t *device,
+                                         weft_net_completion_t *completions, uint32_t max)
 {
-    if (count > 0 && completion->status == completion->conn->failed &&
-        completion->conn->loss.told) {
-        (void)sock_conn_unusable(completion->conn);
+    uint32_t count = 0;
+    bool failed = false;
+    while (!failed && count < max && weft_op_done_take(&device->done, &completions[count], 1) > 0) {
+        const weft_net_completion_t *last = &completions[count++];
+        failed = last->status != WEFT_OK && last->status == last->conn->failed;
+        if (failed && last->conn->loss.told) {
+            (void)sock_conn_unusable(last->conn);
+        }
     }
     device->failing = device->done.first != NULL;
+    return count;
 }
 
 weft_status_t sock_poll(weft_net_device_t *device, weft_net_completion_t *completions, uint32_t max,
@@ -161,10 +168,8 @@ weft_status_t sock_poll(weft_net_device_t *device, weft_net_completion_t *comple
     } else if (device->busy > 0) {
         sock_device_sweep(device);
     }
-    *count_p = weft_op_done_take(&device->done, completions, device->failing ? 1 : max);
-    if (device->failing) {
-        sock_device_recall(device, completions, *count_p);
-    }
+    *count_p = device->failing ? sock_device_take_failing(device, completions, max)
+                               : weft_op_done_take(&device->done, completions, max);
     return WEFT_OK;
 }
 

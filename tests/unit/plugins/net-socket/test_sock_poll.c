@@ -74,6 +74,40 @@ static void each_failure_has_the_reason_of_its_connection(void **state)
     assert_int_equal(got, CONNS * RECVS);
 }
 
+/* A message of one byte. */
+static void write_message(int fd, uint32_t number)
+{
+    const sock_header_t wire = {.message = number, .length = 1, .total = 1};
+    assert_int_equal(write(fd, &wire, sizeof wire), sizeof wire);
+    assert_int_equal(write(fd, "a", 1), 1);
+}
+
+/* Each poll finds a message of the first connection, which is looked at last, and gives it out
+ * first. */
+static void a_busy_connection_does_not_hide_one_that_failed(void **state)
+{
+    fixture_t *f = *state;
+    uint32_t failed = 0, written = 0;
+    close(f->there[1]);
+    write_message(f->there[0], written++);
+    for (uint32_t polls = 0; polls < 100 && failed < RECVS; polls++) {
+        weft_net_completion_t completions[CONNS * RECVS];
+        uint32_t count = 0;
+        assert_int_equal(sock_poll(&f->device, completions, CONNS * RECVS, &count), WEFT_OK);
+        for (uint32_t i = 0; i < count; i++) {
+            if (completions[i].conn == f->conns[1]) {
+                assert_non_null(strstr(f->instance.fake.error, "10.0.0.2:7"));
+                failed++;
+                continue;
+            }
+            end_post(f->conns[0], WEFT_NET_RECV, f->buffer, 1);
+            write_message(f->there[0], written++);
+        }
+    }
+    assert_int_equal(failed, RECVS);
+    close(f->there[0]);
+}
+
 /* Whoever asks later hears why, not only that. */
 static void a_connection_that_was_lost_keeps_its_reason(void **state)
 {
@@ -92,6 +126,8 @@ static void a_connection_that_was_lost_keeps_its_reason(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_busy_connection_does_not_hide_one_that_failed, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(each_failure_has_the_reason_of_its_connection, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_connection_that_was_lost_keeps_its_reason, set_up,

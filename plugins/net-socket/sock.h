@@ -168,8 +168,8 @@ struct weft_net_device {
 /* The end of a connection that nobody closed. */
 typedef struct sock_loss {
     uint64_t since; /* when the first stream ended; 0: none has */
-    bool told;      /* by sock_conn_lost(), … */
-    int cause;      /* … with this */
+    int cause;      /* the errno, or 0, … */
+    char text[320]; /* … and the text of the reason, by sock_conn_blame(); "": there is none */
 } sock_loss_t;
 
 struct weft_net_conn {

@@ -109,8 +109,9 @@ void sock_conn_fail(weft_net_conn_t *conn, weft_status_t status)
 
 weft_status_t sock_conn_unusable(weft_net_conn_t *conn)
 {
-    if (conn->loss.told) {
-        return sock_conn_lost(conn, conn->loss.cause);
+    if (conn->loss.text[0] != '\0') {
+        return conn->host->set_error(conn->host, conn->failed, conn->loss.cause, "%s",
+                                     conn->loss.text);
     }
     return conn->host->set_error(conn->host, conn->failed, 0, "connection to peer %s ended before",
                                  conn->info.peer);

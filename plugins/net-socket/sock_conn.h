@@ -13,10 +13,10 @@ weft_net_conn_t *sock_conn_create(weft_net_device_t *device, uint32_t nstreams,
 /* Makes a connected connection usable: its device visits it from now on. */
 void sock_conn_ready(weft_net_conn_t *conn);
 
-/* Ends the connection: everything open completes with `status`. The caller has set the error. A
- * second call does nothing. */
+/* Ends the connection: everything open completes with `status`. The caller has set the error with
+ * sock_conn_blame(). A second call does nothing. */
 void sock_conn_fail(weft_net_conn_t *conn, weft_status_t status);
-/* Sets the error of a connection that has failed: why it was lost, where that is known. */
+/* Sets the error of a connection that has failed: why it failed, where that is known. */
 weft_status_t sock_conn_unusable(weft_net_conn_t *conn);
 
 /* weft_net_ops_t.post, .cancel, .conn_info, .conn_check, .conn_close, and the weft.net.attach

@@ -36,6 +36,12 @@ static inline void sock_op_finish(weft_net_conn_t *conn, weft_op_queue_t *queue,
     }
 }
 
+/* Sets the error with which the connection is going to fail, as weft_host_t.set_error() does, and
+ * keeps it for whoever asks later. Of a connection that has failed the first error is kept. Returns
+ * `status`. */
+weft_status_t sock_conn_blame(weft_net_conn_t *conn, weft_status_t status, int cause,
+                              const char *format, ...) WEFT_PRINTF(4, 5);
+
 /* Sets an error about the loss of a stream; `cause` is the errno, or 0 for an orderly end. Returns
  * ERR_PEER_DEAD or ERR_LINK, and of what is wrong here ERR_RESOURCE or ERR_SYSTEM. */
 weft_status_t sock_conn_lost(weft_net_conn_t *conn, int cause);

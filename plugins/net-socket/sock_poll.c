@@ -139,7 +139,7 @@ static uint32_t sock_device_take_failing(weft_net_device_t *device,
     while (!failed && count < max && weft_op_done_take(&device->done, &completions[count], 1) > 0) {
         const weft_net_completion_t *last = &completions[count++];
         failed = last->status != WEFT_OK && last->status == last->conn->failed;
-        if (failed && last->conn->loss.told) {
+        if (failed && last->conn->loss.text[0] != '\0') {
             (void)sock_conn_unusable(last->conn);
         }
     }

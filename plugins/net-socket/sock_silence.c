@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 
 #include "sock_conn.h"
+#include "sock_op.h"
 
 #define WATCH_NS UINT64_C(50000000) /* between two looks */
 /* Times rail_patience. The end of a connection ends a call, which the change of a rail does not. By
@@ -48,10 +49,10 @@ static void sock_silence_end(weft_net_conn_t *conn, double patience)
 {
     char interface[IF_NAMESIZE] = "?";
     (void)if_indextoname(conn->device->local.entries[0].interface, interface);
-    sock_conn_fail(
-        conn, conn->host->set_error(conn->host, WEFT_ERR_LINK, ETIMEDOUT,
-                                    "the system of peer %s has not answered over %s for %.3g s",
-                                    conn->info.peer, interface, patience));
+    sock_conn_fail(conn,
+                   sock_conn_blame(conn, WEFT_ERR_LINK, ETIMEDOUT,
+                                   "the system of peer %s has not answered over %s for %.3g s",
+                                   conn->info.peer, interface, patience));
 }
 
 /* Returns whether a stream of the connection is silent, which `silence` counts. */

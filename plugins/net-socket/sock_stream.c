@@ -207,9 +207,8 @@ weft_status_t sock_conn_send(weft_net_conn_t *conn)
 static weft_status_t sock_stream_bad(sock_stream_t *stream, const char *what,
                                      const sock_header_t *header)
 {
-    const weft_host_t *host = stream->conn->host;
-    return host->set_error(
-        host, WEFT_ERR_PROTO, 0, "%s from peer %s: message %u, bytes %llu+%u of %llu", what,
+    return sock_conn_blame(
+        stream->conn, WEFT_ERR_PROTO, 0, "%s from peer %s: message %u, bytes %llu+%u of %llu", what,
         stream->conn->info.peer, header->message, (unsigned long long)header->offset,
         header->length, (unsigned long long)header->total);
 }
@@ -226,8 +225,7 @@ static weft_status_t sock_stream_begin(sock_stream_t *stream, const sock_header_
         return sock_stream_bad(stream, "malformed chunk", header);
     }
     if (header->total > op->bytes) {
-        const weft_host_t *host = stream->conn->host;
-        return host->set_error(host, WEFT_ERR_PROTO, 0,
+        return sock_conn_blame(stream->conn, WEFT_ERR_PROTO, 0,
                                "message of %llu bytes from peer %s, room for %llu",
                                (unsigned long long)header->total, stream->conn->info.peer,
                                (unsigned long long)op->bytes);

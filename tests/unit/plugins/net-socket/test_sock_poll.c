@@ -108,6 +108,31 @@ static void a_busy_connection_does_not_hide_one_that_failed(void **state)
     close(f->there[0]);
 }
 
+/* One peer writes what is no header, the other one closes. */
+static void different_failures_are_not_mixed_up(void **state)
+{
+    fixture_t *f = *state;
+    uint32_t got = 0;
+    uint8_t junk[sizeof(sock_header_t)];
+    memset(junk, 0xff, sizeof junk);
+    assert_int_equal(write(f->there[1], junk, sizeof junk), sizeof junk);
+    close(f->there[0]);
+    for (uint32_t polls = 0; polls < 100 && got < CONNS * RECVS; polls++) {
+        weft_net_completion_t completions[CONNS * RECVS];
+        uint32_t count = 0;
+        assert_int_equal(sock_poll(&f->device, completions, CONNS * RECVS, &count), WEFT_OK);
+        for (uint32_t i = 0; i < count; i++, got++) {
+            bool first = completions[i].conn == f->conns[0];
+            assert_int_equal(completions[i].status, first ? WEFT_ERR_PEER_DEAD : WEFT_ERR_PROTO);
+            assert_non_null(strstr(f->instance.fake.error, completions[i].conn->info.peer));
+        }
+    }
+    assert_int_equal(got, CONNS * RECVS);
+    assert_int_equal(sock_conn_check(f->conns[1]), WEFT_ERR_PROTO);
+    assert_non_null(strstr(f->instance.fake.error, "chunk from peer 10.0.0.2:7"));
+    close(f->there[1]);
+}
+
 /* Whoever asks later hears why, not only that. */
 static void a_connection_that_was_lost_keeps_its_reason(void **state)
 {
@@ -126,6 +151,7 @@ static void a_connection_that_was_lost_keeps_its_reason(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(different_failures_are_not_mixed_up, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_busy_connection_does_not_hide_one_that_failed, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(each_failure_has_the_reason_of_its_connection, set_up,

@@ -175,6 +175,32 @@ static void one_of_several_devices_ends_the_connection(void **state)
     assert_int_equal(warnings(f), 0);
 }
 
+/* An interface that is down hits all its connections. */
+static void each_connection_that_ends_names_its_peer(void **state)
+{
+    fixture_t *f = *state;
+    f->device.apart = true;
+    for (uint32_t i = 0; i < CONNS; i++) {
+        receive(f, i);
+        set_silent(f, i, true);
+    }
+    poll_for(f, 10);
+    now_ns += S;
+    for (uint32_t i = 0; i < CONNS; i++) {
+        weft_net_completion_t completion;
+        uint32_t count = 0;
+        assert_int_equal(sock_poll(&f->device, &completion, 1, &count), WEFT_OK);
+        assert_int_equal(count, 1);
+        assert_int_equal(completion.status, WEFT_ERR_LINK);
+        assert_non_null(strstr(f->instance.fake.error, completion.conn->info.peer));
+    }
+    for (uint32_t i = 0; i < CONNS; i++) {
+        assert_int_equal(sock_conn_check(f->conns[i]), WEFT_ERR_LINK);
+        assert_non_null(strstr(f->instance.fake.error, f->conns[i]->info.peer));
+        assert_non_null(strstr(f->instance.fake.error, "has not answered"));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -186,6 +212,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(peers_that_answer_are_not_told_however_long_it_takes,
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_of_several_devices_ends_the_connection, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(each_connection_that_ends_names_its_peer, set_up,
                                         tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

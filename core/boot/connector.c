@@ -121,7 +121,7 @@ static weft_status_t connector_give_up(weft_connector_t *connector, weft_status_
                              "proxy, or a process that is stopped?",
                              text);
         }
-        if (connector->closed > 0) {
+        if (connector->closed_last) {
             return weft_fail(status, 0,
                              "%s closes handshakes: does it belong to another job, hold another "
                              "id, or is it of an older build of weft?",
@@ -146,6 +146,7 @@ static weft_status_t connector_retry(weft_connector_t *connector, int error, boo
     connector->stage = STAGE_PAUSE;
     connector->last_errno = error;
     connector->unanswered = unanswered;
+    connector->closed_last = closed;
     connector->closed += closed;
     connector->refusals = error == ECONNREFUSED ? connector->refusals + 1 : 0;
     if (connector->refusals >= connector->count) {

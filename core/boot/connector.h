@@ -36,6 +36,7 @@ typedef struct weft_connector {
     uint32_t refusals; /* in a row */
     int last_errno;
     bool unanswered;      /* the last attempt was connected, and nothing came */
+    bool closed_last;     /* the last attempt was connected, and then closed */
     bool heard;           /* given up while the other end's kernel had all that was sent */
     uint64_t until;       /* deadline of the whole */
     uint64_t stage_until; /* deadline of this attempt, or end of the pause before the next */

@@ -128,6 +128,40 @@ static void who_is_closed_until_the_deadline_says_so(void **state)
     assert_non_null(strstr(weft_error_record()->text, "closes handshakes"));
 }
 
+static void *close_one(void *arg)
+{
+    const int *listening = arg;
+    close(accept(*listening, NULL, NULL));
+    close(*listening);
+    return NULL;
+}
+
+/* One of two addresses closed a single connection; after that it refuses, and from the other one
+ * nothing comes. */
+static void a_handshake_that_was_closed_once_is_not_the_reason(void **state)
+{
+    fixture_t *f = *state;
+    pthread_t thread;
+    const uint8_t key[32] = {0}, label[WEFT_AUTH_LABEL] = {0};
+    struct sockaddr_in closing = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t bytes = sizeof closing;
+    int listening = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(listening, (struct sockaddr *)&closing, bytes), 0);
+    assert_int_equal(listen(listening, 8), 0);
+    assert_int_equal(getsockname(listening, (struct sockaddr *)&closing, &bytes), 0);
+    const weft_os_addr_t addresses[] = {
+        {.family = 4, .port = ntohs(closing.sin_port), .bytes = {127, 0, 0, 1}},
+        {.family = 4, .port = ntohs(f->address.sin_port), .bytes = {127, 0, 0, 1}},
+    };
+    assert_int_equal(pthread_create(&thread, NULL, close_one, &listening), 0);
+    weft_connector_begin(&f->connector, key, label, addresses, 2, weft_os_deadline(1));
+    weft_status_t status = weft_connector_run(&f->connector);
+    pthread_join(thread, NULL);
+    assert_int_equal(status, WEFT_ERR_TIMEOUT);
+    assert_true(f->connector.closed > 0);
+    assert_null(strstr(weft_error_record()->text, "closes handshakes"));
+}
+
 /* What a root or a rank says of another may be wrong. */
 static void who_has_no_address_cannot_be_reached(void **state)
 {
@@ -145,6 +179,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(who_has_no_address_cannot_be_reached, set_up, tear_down),
         cmocka_unit_test_setup_teardown(who_connects_and_hears_nothing_says_so, set_up, tear_down),
         cmocka_unit_test_setup_teardown(who_is_closed_until_the_deadline_says_so, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_handshake_that_was_closed_once_is_not_the_reason, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(one_of_the_first_attempts_waits_for_a_far_network, set_up,
                                         tear_down),

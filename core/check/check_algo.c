@@ -5,12 +5,11 @@
 #include "core/check/check_algo.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 
-#include "core/boot/join_request.h"
 #include "core/check/check_table.h"
 #include "core/os/os.h"
-#include "core/plan/sub.h"
 
 /* What an emitter said, and what it was answered. The builder is first: its functions find the
  * rest by it. */
@@ -148,13 +147,21 @@ static uint32_t script_bar(weft_plan_builder_t *b, uint32_t lane, uint64_t lane_
     return answer;
 }
 
+/* Plugins that are older do not have the field. */
+static bool algo_sub_is_partial(const weft_plan_sub_t *sub)
+{
+    return sub->size >= offsetof(weft_plan_sub_t, partial) + sizeof sub->partial &&
+           sub->partial != 0;
+}
+
+#define GROUP_MOST (1u << 20) /* ranks that are compared */
+
 static uint32_t script_sub(weft_plan_builder_t *b, const weft_plan_sub_t *sub, uint32_t *k_p,
                            uint32_t *tmp_p)
 {
     algo_script_t *script = algo_script_of(b);
-    algo_say(script, 9, sub->coll, sub->n,
-             (uint64_t)sub->root << 1 | weft_plan_sub_is_partial(sub));
-    for (uint32_t i = 0; sub->group != NULL && i < sub->n && i < WEFT_RANKS_MOST; i++) {
+    algo_say(script, 9, sub->coll, sub->n, (uint64_t)sub->root << 1 | algo_sub_is_partial(sub));
+    for (uint32_t i = 0; sub->group != NULL && i < sub->n && i < GROUP_MOST; i++) {
         algo_say(script, sub->group[i], 0, 0, 0);
     }
     if (sub->algo != NULL) {

@@ -113,10 +113,10 @@ static weft_status_t handle_refuse_fork(const char *call)
                      call);
 }
 
-/* Tries once to take a communicator of a pinned entry, which `waits` counts as wanted from the first
- * time to the last. NULL in *state_p and OK: the progress thread has it, for one round only, or a
- * thread that waits for a request. */
-static weft_status_t handle_take(weft_comm_state_t *state, const char *call, bool *waits,
+/* Tries once to take a communicator of a pinned entry. While *waits_p is set it counts this thread
+ * among those that want it. OK and NULL in *state_p: the progress thread has it, for one round
+ * only, or a thread that waits for a request. */
+static weft_status_t handle_take(weft_comm_state_t *state, const char *call, bool *waits_p,
                                  weft_comm_state_t **state_p)
 {
     uint32_t owner;
@@ -125,9 +125,9 @@ static weft_status_t handle_take(weft_comm_state_t *state, const char *call, boo
     }
     const bool owned = weft_comm_own(state, WEFT_OWNER_USER, &owner);
     const bool again = !owned && owner != WEFT_OWNER_USER;
-    if (again != *waits) {
+    if (again != *waits_p) {
         atomic_fetch_add_explicit(&state->wanted, again ? 1 : UINT32_MAX, memory_order_relaxed);
-        *waits = again;
+        *waits_p = again;
     }
     *state_p = owned ? state : NULL;
     return owned || again
@@ -139,8 +139,9 @@ static weft_status_t handle_take(weft_comm_state_t *state, const char *call, boo
                            call);
 }
 
-/* Takes a communicator that is not free, or says why that cannot be. The entry is pinned for moments
- * only: a thread that is cancelled while it sleeps keeps nobody from destroying the communicator. */
+/* Takes a communicator that is not free, or says why that cannot be. The entry is pinned for
+ * moments only: a thread that is cancelled while it sleeps keeps nobody from destroying the
+ * communicator. */
 static weft_status_t handle_enter_slowly(weft_comm_t *handle, const char *call,
                                          weft_comm_state_t **state_p)
 {

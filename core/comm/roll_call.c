@@ -19,8 +19,9 @@
 
 enum { ROLL_UNKNOWN = 0, ROLL_BEGUN = 1, ROLL_ABSENT = 2 };
 
-/* A note says of which call it is. A rank that has begun says that itself, so that this answer counts
- * for no later call. One that is elsewhere does not: it counts for the call that is open. */
+/* A note says of which call it is. A rank that has begun names the operation, so its answer counts
+ * for no later call. A rank that is elsewhere does not: its answer counts for the call that is
+ * open. */
 static uint64_t roll_note(uint32_t sequence, uint32_t answer)
 {
     return (uint64_t)sequence << 8 | answer;

@@ -185,8 +185,8 @@ static void plan_cache_warn_unproved(const weft_plan_query_t *query,
              query->algo, weft_coll_name(query->call.coll), query->call.nranks, report->text);
 }
 
-/* The result is right but for its rounding. Not a warning: the plan may not be used, and sums of two
- * in another order have the same bits. */
+/* The result is right but for its rounding. Not a warning: the plan may not be used, and sums of
+ * two in another order have the same bits. */
 static void plan_cache_tell_bits(const weft_plan_query_t *query, const weft_verify_report_t *report)
 {
     if (query->call.coll == WEFT_ALL_REDUCE && !report->same_on_all_ranks) {

@@ -157,6 +157,12 @@ static weft_plan_t *sub_emit_part(asking_t *asking)
     return sub_pass_on(draft, status, asking->sub->algo) ? plan : NULL;
 }
 
+static bool sub_is_partial(const weft_plan_sub_t *sub)
+{
+    return sub->size >= offsetof(weft_plan_sub_t, partial) + sizeof sub->partial &&
+           sub->partial != 0;
+}
+
 /* Takes the plan in any case. */
 static uint32_t sub_keep(const asking_t *asking, weft_plan_t *plan)
 {
@@ -179,8 +185,7 @@ static uint32_t sub_keep(const asking_t *asking, weft_plan_t *plan)
         plan = NULL;
     }
     weft_plan_part_t *part = &draft->parts[draft->nparts];
-    *part =
-        (weft_plan_part_t){.plan = plan, .group = group, .partial = weft_plan_sub_is_partial(sub)};
+    *part = (weft_plan_part_t){.plan = plan, .group = group, .partial = sub_is_partial(sub)};
     snprintf(part->algo, sizeof part->algo, "%s", sub->algo);
     return draft->nparts++;
 }

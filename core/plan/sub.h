@@ -4,9 +4,6 @@
 #ifndef WEFT_PLAN_SUB_H
 #define WEFT_PLAN_SUB_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "core/plan/draft.h"
 
 typedef struct weft_plan_finder {
@@ -21,13 +18,6 @@ typedef struct weft_plan_finder {
 /* Returns the failure of find(): ERR_UNSUPPORTED with the loaded names and the one most like
  * `name`. */
 weft_status_t weft_plan_no_algo(const char *name, const char *const *loaded, uint32_t n);
-
-/* Returns what the field says, which older plugins do not have. */
-static inline bool weft_plan_sub_is_partial(const weft_plan_sub_t *sub)
-{
-    return sub->size >= offsetof(weft_plan_sub_t, partial) + sizeof sub->partial &&
-           sub->partial != 0;
-}
 
 /* Has another algorithm emit; the arguments are those of weft_plan_builder_t.sub. */
 uint32_t weft_plan_build_sub(weft_plan_builder_t *builder, const weft_plan_sub_t *sub,

@@ -320,8 +320,8 @@ static void who_was_late_before_is_to_blame(void **state)
     says("rank 2 came last in 3, by 10 ms in the median\n");
 }
 
-/* All call the same at once. Rank 2 is done after 45 us and has no entry, the others a moment later:
- * that was the transfer, and nobody was late. */
+/* All call the same at once. Rank 2 is done after 45 us and has no entry, the others a moment
+ * later: that was the transfer, and nobody was late. */
 static void who_is_a_little_faster_did_not_come_last(void **state)
 {
     (void)state;

@@ -268,6 +268,10 @@ static void operate_slowly(void *inout, const void *in, uint64_t count, weft_dty
     nanosleep(&(struct timespec){.tv_nsec = *(const long *)arg}, NULL);
 }
 
+/* Devices refuse operators of the program. */
+static const char *const with_operators[] = {"core.net=net-shm", "core.log=error",
+                                             "core.kernel=kernel-cpu"};
+
 /* Calls until the communicator is in another call, or has ended. */
 static void *call_to_the_end(void *comm)
 {
@@ -307,9 +311,8 @@ static int end_beside_a_call(weft_comm_t *comm, uint32_t rank, uint32_t n, void 
 
 static void a_call_beside_the_end_is_refused(void **state)
 {
-    static const char *const settings[] = {"core.net=net-shm", "core.log=error"};
     ranks_job_t job = {
-        .nranks = 2, .settings = settings, .settings_count = 2, .work = end_beside_a_call};
+        .nranks = 2, .settings = with_operators, .settings_count = 3, .work = end_beside_a_call};
     (void)state;
     for (int i = 0; i < 10; i++) {
         assert_int_equal(ranks_run_threads(&job), 0);
@@ -351,11 +354,10 @@ static int end_behind_a_cancel(weft_comm_t *comm, uint32_t rank, uint32_t n, voi
 
 static void a_call_that_is_cancelled_while_it_waits_keeps_nobody_from_the_end(void **state)
 {
-    static const char *const settings[] = {"core.net=net-shm", "core.log=error"};
     _Atomic int cancelled = 0; /* the operator runs on one rank at least */
     ranks_job_t job = {.nranks = 2,
-                       .settings = settings,
-                       .settings_count = 2,
+                       .settings = with_operators,
+                       .settings_count = 3,
                        .work = end_behind_a_cancel,
                        .arg = &cancelled};
     (void)state;

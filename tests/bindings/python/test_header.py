@@ -43,8 +43,10 @@ def header_functions() -> dict[str, tuple[str, list[str]]]:
 def header_structs() -> dict[str, list[str]]:
     """name: fields."""
     found = {}
-    for body, name in re.findall(r"typedef struct \w+ \{(.*?)\} (\w+);", header_text()):
-        found[name] = re.findall(r"(\w+)(?:\[\w+\])? ?;", body)
+    # A struct may have its typedef in an earlier header.
+    pattern = r"(?:typedef )?struct (\w+) \{([^{}]*)\}(?: \w+)?;"
+    for name, body in re.findall(pattern, header_text()):
+        found[name + "_t"] = re.findall(r"(\w+)(?:\[\w+\])? ?;", body)
     return found
 
 

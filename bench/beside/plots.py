@@ -3,8 +3,8 @@
 import math
 
 COLOURS = {"weft": "#1756a9", "weft-window": "#3aa0d8", "openmpi": "#c85a00", "mpich": "#2c7a3f", "gloo": "#8440a8",
-           "limit": "#555555", "limit-window": "#999999"}
-DASHES = {"limit": "5 4", "limit-window": "2 3", "weft-window": "9 3"}
+           "exchange": "#0d8a8a", "limit": "#555555", "limit-window": "#999999"}
+DASHES = {"exchange": "6 2", "limit": "5 4", "limit-window": "2 3", "weft-window": "9 3"}
 GRID, INK, SOFT = "#e3e3e3", "#222222", "#666666"
 FONT = "font-family='Helvetica, Arial, sans-serif'"
 

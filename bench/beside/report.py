@@ -17,7 +17,7 @@ GRAPHS = {"limit": "distance to the limit over the number of ranks",
           "collectives-tcp": "distance of each collective to the limit and to Open MPI, TCP",
           "p2p-shm": "ping-pong and stream over shared memory", "p2p-tcp": "ping-pong and stream over TCP",
           "ranks": "joining, the first call and memory over the number of ranks"}
-OTHERS = ("openmpi", "mpich", "gloo", "limit")
+OTHERS = ("openmpi", "mpich", "gloo", "exchange", "limit")
 
 
 def times_of(series, side):

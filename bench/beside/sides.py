@@ -15,9 +15,9 @@ MIB = 1024 * 1024
 COLLECTIVES = ["all_reduce", "broadcast", "reduce", "all_gather", "reduce_scatter", "all_to_all", "gather",
                "scatter", "barrier", "ping_pong", "stream"]
 PAIRS = ("ping_pong", "stream")  # only ranks 0 and 1 take part
-SIDES = ["weft", "weft-window", "openmpi", "mpich", "gloo", "limit", "limit-window"]
+SIDES = ["weft", "weft-window", "openmpi", "mpich", "gloo", "exchange", "limit", "limit-window"]
 TITLES = {"weft": "weft", "weft-window": "weft, windows", "openmpi": "Open MPI", "mpich": "MPICH", "gloo": "Gloo",
-          "limit": "limit", "limit-window": "limit, windows"}
+          "exchange": "bare exchange", "limit": "limit", "limit-window": "limit, windows"}
 LIMIT_OF = {"weft": "limit", "weft-window": "limit-window"}
 
 skipped = {}  # side: why it is left out
@@ -65,7 +65,7 @@ def compile_one(name, compiler, sources, flags=()):
 
 def look():
     """Takes the programs that are there: weft's are needed, the others are left out, and that is said."""
-    for program in ("weft_side", "probe", "memory_limit", "tcp_limit"):
+    for program in ("weft_side", "probe", "memory_limit", "memory_exchange", "tcp_limit"):
         if not os.path.exists(os.path.join(BUILD, program)):
             raise SystemExit(f"build/bench/{program} is not there; bench/compare without --no-build builds it")
     for side, program in (("openmpi", "mpi_openmpi"), ("mpich", "mpi_mpich"), ("gloo", "gloo_side")):
@@ -83,7 +83,8 @@ def build():
     weft = (f"-L{RELEASE}/lib", "-lweft", f"-Wl,-rpath,{RELEASE}/lib", "-pthread")
     must = [("weft_side", ["weft_side.c", "beside.c"], ("-std=c11", *weft)), ("probe", ["probe.c"], ("-std=c11", *weft)),
             ("tcp_limit", ["tcp_limit.c", "beside.c"], ("-std=c11",)),
-            ("memory_limit", ["memory_limit.c"], ("-std=c11", "-O3", "-march=native", "-pthread"))]
+            ("memory_limit", ["memory_limit.c"], ("-std=c11", "-O3", "-march=native", "-pthread")),
+            ("memory_exchange", ["memory_exchange.c"], ("-std=c11", "-O3", "-march=native", "-pthread"))]
     for name, sources, flags in must:
         if not compile_one(name, "gcc", sources, flags):
             raise SystemExit(f"bench/beside: {name} was not built")
@@ -101,13 +102,15 @@ def build():
         say(f"SKIPPED {TITLES[side]}: {why}")
 
 
-def sides_of(coll, transport, window=False):
+def sides_of(coll, transport, ranks, window=False):
     """The sides that have this collective on this transport."""
     names = ["weft", "openmpi", "mpich", "limit"]
     if transport == "tcp" and coll != "reduce_scatter":
         names.insert(3, "gloo")
     if window and transport == "shm" and coll not in ("barrier", *PAIRS):
         names = ["weft", "weft-window", *names[1:], "limit-window"]
+    if (coll, transport, ranks) == ("all_reduce", "shm", 2) and os.cpu_count() >= 2:
+        names.insert(names.index("limit"), "exchange")
     return [name for name in names if name not in skipped]
 
 
@@ -130,6 +133,8 @@ def command_of(side, coll, transport, ranks, sizes, seconds):
         net = "net-shm" if transport == "shm" else "net-socket"
         window = ["-w"] if side == "weft-window" else []
         return [program("weft_side"), *window, *what, "--", f"core.net={net}"], env
+    if side == "exchange":
+        return [program("memory_exchange"), str(span_of(ranks, sizes)), str(seconds), *map(str, sizes)], env
     if side == "openmpi":
         btl = "vader,self" if transport == "shm" else "tcp,self"
         launch = ["mpirun.openmpi", "--oversubscribe", "--mca", "pml", "ob1", "--mca", "btl", btl]

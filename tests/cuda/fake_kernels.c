@@ -9,7 +9,7 @@
 
 #define DEVICE_COUNT(what, word) fake_memory_count(FAKE_##what, word)
 #define DEVICE_STORE_PART(at, low, high, line) fake_store_part(at, low, high, line)
-#define DEVICE_STORES_LINGER() fake_stores_linger()
+#define DEVICE_PAUSE(round) (fake_stores_linger(), device_nap(round))
 #define DEVICE_FENCE() fake_fence()
 
 #include "plugins/kernel-cuda/device/device_host_wait.h"

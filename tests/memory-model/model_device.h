@@ -1,147 +1,39 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Lanes in a model: two devices that move slices from one to the other, one thread each. In place
- * of platform.h its words have the orders that they have on a device, where looks and stores are
- * relaxed and fences stand between them. A part of 16 bytes is one word here, so its data is small.
- * A model defines HEADER_BYTES, the most bytes of a payload in a header, and WORDS_BYTES, the most
- * in flagged words. All others are in slots. */
+ * Lanes in a model: two devices that move slices from one to the other, one thread each. Words have
+ * the orders that they have on a device, where looks and stores are relaxed and fences stand
+ * between them. A part of 16 bytes is one word here, so its data is small. No model has flagged
+ * lines. A model defines HEADER_BYTES, the most bytes of a payload in a header, and WORDS_BYTES,
+ * the most in flagged words. All others are in slots. */
 #ifndef WEFT_TESTS_MEMORY_MODEL_DEVICE_H
 #define WEFT_TESTS_MEMORY_MODEL_DEVICE_H
 
-#define KERNEL_CUDA_DEVICE_PLATFORM_H
 #define KERNEL_CUDA_DEVICE_DEVICE_COMBINE_H
 
 #include <stdatomic.h>
-#include <string.h>
 
 #include "model.h"
-#include "plugins/kernel-cuda/device/arith.h"
 #include <weft/plugin/kernel.h>
 
-#define DEVICE_WARP 32u
-#define DEVICE_COUNT(what, word) ((void)0)
+#define DEVICE_LOOK_ORDER __ATOMIC_RELAXED
+#define DEVICE_PUBLISH_ORDER __ATOMIC_RELAXED
+#define DEVICE_FENCE() atomic_thread_fence(memory_order_acq_rel)
 #define DEVICE_PART_BITS 16
+#define DEVICE_STORE_PART(at, low, high, line)                                                     \
+    __atomic_store_n(at, (low) << DEVICE_PART_BITS | (high), __ATOMIC_RELAXED)
+#define DEVICE_LOAD_PART(at, low, high) model_part_load(at, low, high)
+#ifdef WEFT_GENMC
+#define DEVICE_PAUSE(round) ((void)(round), __VERIFIER_assume(0)) /* no execution looks in vain */
+#else
+#define DEVICE_PAUSE(round) ((void)(round), model_turn())
+#endif
 #define CUDA_VECTOR 16u
 
-static inline uint64_t device_poll64(const uint64_t *word)
-{
-    return __atomic_load_n(word, __ATOMIC_RELAXED);
-}
-
-static inline void device_acquire_fence(void)
-{
-    atomic_thread_fence(memory_order_acq_rel);
-}
-
-static inline uint64_t device_glance64(const uint64_t *word)
-{
-    return __atomic_load_n(word, __ATOMIC_RELAXED);
-}
-
-static inline uint64_t device_read64(const uint64_t *word)
-{
-    return *word;
-}
-
-static inline void device_publish_fence(void)
-{
-    atomic_thread_fence(memory_order_acq_rel);
-}
-
-static inline void device_publish64(uint64_t *word, uint64_t value)
-{
-    __atomic_store_n(word, value, __ATOMIC_RELAXED);
-}
-
-static inline uint32_t device_look32(const uint32_t *word)
-{
-    return __atomic_load_n(word, __ATOMIC_RELAXED);
-}
-
-static inline void device_note32(uint32_t *word, uint32_t value)
-{
-    __atomic_store_n(word, value, __ATOMIC_RELAXED);
-}
-
-static inline void device_note64(uint64_t *word, uint64_t value)
-{
-    __atomic_store_n(word, value, __ATOMIC_RELAXED);
-}
-
-static inline void device_copy32(void *to, const void *from)
-{
-    for (uint32_t i = 0; i < 4; i++) {
-        ((uint64_t *)to)[i] = ((const uint64_t *)from)[i];
-    }
-}
-
-static inline void device_word_store(uint64_t *at, uint64_t data, uint64_t flag)
-{
-    __atomic_store_n(at, data << DEVICE_PART_BITS | flag, __ATOMIC_RELAXED);
-}
-
-static inline void device_part_load(const uint64_t *at, uint64_t *low, uint64_t *high)
+static inline void model_part_load(const uint64_t *at, uint64_t *low, uint64_t *high)
 {
     const uint64_t part = __atomic_load_n(at, __ATOMIC_RELAXED);
     *low = part >> DEVICE_PART_BITS;
     *high = part & ((1u << DEVICE_PART_BITS) - 1);
-}
-
-/* No model has flagged lines. */
-static inline void device_line_store(uint64_t *at, uint64_t low, uint64_t high)
-{
-    (void)at, (void)low, (void)high;
-}
-
-static inline int device_line_look(const uint64_t *part, uint64_t flag)
-{
-    (void)part, (void)flag;
-    return 0;
-}
-
-static inline void device_line_meet(void)
-{
-}
-
-static inline int device_line_vote(int here)
-{
-    return here;
-}
-
-static inline uint32_t device_worker(void)
-{
-    return 0;
-}
-
-static inline uint32_t device_workers(void)
-{
-    return 1;
-}
-
-static inline uint32_t device_leader_copies(void)
-{
-    return 1;
-}
-
-static inline void device_barrier(void)
-{
-}
-
-static inline void device_pause(uint32_t round)
-{
-    (void)round;
-    model_turn();
-}
-
-/* A unit is not there yet. */
-static inline void device_pause_units(uint32_t round)
-{
-    (void)round;
-#ifdef WEFT_GENMC
-    __VERIFIER_assume(0);
-#else
-    model_turn();
-#endif
 }
 
 /* Copies words. */

@@ -330,11 +330,27 @@ static WEFT_DEVICE void device_pause(uint32_t round)
 #include <string.h>
 #include <time.h>
 
-/* Tests see fences, and store units later, in another order or in parts, as a device may. */
+/* Looks acquire and published words are release stores here, so that no fence is needed: race
+ * detectors understand those better than fences. A model has the relaxed orders of a device, and
+ * its fences. */
+#ifndef DEVICE_LOOK_ORDER
+#define DEVICE_LOOK_ORDER __ATOMIC_ACQUIRE
+#define DEVICE_PUBLISH_ORDER __ATOMIC_RELEASE
+#endif
 #ifndef DEVICE_FENCE
 #define DEVICE_FENCE() ((void)0)
-#define DEVICE_STORE_PART(at, low, high, line) device_part_store(at, low, high)
-#define DEVICE_STORES_LINGER() ((void)0)
+#endif
+
+/* Tests store units later, in another order or in parts, as a device may, until time passes. A
+ * model has parts of one word. */
+#ifndef DEVICE_STORE_PART
+#define DEVICE_STORE_PART(at, low, high, line) device_halves_store(at, low, high)
+#endif
+#ifndef DEVICE_LOAD_PART
+#define DEVICE_LOAD_PART(at, low, high) device_halves_load(at, low, high)
+#endif
+#ifndef DEVICE_PAUSE
+#define DEVICE_PAUSE(round) device_nap(round)
 #endif
 
 static inline uint64_t device_acquire64(const uint64_t *word)
@@ -342,11 +358,10 @@ static inline uint64_t device_acquire64(const uint64_t *word)
     return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
 
-/* Each look acquires here, so that there is no fence: race detectors understand loads better. */
 static inline uint64_t device_poll64(const uint64_t *word)
 {
     DEVICE_COUNT(READ, word);
-    return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(word, DEVICE_LOOK_ORDER);
 }
 
 static inline void device_acquire_fence(void)
@@ -357,7 +372,7 @@ static inline void device_acquire_fence(void)
 static inline uint64_t device_glance64(const uint64_t *word)
 {
     DEVICE_COUNT(GLANCE, word);
-    return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(word, DEVICE_LOOK_ORDER);
 }
 
 static inline uint64_t device_read64(const uint64_t *word)
@@ -381,8 +396,6 @@ static inline uint64_t device_add64_near(uint64_t *word, uint64_t n)
     return __atomic_fetch_add(word, n, __ATOMIC_ACQ_REL);
 }
 
-/* Here every published word is a release store: race detectors understand those better than
- * fences. */
 static inline void device_publish_fence(void)
 {
     DEVICE_FENCE();
@@ -391,12 +404,12 @@ static inline void device_publish_fence(void)
 static inline void device_publish64(uint64_t *word, uint64_t value)
 {
     DEVICE_COUNT(TELL, word);
-    __atomic_store_n(word, value, __ATOMIC_RELEASE);
+    __atomic_store_n(word, value, DEVICE_PUBLISH_ORDER);
 }
 
 static inline void device_publish32(uint32_t *word, uint32_t value)
 {
-    __atomic_store_n(word, value, __ATOMIC_RELEASE);
+    __atomic_store_n(word, value, DEVICE_PUBLISH_ORDER);
 }
 
 static inline uint32_t device_look32(const uint32_t *word)
@@ -422,16 +435,21 @@ static inline void device_copy32(void *to, const void *from)
 }
 
 /* No store of 16 bytes here is whole: the half with the flag comes last, and is loaded first. */
-static inline void device_part_store(uint64_t *at, uint64_t low, uint64_t high)
+static inline void device_halves_store(uint64_t *at, uint64_t low, uint64_t high)
 {
     __atomic_store_n(&at[0], low, __ATOMIC_RELAXED);
     __atomic_store_n(&at[1], high, __ATOMIC_RELEASE);
 }
 
-static inline void device_part_load(const uint64_t *at, uint64_t *low, uint64_t *high)
+static inline void device_halves_load(const uint64_t *at, uint64_t *low, uint64_t *high)
 {
     *high = __atomic_load_n(&at[1], __ATOMIC_ACQUIRE);
     *low = __atomic_load_n(&at[0], __ATOMIC_RELAXED);
+}
+
+static inline void device_part_load(const uint64_t *at, uint64_t *low, uint64_t *high)
+{
+    DEVICE_LOAD_PART(at, low, high);
 }
 
 static inline void device_part_fetch(void *to, const void *from)
@@ -539,15 +557,19 @@ static inline void device_barrier_of(uint32_t threads)
 }
 
 /* Lanes outnumber processors here: give way early, then sleep. */
-static inline void device_pause(uint32_t round)
+static inline void device_nap(uint32_t round)
 {
     struct timespec nap = {.tv_sec = 0, .tv_nsec = round < 256 ? 20000 : 200000};
-    DEVICE_STORES_LINGER();
     if (round < 4) {
         sched_yield();
     } else {
         nanosleep(&nap, NULL);
     }
+}
+
+static inline void device_pause(uint32_t round)
+{
+    DEVICE_PAUSE(round);
 }
 
 static inline void device_pause_units(uint32_t round)

@@ -39,7 +39,7 @@ static weft_status_t group_bind_parts(const weft_group_t *group, weft_request_t 
 {
     weft_async_group_t *parts = whole != NULL ? weft_request_group(whole) : NULL;
     for (weft_group_note_t *note = group->first; note != NULL && parts != NULL; note = note->next) {
-        if (note->async || note->in_stream) {
+        if (note->owner != WEFT_GROUP_WAITS) {
             continue;
         }
         weft_status_t status = group_detach(note);
@@ -50,7 +50,7 @@ static weft_status_t group_bind_parts(const weft_group_t *group, weft_request_t 
         *part = (weft_async_t){
             .entry = {.request = note->request}, .group = parts, .index = parts->nparts++};
         note->request->async = part;
-        note->part = true;
+        note->owner = WEFT_GROUP_REQUEST;
         atomic_fetch_add_explicit(&parts->open, 1, memory_order_relaxed);
     }
     return WEFT_OK;
@@ -64,10 +64,10 @@ static weft_status_t group_make_ready(const weft_group_t *group)
          note = note->next) {
         weft_comm_state_t *state = note->state;
         status = weft_submit_open(state, &note->request->args);
-        if (status == WEFT_OK && (note->async || note->in_stream || note->part)) {
+        if (status == WEFT_OK && note->owner != WEFT_GROUP_WAITS) {
             status = weft_progress_attach(state);
         }
-        if (status == WEFT_OK && note->in_stream) {
+        if (status == WEFT_OK && note->owner == WEFT_GROUP_STREAM) {
             status = weft_streams_open(state);
         }
     }
@@ -83,7 +83,8 @@ static void group_link_row(weft_group_note_t *head)
 {
     weft_request_t **last = &head->row;
     for (weft_group_note_t *note = head; note != NULL; note = note->next) {
-        if (note->comm == head->comm && (!note->in_stream || note->stream != head->stream)) {
+        if (note->comm == head->comm &&
+            (note->owner != WEFT_GROUP_STREAM || note->stream != head->stream)) {
             break;
         }
         if (note->comm == head->comm) {
@@ -98,7 +99,7 @@ static void group_link_row(weft_group_note_t *head)
 static void group_link_rows(const weft_group_t *group)
 {
     for (weft_group_note_t *note = group->first; note != NULL; note = note->next) {
-        if (note->in_stream && note->head == NULL) {
+        if (note->owner == WEFT_GROUP_STREAM && note->head == NULL) {
             group_link_row(note);
         }
     }
@@ -135,7 +136,7 @@ static bool group_step(weft_group_member_t *members, uint32_t count)
 static bool group_uses_host(const weft_group_t *group, const weft_comm_t *comm)
 {
     const weft_group_note_t *note = group->first;
-    while (note != NULL && (note->comm != comm || note->in_stream)) {
+    while (note != NULL && (note->comm != comm || note->owner == WEFT_GROUP_STREAM)) {
         note = note->next;
     }
     return note != NULL;
@@ -179,13 +180,13 @@ static weft_status_t group_append_all(const weft_group_t *group)
     weft_status_t status = WEFT_OK;
     for (weft_group_note_t *note = group->first; note != NULL && status == WEFT_OK;
          note = note->next) {
-        if (note->in_stream && !note->started) {
-            status = group_put_in_stream(note);
-        } else if (!note->in_stream) {
+        if (note->owner != WEFT_GROUP_STREAM) {
             note->started = true;
-            note->request->error_p = note->async || note->part ? NULL : &note->error;
+            note->request->error_p = note->owner == WEFT_GROUP_WAITS ? &note->error : NULL;
             weft_request_begin(note->request, now);
             weft_submit(note->state, note->request);
+        } else if (!note->started) { /* not with the head of its row */
+            status = group_put_in_stream(note);
         }
     }
     return status;
@@ -194,7 +195,7 @@ static weft_status_t group_append_all(const weft_group_t *group)
 /* True if the group has to wait for it. */
 static bool group_is_awaited(const weft_group_note_t *note)
 {
-    return note->started && !note->in_stream && !note->async;
+    return note->started && (note->owner == WEFT_GROUP_WAITS || note->owner == WEFT_GROUP_REQUEST);
 }
 
 /* Finds the first operation that the group still waits for, from `note` on. */
@@ -294,7 +295,7 @@ static weft_status_t group_collect(const weft_group_t *group)
 static void group_end_unbegun(const weft_group_t *group, weft_status_t status)
 {
     for (weft_group_note_t *note = group->first; note != NULL; note = note->next) {
-        if (note->async && !note->started) {
+        if (note->owner == WEFT_GROUP_OWN_REQUEST && !note->started) {
             note->started = true;
             note->request->appended = true;
             weft_async_end(note->request->async, status);

@@ -104,7 +104,7 @@ weft_status_t weft_group_refuse(const char *call)
 static weft_status_t group_create_request(const weft_comm_state_t *state, weft_group_note_t *note,
                                           const weft_args_t *args, const weft_call_t *call)
 {
-    if (note->async || note->in_stream) {
+    if (note->owner != WEFT_GROUP_WAITS) {
         return weft_request_create(&state->self, args, call, &note->request);
     }
     note->request = &note->own;
@@ -132,7 +132,7 @@ static void group_append(weft_group_t *group, weft_group_note_t *note)
     }
     group->last = note;
     group->notes++;
-    group->in_streams += note->in_stream;
+    group->in_streams += note->owner == WEFT_GROUP_STREAM;
 }
 
 weft_status_t weft_group_note(weft_comm_state_t *state, const weft_args_t *args,
@@ -142,8 +142,9 @@ weft_status_t weft_group_note(weft_comm_state_t *state, const weft_args_t *args,
     if (note == NULL) {
         return weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "cannot note an operation of a group");
     }
-    note->async = weft_call_is_async(call);
-    note->in_stream = weft_call_in_stream(call);
+    note->owner = weft_call_in_stream(call)  ? WEFT_GROUP_STREAM
+                  : weft_call_is_async(call) ? WEFT_GROUP_OWN_REQUEST
+                                             : WEFT_GROUP_WAITS;
     weft_status_t status = group_create_request(state, note, args, call);
     if (status != WEFT_OK) {
         weft_os_free(note);
@@ -151,14 +152,13 @@ weft_status_t weft_group_note(weft_comm_state_t *state, const weft_args_t *args,
     }
     note->comm = state->self.handle;
     note->state = NULL;
-    note->part = false;
-    note->stream = note->in_stream ? *call->stream : NULL;
+    note->stream = note->owner == WEFT_GROUP_STREAM ? *call->stream : NULL;
     note->op = group_hold_op(state, args);
     note->head = NULL;
     note->row = NULL;
     note->started = false;
     note->error = NULL;
-    if (note->async && call->request_p != NULL) {
+    if (note->owner == WEFT_GROUP_OWN_REQUEST && call->request_p != NULL) {
         *call->request_p = note->request;
     }
     group_append(&open_group, note);
@@ -184,7 +184,7 @@ static void group_free_request(weft_group_note_t *note)
 {
     if (note->request == &note->own) {
         weft_os_free(note->own.vectors);
-    } else if (!note->started && !note->part) {
+    } else if (!note->started && note->owner != WEFT_GROUP_REQUEST) {
         weft_request_free(note->request);
     }
 }

@@ -7,6 +7,14 @@
 
 #include "core/comm/comm.h"
 
+/* Who has a noted operation until it ends. */
+typedef enum weft_group_owner {
+    WEFT_GROUP_WAITS,       /* whoever ends the group, and waits */
+    WEFT_GROUP_REQUEST,     /* the request of the whole group, of which it is a part */
+    WEFT_GROUP_OWN_REQUEST, /* a request or a queue of its own */
+    WEFT_GROUP_STREAM       /* a stream of the device */
+} weft_group_owner_t;
+
 /* A noted operation. */
 typedef struct weft_group_note {
     weft_request_t own; /* of a call that the group waits for */
@@ -14,11 +22,9 @@ typedef struct weft_group_note {
     weft_request_t *request; /* &own, or one that outlives the group */
     weft_comm_t *comm;
     weft_comm_state_t *state; /* while the group has entered comm */
-    bool async;               /* it has a request or a queue of its own; else the group waits … */
-    bool in_stream;           /* … or the stream has it */
-    bool part;                /* … or it is part of the group's request */
-    void *stream;             /* the device's handle */
-    weft_op_t op;             /* that it holds, of the user's; WEFT_OP_COUNT: none */
+    weft_group_owner_t owner;
+    void *stream; /* the device's handle */
+    weft_op_t op; /* that it holds, of the user's; WEFT_OP_COUNT: none */
     /* The head of its row, which is what enters the stream together. The head has the requests. */
     const struct weft_group_note *head;
     weft_request_t *row;

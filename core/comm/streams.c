@@ -50,7 +50,7 @@ static void streams_pass_messages(weft_comm_state_t *state, bool *moved_p)
     weft_streams_t *s = state->streams;
     s->unsent = false;
     if (state->links == NULL || !weft_links_have_messages(state->links) ||
-        (!weft_launch_is_busy(&s->launches) && !weft_launch_listens(&s->launches) &&
+        (!weft_launches_are_busy(&s->launches) && !weft_launches_listen(&s->launches) &&
          !weft_links_have_unsent(state->links))) {
         return;
     }
@@ -68,7 +68,7 @@ bool weft_streams_step(weft_comm_state_t *state)
     if (s->stopped) {
         return false;
     }
-    bool moved = weft_launch_step(state, &s->launches);
+    bool moved = weft_launches_step(state, &s->launches);
     streams_pass_messages(state, &moved);
     moved |= !weft_comm_has_failed(state) && weft_host_wait_step(state, &s->waits);
     if (moved && s->leave_by != 0) {
@@ -85,7 +85,7 @@ bool weft_streams_are_busy(const weft_comm_state_t *state)
     if (s == NULL || s->stopped) {
         return false;
     }
-    return weft_launch_is_busy(&s->launches) || weft_host_wait_is_busy(&s->waits) || s->unsent;
+    return weft_launches_are_busy(&s->launches) || weft_host_wait_is_busy(&s->waits) || s->unsent;
 }
 
 bool weft_streams_need_host(const weft_comm_state_t *state)
@@ -100,7 +100,7 @@ bool weft_streams_listen(const weft_comm_state_t *state)
 {
     const weft_streams_t *s = state->streams;
     return s != NULL && !s->stopped &&
-           (weft_launch_listens(&s->launches) || weft_host_wait_listens(&s->waits));
+           (weft_launches_listen(&s->launches) || weft_host_wait_listens(&s->waits));
 }
 
 bool weft_streams_use(const weft_comm_state_t *state, weft_op_t op)
@@ -110,7 +110,7 @@ bool weft_streams_use(const weft_comm_state_t *state, weft_op_t op)
 
 const char *weft_streams_text(const weft_comm_state_t *state, char *text, size_t bytes)
 {
-    if (!weft_launch_text(&state->streams->launches, text, bytes)) {
+    if (!weft_launches_text(&state->streams->launches, text, bytes)) {
         snprintf(text, bytes, "operation %" PRIu64 ", to which its stream has not come",
                  state->queue.completed + 1);
     }
@@ -134,7 +134,7 @@ static void streams_check_leaving(weft_comm_state_t *state, uint64_t now)
 void weft_streams_look(weft_comm_state_t *state, uint64_t now)
 {
     weft_assert_owner(state);
-    if (!state->streams->stopped && !weft_launch_look(state, &state->streams->launches, now)) {
+    if (!state->streams->stopped && !weft_launches_look(state, &state->streams->launches, now)) {
         streams_check_leaving(state, now);
     }
 }
@@ -156,7 +156,7 @@ void weft_streams_stop(weft_comm_state_t *state)
         return;
     }
     s->stopped = true;
-    weft_launch_abort(state, &s->launches);
+    weft_launches_abort(state, &s->launches);
     state->self.family->kernel.lanes->host_wait_cancel(state->device_queue);
 }
 
@@ -164,7 +164,7 @@ void weft_streams_settle(weft_comm_state_t *state)
 {
     if (state->streams != NULL) {
         weft_streams_stop(state);
-        weft_launch_settle(state, &state->streams->launches, weft_os_clock_ns() + SETTLE_NS);
+        weft_launches_settle(state, &state->streams->launches, weft_os_clock_ns() + SETTLE_NS);
     }
 }
 
@@ -172,7 +172,7 @@ void weft_streams_close(weft_comm_state_t *state)
 {
     weft_streams_t *s = state->streams;
     if (s != NULL) {
-        weft_launch_free(state, &s->launches);
+        weft_launches_free(state, &s->launches);
         weft_host_wait_free(&s->waits);
         weft_os_free(s);
         state->streams = NULL;

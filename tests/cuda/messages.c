@@ -5,6 +5,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -109,4 +110,79 @@ int messages_check(const desk_t *desk, uint32_t count)
         NEED(messages_has(desk, desk->out + r * count, r, count));
     }
     return wrong;
+}
+
+static bool has_room(uint32_t n, uint32_t count)
+{
+    return n * count <= MESSAGES_ROOM;
+}
+
+int messages_exchange_lengths(const desk_t *desk, const uint32_t *lengths, uint32_t n)
+{
+    uint32_t rank = desk->rank;
+    int wrong = 0;
+    const uint32_t waits = atomic_load(&fake_cuda.host_waits);
+    for (uint32_t i = 0; i < n; i++) {
+        if (has_room(desk->n, lengths[i])) {
+            NEED(messages_put(desk, lengths[i]) && desk_settle(desk));
+            NEED(weft_barrier(desk->comm, NULL) == WEFT_OK);
+            wrong += messages_exchange(desk, lengths[i]);
+            NEED(desk_settle(desk));
+            wrong += messages_check(desk, lengths[i]);
+        }
+    }
+    NEED(atomic_load(&fake_cuda.host_waits) == waits);
+    return wrong;
+}
+
+typedef struct beside_hosts {
+    desk_job_t desk;
+    const uint32_t *lengths;
+    uint32_t nlengths;
+} beside_hosts_t;
+
+/* Of all ranks; those of odd number have no device. */
+static int exchange_beside_hosts(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    beside_hosts_t *beside = arg;
+    int wrong = 0;
+    if (rank % 2 == 0) {
+        return desk_run(comm, rank, n, &beside->desk);
+    }
+    for (uint32_t i = 0; i < beside->nlengths; i++) {
+        const uint32_t count = beside->lengths[i];
+        if (!has_room(n, count)) {
+            continue;
+        }
+        int32_t *send_at = calloc(n * count + 1, sizeof *send_at);
+        int32_t *recv_at = calloc(n * count + 1, sizeof *recv_at);
+        for (uint32_t k = 0; k < n * count; k++) {
+            send_at[k] = messages_element(rank, k / count, k % count);
+        }
+        NEED(weft_barrier(comm, NULL) == WEFT_OK);
+        NEED(weft_group_start() == WEFT_OK);
+        for (uint32_t r = 0; r < n; r++) {
+            NEED(weft_send(send_at + r * count, count, WEFT_INT32, r, comm, NULL) == WEFT_OK);
+            NEED(weft_recv(recv_at + r * count, count, WEFT_INT32, r, comm, NULL) == WEFT_OK);
+        }
+        NEED(weft_group_end() == WEFT_OK);
+        for (uint32_t k = 0; k < n * count; k++) {
+            NEED(recv_at[k] == messages_element(k / count, rank, k % count));
+        }
+        free(send_at);
+        free(recv_at);
+    }
+    return wrong;
+}
+
+void messages_run_beside_hosts(uint32_t n, messages_how_t how, desk_work_t work,
+                               const uint32_t *lengths, uint32_t nlengths)
+{
+    static const char *const odd[] = {"core.kernel=kernel-cpu", NULL};
+    beside_hosts_t beside = {.desk = {.work = work}, .lengths = lengths, .nlengths = nlengths};
+    ranks_job_t job = messages_job(n, how, &beside.desk);
+    job.odd = odd;
+    job.work = exchange_beside_hosts;
+    job.arg = &beside;
+    assert_int_equal(ranks_run_threads(&job), 0);
 }

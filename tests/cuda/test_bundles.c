@@ -5,7 +5,6 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -17,22 +16,14 @@ enum { COUNT = STREAMS_COUNT };
 
 /* What a device does --------------------------------------------------------------------------- */
 
-/* Lengths from nothing to more than all slots of a link hold, first ones and others. */
+/* From nothing to more than all slots of a link hold, first ones and others. */
+static const uint32_t lengths[] = {COUNT, 0, 1, 9, COUNT, 2040};
+
+enum { LENGTHS = sizeof lengths / sizeof lengths[0] };
+
 static int exchange_all(desk_t *desk)
 {
-    static const uint32_t counts[] = {COUNT, 0, 1, 9, COUNT, 2040};
-    uint32_t rank = desk->rank;
-    int wrong = 0;
-    const uint32_t waits = atomic_load(&fake_cuda.host_waits);
-    for (uint32_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
-        NEED(messages_put(desk, counts[i]) && desk_settle(desk));
-        NEED(weft_barrier(desk->comm, NULL) == WEFT_OK);
-        wrong += messages_exchange(desk, counts[i]);
-        NEED(desk_settle(desk));
-        wrong += messages_check(desk, counts[i]);
-    }
-    NEED(atomic_load(&fake_cuda.host_waits) == waits);
-    return wrong;
+    return messages_exchange_lengths(desk, lengths, LENGTHS);
 }
 
 static void a_group_of_messages_is_done_by_the_device(void **state)
@@ -312,46 +303,10 @@ static void messages_of_the_host_wait_for_those_of_the_device(void **state)
     messages_run(2, PLAIN, queue_up);
 }
 
-/* Ranks of odd number have no device. */
-static int exchange_with_hosts(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
-{
-    int wrong = 0;
-    if (rank % 2 == 0) {
-        return desk_run(comm, rank, n, arg);
-    }
-    static const uint32_t counts[] = {COUNT, 0, 1, 9, COUNT, 2040};
-    for (uint32_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
-        uint32_t count = counts[i];
-        int32_t *send_at = calloc(n * count + 1, sizeof *send_at);
-        int32_t *recv_at = calloc(n * count + 1, sizeof *recv_at);
-        for (uint32_t k = 0; k < n * count; k++) {
-            send_at[k] = messages_element(rank, k / count, k % count);
-        }
-        NEED(weft_barrier(comm, NULL) == WEFT_OK);
-        NEED(weft_group_start() == WEFT_OK);
-        for (uint32_t r = 0; r < n; r++) {
-            NEED(weft_send(send_at + r * count, count, WEFT_INT32, r, comm, NULL) == WEFT_OK);
-            NEED(weft_recv(recv_at + r * count, count, WEFT_INT32, r, comm, NULL) == WEFT_OK);
-        }
-        NEED(weft_group_end() == WEFT_OK);
-        for (uint32_t k = 0; k < n * count; k++) {
-            NEED(recv_at[k] == messages_element(k / count, rank, k % count));
-        }
-        free(send_at);
-        free(recv_at);
-    }
-    return wrong;
-}
-
 static void a_rank_without_a_device_takes_part(void **state)
 {
-    static const char *const odd[] = {"core.kernel=kernel-cpu", NULL};
-    desk_job_t at_desk = {.work = exchange_all};
-    ranks_job_t job = messages_job(4, SMALL_SLOTS, &at_desk);
-    job.odd = odd;
-    job.work = exchange_with_hosts;
     (void)state;
-    assert_int_equal(ranks_run_threads(&job), 0);
+    messages_run_beside_hosts(4, SMALL_SLOTS, exchange_all, lengths, LENGTHS);
 }
 
 /* In a group they progress together, so the host does both. */

@@ -16,30 +16,15 @@
 /* Elements of messages of one stripe, two, four and eight. */
 enum { ONE = 511, TWO = 512, FOUR = 1024, EIGHT = 2048, LONG = 8000 };
 
-/* Lengths around those that add a stripe; `most` for each peer. */
-static int exchange(desk_t *desk, uint32_t most)
-{
-    static const uint32_t counts[] = {FOUR, 0, ONE, TWO,       TWO + 1,   FOUR - 1,
-                                      2040, 1, 700, EIGHT - 1, EIGHT + 9, LONG};
-    uint32_t rank = desk->rank;
-    int wrong = 0;
-    const uint32_t waits = atomic_load(&fake_cuda.host_waits);
-    for (uint32_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
-        if (counts[i] <= most) {
-            NEED(messages_put(desk, counts[i]) && desk_settle(desk));
-            NEED(weft_barrier(desk->comm, NULL) == WEFT_OK);
-            wrong += messages_exchange(desk, counts[i]);
-            NEED(desk_settle(desk));
-            wrong += messages_check(desk, counts[i]);
-        }
-    }
-    NEED(atomic_load(&fake_cuda.host_waits) == waits);
-    return wrong;
-}
+/* Around those that add a stripe. */
+static const uint32_t lengths[] = {FOUR, 0, ONE, TWO,       TWO + 1,   FOUR - 1,
+                                   2040, 1, 700, EIGHT - 1, EIGHT + 9, LONG};
+
+enum { LENGTHS = sizeof lengths / sizeof lengths[0] };
 
 static int exchange_all(desk_t *desk)
 {
-    return exchange(desk, MESSAGES_ROOM / desk->n);
+    return messages_exchange_lengths(desk, lengths, LENGTHS);
 }
 
 static void groups_of_long_messages_arrive(void **state)
@@ -284,53 +269,11 @@ static void hosts_and_devices_meet_on_the_same_stripes(void **state)
     messages_run(2, STRIPES_SOCKET, take_turns);
 }
 
-/* Ranks of odd number have no device. */
-static int exchange_with_hosts(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
-{
-    static const uint32_t counts[] = {FOUR, 0, ONE, TWO, TWO + 1, FOUR - 1, 2040, 1, 700};
-    int wrong = 0;
-    if (rank % 2 == 0) {
-        return desk_run(comm, rank, n, arg);
-    }
-    for (uint32_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
-        uint32_t count = counts[i];
-        int32_t *send_at = calloc(n * count + 1, sizeof *send_at);
-        int32_t *recv_at = calloc(n * count + 1, sizeof *recv_at);
-        for (uint32_t k = 0; k < n * count; k++) {
-            send_at[k] = messages_element(rank, k / count, k % count);
-        }
-        NEED(weft_barrier(comm, NULL) == WEFT_OK);
-        NEED(weft_group_start() == WEFT_OK);
-        for (uint32_t r = 0; r < n; r++) {
-            NEED(weft_send(send_at + r * count, count, WEFT_INT32, r, comm, NULL) == WEFT_OK);
-            NEED(weft_recv(recv_at + r * count, count, WEFT_INT32, r, comm, NULL) == WEFT_OK);
-        }
-        NEED(weft_group_end() == WEFT_OK);
-        for (uint32_t k = 0; k < n * count; k++) {
-            NEED(recv_at[k] == messages_element(k / count, rank, k % count));
-        }
-        free(send_at);
-        free(recv_at);
-    }
-    return wrong;
-}
-
-static int exchange_2040(desk_t *desk)
-{
-    return exchange(desk, 2040);
-}
-
 static void ranks_without_a_device_take_part(void **state)
 {
-    static const char *const odd[] = {"core.kernel=kernel-cpu", NULL};
     (void)state;
-    for (int how = STRIPES; how <= STRIPES_SOCKET; how++) {
-        desk_job_t at_desk = {.work = exchange_2040};
-        ranks_job_t job = messages_job(4, (messages_how_t)how, &at_desk);
-        job.odd = odd;
-        job.work = exchange_with_hosts;
-        assert_int_equal(ranks_run_threads(&job), 0);
-    }
+    messages_run_beside_hosts(4, STRIPES, exchange_all, lengths, LENGTHS);
+    messages_run_beside_hosts(4, STRIPES_SOCKET, exchange_all, lengths, LENGTHS);
 }
 
 /* Faults --------------------------------------------------------------------------------------- */

@@ -59,14 +59,45 @@ void crowd_run(crowd_t *crowd)
     }
 }
 
+void crowd_play(crowd_t *crowd, uint32_t count, weft_status_t (*act)(member_t *member))
+{
+    crowd_init(crowd, count);
+    crowd->act = act;
+    crowd_run(crowd);
+}
+
+static void member_assert(const member_t *m, bool ended_so)
+{
+    if (!ended_so) {
+        fail_msg("rank %u of %u: %s: %s", m->rank, m->crowd->count, weft_status_name(m->status),
+                 m->error.text);
+    }
+}
+
+void crowd_assert_all(const crowd_t *crowd, weft_status_t status)
+{
+    for (uint32_t r = 0; r < crowd->count; r++) {
+        member_assert(&crowd->members[r], crowd->members[r].status == status);
+    }
+}
+
+void crowd_assert_named(const crowd_t *crowd, uint32_t culprit, weft_status_t status,
+                        double seconds)
+{
+    for (uint32_t r = 0; r < crowd->count; r++) {
+        const member_t *m = &crowd->members[r];
+        member_assert(m, r == culprit ? m->status == WEFT_OK
+                                      : m->status == status && m->error.peer == (int32_t)culprit);
+        assert_true((double)m->took_ns < seconds * 1e9);
+    }
+}
+
 void crowd_assert_all_fail(const crowd_t *crowd, weft_status_t status, const char *words,
                            double seconds)
 {
     for (uint32_t r = 0; r < crowd->count; r++) {
         const member_t *m = &crowd->members[r];
-        if (m->status != status || strstr(m->error.text, words) == NULL) {
-            fail_msg("rank %u: %s: %s", r, weft_status_name(m->status), m->error.text);
-        }
+        member_assert(m, m->status == status && strstr(m->error.text, words) != NULL);
         assert_true((double)m->took_ns < seconds * 1e9);
         assert_string_equal(m->error.text, crowd->members[0].error.text);
     }

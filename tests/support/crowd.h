@@ -33,6 +33,13 @@ struct crowd {
 void crowd_init(crowd_t *crowd, uint32_t count);
 /* Joins and acts, each rank on a thread; returns when all are done and have left. */
 void crowd_run(crowd_t *crowd);
+/* Both, for ranks that act so. */
+void crowd_play(crowd_t *crowd, uint32_t count, weft_status_t (*act)(member_t *member));
+/* All members have ended so; else it tells which has not, and why. */
+void crowd_assert_all(const crowd_t *crowd, weft_status_t status);
+/* All members but `culprit`, which is well, have failed so, each within `seconds`, and name it. */
+void crowd_assert_named(const crowd_t *crowd, uint32_t culprit, weft_status_t status,
+                        double seconds);
 /* All members have failed the same way, each within `seconds`, with `words` in the one text. */
 void crowd_assert_all_fail(const crowd_t *crowd, weft_status_t status, const char *words,
                            double seconds);

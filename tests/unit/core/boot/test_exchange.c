@@ -48,17 +48,6 @@ static weft_status_t gather_some_sizes(member_t *m)
     return status;
 }
 
-static void assert_all_are_well(const crowd_t *crowd)
-{
-    for (uint32_t r = 0; r < crowd->count; r++) {
-        const member_t *m = &crowd->members[r];
-        if (m->status != WEFT_OK) {
-            fail_msg("rank %u of %u: %s: %s", r, crowd->count, weft_status_name(m->status),
-                     m->error.text);
-        }
-    }
-}
-
 static void all_gather_puts_every_ranks_bytes_in_rank_order(void **unused)
 {
     (void)unused;
@@ -69,7 +58,7 @@ static void all_gather_puts_every_ranks_bytes_in_rank_order(void **unused)
         crowd.settings.init_timeout = 60;
         crowd.act = gather_some_sizes;
         crowd_run(&crowd);
-        assert_all_are_well(&crowd);
+        crowd_assert_all(&crowd, WEFT_OK);
     }
 }
 
@@ -102,12 +91,8 @@ static void all_reduce_combines_every_rank_once(void **unused)
     static const uint32_t sizes[] = {1, 2, 3, 6, 8, 13};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         crowd_t crowd;
-        crowd_init(&crowd, sizes[i]);
-        crowd.act = reduce_extremes;
-        crowd_run(&crowd);
-        for (uint32_t r = 0; r < sizes[i]; r++) {
-            assert_int_equal(crowd.members[r].status, WEFT_OK);
-        }
+        crowd_play(&crowd, sizes[i], reduce_extremes);
+        crowd_assert_all(&crowd, WEFT_OK);
     }
 }
 
@@ -121,9 +106,7 @@ static void a_rank_that_combines_another_size_is_named_on_all(void **unused)
 {
     (void)unused;
     crowd_t crowd;
-    crowd_init(&crowd, 8);
-    crowd.act = reduce_of_other_size;
-    crowd_run(&crowd);
+    crowd_play(&crowd, 8, reduce_of_other_size);
     for (uint32_t r = 0; r < 8; r++) {
         assert_int_equal(crowd.members[r].status, WEFT_ERR_PROTO);
         assert_int_equal(crowd.members[r].error.peer, 5);
@@ -140,11 +123,8 @@ static void more_than_can_be_combined_is_refused(void **unused)
 {
     (void)unused;
     crowd_t crowd;
-    crowd_init(&crowd, 2);
-    crowd.act = reduce_too_much;
-    crowd_run(&crowd);
-    assert_int_equal(crowd.members[0].status, WEFT_ERR_ARG);
-    assert_int_equal(crowd.members[1].status, WEFT_ERR_ARG);
+    crowd_play(&crowd, 2, reduce_too_much);
+    crowd_assert_all(&crowd, WEFT_ERR_ARG);
 }
 
 static weft_status_t receive_from_rank_0(member_t *m)
@@ -165,12 +145,8 @@ static void broadcast_carries_bytes_and_length_of_rank_0(void **unused)
 {
     (void)unused;
     crowd_t crowd;
-    crowd_init(&crowd, 7);
-    crowd.act = receive_from_rank_0;
-    crowd_run(&crowd);
-    for (uint32_t r = 0; r < 7; r++) {
-        assert_int_equal(crowd.members[r].status, WEFT_OK);
-    }
+    crowd_play(&crowd, 7, receive_from_rank_0);
+    crowd_assert_all(&crowd, WEFT_OK);
 }
 
 static weft_status_t gather_of_other_size(member_t *m)
@@ -183,9 +159,7 @@ static void a_rank_with_another_size_is_named_on_all(void **unused)
 {
     (void)unused;
     crowd_t crowd;
-    crowd_init(&crowd, 8);
-    crowd.act = gather_of_other_size;
-    crowd_run(&crowd);
+    crowd_play(&crowd, 8, gather_of_other_size);
     for (uint32_t r = 0; r < 8; r++) {
         const member_t *m = &crowd.members[r];
         assert_int_equal(m->status, WEFT_ERR_PROTO);
@@ -226,9 +200,7 @@ static void ranks_that_agree_go_on(void **unused)
     crowd.act = agree_or_not;
     crowd.arg = &which;
     crowd_run(&crowd);
-    for (uint32_t r = 0; r < 5; r++) {
-        assert_int_equal(crowd.members[r].status, WEFT_OK);
-    }
+    crowd_assert_all(&crowd, WEFT_OK);
 }
 
 static void every_kind_of_difference_is_told_to_all_in_the_same_words(void **unused)
@@ -269,15 +241,8 @@ static void a_rank_that_gives_up_is_named_on_all(void **unused)
 {
     (void)unused;
     crowd_t crowd;
-    crowd_init(&crowd, 8);
-    crowd.act = one_gives_up;
-    crowd_run(&crowd);
-    for (uint32_t r = 0; r < 8; r++) {
-        const member_t *m = &crowd.members[r];
-        assert_int_equal(m->status, r == 6 ? WEFT_OK : WEFT_ERR_PEER_LEFT);
-        assert_true(r == 6 || m->error.peer == 6);
-        assert_true(m->took_ns < 5 * WEFT_NS_PER_S);
-    }
+    crowd_play(&crowd, 8, one_gives_up);
+    crowd_assert_named(&crowd, 6, WEFT_ERR_PEER_LEFT, 5);
 }
 
 static weft_status_t one_does_not_come(member_t *m)
@@ -299,11 +264,7 @@ static void a_rank_that_does_not_take_part_is_named_by_all_at_the_deadline(void 
     crowd.settings.init_timeout = 1.5;
     crowd.act = one_does_not_come;
     crowd_run(&crowd);
-    for (uint32_t r = 0; r < 8; r++) {
-        const member_t *m = &crowd.members[r];
-        assert_int_equal(m->status, r == 3 ? WEFT_OK : WEFT_ERR_TIMEOUT);
-        assert_true(r == 3 || m->error.peer == 3);
-    }
+    crowd_assert_named(&crowd, 3, WEFT_ERR_TIMEOUT, 60);
 }
 
 /* Connections that break ----------------------------------------------------------------------- */
@@ -380,7 +341,7 @@ static void connections_that_break_are_made_again_and_every_frame_is_taken_once(
         crowd_run(&crowd);
         __atomic_store_n(&flags[0], true, __ATOMIC_RELEASE);
         pthread_join(thread, NULL);
-        assert_all_are_well(&crowd);
+        crowd_assert_all(&crowd, WEFT_OK);
     }
 }
 
@@ -409,10 +370,8 @@ static void what_a_child_asked_for_in_advance_is_sent_once(void **unused)
 {
     (void)unused;
     crowd_t crowd;
-    crowd_init(&crowd, 3);
-    crowd.act = ask_again_in_advance;
-    crowd_run(&crowd);
-    assert_all_are_well(&crowd);
+    crowd_play(&crowd, 3, ask_again_in_advance);
+    crowd_assert_all(&crowd, WEFT_OK);
 }
 
 /* A frame of the exchange before, which is right in all else. */
@@ -441,9 +400,7 @@ static void a_frame_of_another_exchange_is_not_taken(void **unused)
 {
     (void)unused;
     crowd_t crowd;
-    crowd_init(&crowd, 2);
-    crowd.act = send_an_old_frame;
-    crowd_run(&crowd);
+    crowd_play(&crowd, 2, send_an_old_frame);
     if (crowd.members[0].status != WEFT_ERR_PROTO || crowd.members[0].error.peer != 1) {
         fail_msg("%s", crowd.members[0].error.text);
     }
@@ -498,15 +455,8 @@ static void a_rank_that_dies_by_a_reset_is_named_at_once(void **unused)
 {
     (void)unused;
     crowd_t crowd;
-    crowd_init(&crowd, 8);
-    crowd.act = one_dies_by_reset;
-    crowd_run(&crowd);
-    for (uint32_t r = 0; r < 8; r++) {
-        const member_t *m = &crowd.members[r];
-        assert_int_equal(m->status, r == 3 ? WEFT_OK : WEFT_ERR_PEER_DEAD);
-        assert_true(r == 3 || m->error.peer == 3);
-        assert_true(m->took_ns < 5 * WEFT_NS_PER_S);
-    }
+    crowd_play(&crowd, 8, one_dies_by_reset);
+    crowd_assert_named(&crowd, 3, WEFT_ERR_PEER_DEAD, 5);
 }
 
 static void a_rank_that_dies_before_it_connects_again_is_named_soon(void **unused)
@@ -517,13 +467,7 @@ static void a_rank_that_dies_before_it_connects_again_is_named_soon(void **unuse
     crowd.act = one_dies_by_reset;
     crowd.arg = &crowd;
     crowd_run(&crowd);
-    for (uint32_t r = 0; r < 3; r++) {
-        const member_t *m = &crowd.members[r];
-        if (m->status != WEFT_ERR_PEER_DEAD || m->error.peer != 3) {
-            fail_msg("rank %u: %s: %s", r, weft_status_name(m->status), m->error.text);
-        }
-        assert_true(m->took_ns < 5 * WEFT_NS_PER_S);
-    }
+    crowd_assert_named(&crowd, 3, WEFT_ERR_PEER_DEAD, 5);
 }
 
 /* The last frame of the last exchange is lost, and rank 0 has gone on. */
@@ -569,11 +513,8 @@ static void a_rank_that_has_joined_repeats_what_another_has_lost(void **unused)
 {
     (void)unused;
     crowd_t crowd;
-    crowd_init(&crowd, 2);
-    crowd.act = lose_the_last_frame;
-    crowd_run(&crowd);
-    assert_int_equal(crowd.members[0].status, WEFT_OK);
-    assert_int_equal(crowd.members[1].status, WEFT_OK);
+    crowd_play(&crowd, 2, lose_the_last_frame);
+    crowd_assert_all(&crowd, WEFT_OK);
 }
 
 int main(void)

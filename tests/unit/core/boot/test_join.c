@@ -38,12 +38,8 @@ static void ranks_of_every_number_join_and_know_each_other(void **unused)
     static const uint32_t sizes[] = {1, 2, 3, 4, 5, 7, 8, 16};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         crowd_t crowd;
-        crowd_init(&crowd, sizes[i]);
-        crowd.act = check_peers;
-        crowd_run(&crowd);
-        for (uint32_t r = 0; r < sizes[i]; r++) {
-            assert_int_equal(crowd.members[r].status, WEFT_OK);
-        }
+        crowd_play(&crowd, sizes[i], check_peers);
+        crowd_assert_all(&crowd, WEFT_OK);
     }
 }
 
@@ -189,9 +185,7 @@ static void a_rank_that_gives_up_after_the_join_tells_all_the_reason(void **unus
 {
     (void)unused;
     crowd_t crowd;
-    crowd_init(&crowd, 6);
-    crowd.act = one_gives_up;
-    crowd_run(&crowd);
+    crowd_play(&crowd, 6, one_gives_up);
     for (uint32_t r = 0; r < 6; r++) {
         const member_t *m = &crowd.members[r];
         assert_int_equal(m->status, WEFT_ERR_RESOURCE);
@@ -208,8 +202,7 @@ static void an_id_is_good_for_one_communicator(void **unused)
     const holdings_t before = holdings_now();
     for (uint32_t n = 1; n <= 2; n++) {
         crowd_t crowd;
-        crowd_init(&crowd, n);
-        crowd_run(&crowd);
+        crowd_play(&crowd, n, NULL);
         assert_int_equal(crowd.members[0].status, WEFT_OK);
         (void)holdings_settled(before.fds, before.threads);
         crowd_run(&crowd);
@@ -227,8 +220,7 @@ static void a_root_ends_when_all_have_joined(void **unused)
     for (uint32_t n = 1; n <= 2; n++) {
         for (int i = 0; i < 10; i++) {
             crowd_t crowd;
-            crowd_init(&crowd, n);
-            crowd_run(&crowd);
+            crowd_play(&crowd, n, NULL);
             assert_int_equal(crowd.members[0].status, WEFT_OK);
         }
         const holdings_t after = holdings_settled(before.fds, before.threads);
@@ -250,8 +242,7 @@ static void the_id_of_another_job_is_refused(void **unused)
     assert_int_equal(weft_boot_join(&crowd.settings, 2, &other, 1, &boot), WEFT_ERR_AUTH);
     assert_null(boot);
     crowd_run(&crowd);
-    assert_int_equal(crowd.members[0].status, WEFT_OK);
-    assert_int_equal(crowd.members[1].status, WEFT_OK);
+    crowd_assert_all(&crowd, WEFT_OK);
 }
 
 /* Rank 0 spreads a table in which rank 1 has other bytes. */
@@ -269,9 +260,7 @@ static void a_table_with_other_bytes_of_this_rank_is_refused(void **unused)
 {
     (void)unused;
     crowd_t crowd;
-    crowd_init(&crowd, 2);
-    crowd.act = spread_another_table;
-    crowd_run(&crowd);
+    crowd_play(&crowd, 2, spread_another_table);
     assert_int_equal(crowd.members[1].status, WEFT_ERR_PROTO);
     assert_int_equal(crowd.members[1].error.peer, 0);
     assert_non_null(strstr(crowd.members[1].error.text, "bad copy of rank 1's bytes"));

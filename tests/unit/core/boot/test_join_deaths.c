@@ -139,8 +139,7 @@ static void a_rank_that_says_that_it_lives_is_waited_for(void **unused)
     pthread_join(thread, NULL);
     weft_boot_leave(late.boot);
     assert_int_equal(late.status, WEFT_OK);
-    assert_int_equal(crowd.members[0].status, WEFT_OK);
-    assert_int_equal(crowd.members[1].status, WEFT_OK);
+    crowd_assert_all(&crowd, WEFT_OK);
 }
 
 static void *complete(void *arg)
@@ -171,8 +170,7 @@ static void a_recorded_hello_of_a_rank_that_has_come_does_no_harm(void **unused)
     pthread_join(thread, NULL);
     weft_boot_leave(first.boot);
     assert_int_equal(first.status, WEFT_OK);
-    assert_int_equal(crowd.members[0].status, WEFT_OK);
-    assert_int_equal(crowd.members[1].status, WEFT_OK);
+    crowd_assert_all(&crowd, WEFT_OK);
 }
 
 /* Resets the connection of this process to the root, as from the middle of the network, and looks

@@ -139,9 +139,7 @@ static void all_ranks_know_every_kind_of_host(void **state)
         looks = 0;
         crowd_run(&crowd);
         assert_int_equal(looks, sizes[i] < 4 ? sizes[i] : 4);
-        for (uint32_t rank = 0; rank < sizes[i]; rank++) {
-            assert_int_equal(crowd.members[rank].status, WEFT_OK);
-        }
+        crowd_assert_all(&crowd, WEFT_OK);
     }
 }
 
@@ -172,12 +170,8 @@ static void give_file(uint32_t rank, const char *name, const char *text)
 static void expect_meeting(weft_status_t status)
 {
     crowd_t crowd;
-    crowd_init(&crowd, 3);
-    crowd.act = meet_with_files;
-    crowd_run(&crowd);
-    for (uint32_t rank = 0; rank < 3; rank++) {
-        assert_int_equal(crowd.members[rank].status, status);
-    }
+    crowd_play(&crowd, 3, meet_with_files);
+    crowd_assert_all(&crowd, status);
 }
 
 static void files_that_say_the_same_give_levels(void **state)
@@ -279,9 +273,7 @@ static uint32_t looks_of(weft_status_t (*act)(member_t *m))
     crowd.act = act;
     looks = 0;
     crowd_run(&crowd);
-    for (uint32_t rank = 0; rank < 3; rank++) {
-        assert_int_equal(crowd.members[rank].status, WEFT_OK);
-    }
+    crowd_assert_all(&crowd, WEFT_OK);
     return looks;
 }
 

@@ -42,14 +42,6 @@ static struct {
     char error[512]; /* of the connector */
 } bed;
 
-static uint64_t later_by_ns;
-
-static uint64_t later(const weft_host_t *host)
-{
-    (void)host;
-    return (uint64_t)(traffic_now() * 1e9) + later_by_ns;
-}
-
 /* The relay has the acceptor's address, but for the port. */
 static void address_set(uint16_t port)
 {
@@ -137,7 +129,7 @@ static void meet(const relay_change_t *change)
          bed.mine == WEFT_IN_PROGRESS || (bed.theirs == WEFT_AGAIN && !acceptor_gave_up()); i++) {
         ends_poll();
         poll(NULL, 0, i > 5 ? 1 : 0);
-        later_by_ns += waits && bed.relay.done && i % 50 == 49 ? UINT64_C(31000000000) : 0;
+        traffic_later_by_ns += waits && bed.relay.done && i % 50 == 49 ? UINT64_C(31000000000) : 0;
         if (traffic_now() > end) {
             fail_msg("act %d at %llu of end %d: %d \"%s\", %d, \"%s\"", change->act,
                      (unsigned long long)change->at, change->from, bed.mine, bed.error, bed.theirs,
@@ -198,7 +190,7 @@ static void begin(const char *const *settings, bool iwarp)
     address_find();
     for (int i = 0; i < 2; i++) {
         traffic_side_t *side = &bed.traffic.sides[i];
-        side->fake.host.clock_ns = later;
+        side->fake.host.clock_ns = traffic_later;
         bed.ends[i] = side->conn;
     }
     exchange(); /* the caches of registrations have their size now */

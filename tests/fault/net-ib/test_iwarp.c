@@ -155,14 +155,6 @@ typedef struct under_way {
     weft_status_t mine, theirs;
 } under_way_t;
 
-static uint64_t later_by_ns;
-
-static uint64_t later(const weft_host_t *host)
-{
-    (void)host;
-    return (uint64_t)(traffic_now() * 1e9) + later_by_ns;
-}
-
 static void under_way_poll(under_way_t *u)
 {
     const weft_net_ops_t *ops = u->traffic.ops;
@@ -187,7 +179,7 @@ static void under_way_begin(under_way_t *u, const fake_cm_t *script)
         .act = FAKE_STALL, .kind = FAKE_SEND, .nth = fake_count_kind(FAKE_SEND) + 1};
     fake_fault(&stall);
     side_add_address(to, 0); /* there is another one to go to */
-    from->fake.host.clock_ns = later;
+    from->fake.host.clock_ns = traffic_later;
     assert_int_equal(
         u->traffic.ops->connect_begin(from->device, &to->address, &params, &u->ends[0]), WEFT_OK);
     for (int i = 0; i < 50; i++) {
@@ -216,7 +208,7 @@ static void the_acceptor_sleeps_until_the_first_messages_come(void **state)
     under_way_begin(&u, &nothing);
     assert_true(fake_happened());
     assert_false(side_wakes(&u.traffic.sides[1], 5));
-    later_by_ns += UINT64_C(60000000000);
+    traffic_later_by_ns += UINT64_C(60000000000);
     under_way_poll(&u);
     assert_int_equal(u.mine, WEFT_IN_PROGRESS);
     assert_false(side_wakes(&u.traffic.sides[0], 5));

@@ -328,14 +328,6 @@ static void a_connection_stays_on_its_ports(void **state)
     traffic_end(&traffic);
 }
 
-static uint64_t later_by_ns;
-
-static uint64_t later(const weft_host_t *host)
-{
-    (void)host;
-    return (uint64_t)(traffic_now() * 1e9) + later_by_ns;
-}
-
 static void connect_slowly(traffic_t *traffic, weft_net_conn_t *ends[2])
 {
     const weft_net_ops_t *ops = traffic->ops;
@@ -344,14 +336,14 @@ static void connect_slowly(traffic_t *traffic, weft_net_conn_t *ends[2])
     weft_status_t mine = WEFT_IN_PROGRESS, theirs = WEFT_AGAIN;
     const uint32_t qps = fake_count_call(FAKE_CREATE_QP);
     double end = traffic_now() + 60;
-    to->fake.host.clock_ns = later;
+    to->fake.host.clock_ns = traffic_later;
     assert_int_equal(ops->connect_begin(from->device, &to->address, &params, &ends[0]), WEFT_OK);
     const uint32_t all = qps + 2 * (fake_count_call(FAKE_CREATE_QP) - qps);
     while (fake_count_call(FAKE_CREATE_QP) < all && traffic_now() < end) {
         assert_int_equal(ops->connect_poll(ends[0]), WEFT_IN_PROGRESS);
         assert_int_equal(ops->accept(to->listener, &ends[1]), WEFT_AGAIN);
     }
-    later_by_ns += 10 * UINT64_C(1000000000); /* the connector makes queue pairs for others */
+    traffic_later_by_ns += 10 * UINT64_C(1000000000); /* the connector makes queue pairs for others */
     assert_int_equal(ops->accept(to->listener, &ends[1]), WEFT_AGAIN);
     while ((mine == WEFT_IN_PROGRESS || (mine == WEFT_OK && theirs == WEFT_AGAIN)) &&
            traffic_now() < end) {

@@ -30,14 +30,6 @@ typedef struct ends {
     uint32_t moment;
 } ends_t;
 
-static uint64_t later_by_ns;
-
-static uint64_t later(const weft_host_t *host)
-{
-    (void)host;
-    return (uint64_t)(traffic_now() * 1e9) + later_by_ns;
-}
-
 static void begin(ends_t *e, link_kind_t kind)
 {
     static const fake_cm_t nothing;
@@ -56,7 +48,7 @@ static void begin(ends_t *e, link_kind_t kind)
     for (int i = 0; i < 2; i++) {
         e->traffic.ops->conn_close(e->traffic.sides[i].conn);
         e->traffic.sides[i].conn = NULL;
-        e->traffic.sides[i].fake.host.clock_ns = later;
+        e->traffic.sides[i].fake.host.clock_ns = traffic_later;
         e->traffic.sides[i].fake.log[0] = e->traffic.sides[i].fake.error[0] = '\0';
     }
 }
@@ -104,7 +96,7 @@ static void finish(ends_t *e, const char *what)
     for (uint32_t i = 0; !is_over(e); i++) {
         step(e);
         poll(NULL, 0, i > 20 ? 1 : 0);
-        later_by_ns += i % 100 == 99 ? UINT64_C(31000000000) : 0;
+        traffic_later_by_ns += i % 100 == 99 ? UINT64_C(31000000000) : 0;
         if (traffic_now() > end) {
             fail_msg("%s, moment %u: %d and %d", what, e->moment, e->mine, e->theirs);
         }

@@ -95,5 +95,8 @@ bool side_wakes(const traffic_side_t *side, int ms);
 void side_add_address(traffic_side_t *side, uint16_t port);
 const weft_net_ops_t *traffic_ops(void);
 double traffic_now(void);
+/* A clock for a side, by which it is so much later. */
+extern uint64_t traffic_later_by_ns;
+uint64_t traffic_later(const weft_host_t *host);
 
 #endif

@@ -20,7 +20,7 @@ enum { CALLS = 10000 };
 static void run_on_one_net(uint32_t nranks, ranks_work_t work)
 {
     static const char *const net = "core.net=net-shm";
-    ranks_job_t job = {.nranks = nranks, .settings = &net, .settings_count = 1, .work = work};
+    ranks_job_t job = {.nranks = nranks, RANKS_SET(net), .work = work};
     assert_int_equal(ranks_run_threads(&job), 0);
 }
 

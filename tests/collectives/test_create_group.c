@@ -274,8 +274,7 @@ static void survivors_of_a_failure_make_a_communicator(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
-        ranks_job_t job = {
-            .nranks = RANKS, .settings = &nets[i], .settings_count = 1, .work = survivors_go_on};
+        ranks_job_t job = {.nranks = RANKS, RANKS_SET(nets[i]), .work = survivors_go_on};
         assert_int_equal(ranks_run_threads(&job), 0);
 #ifndef __SANITIZE_THREAD__
         static int dies;

@@ -521,11 +521,8 @@ static void run_ranks(ranks_work_t work, uint32_t first, uint32_t last)
 {
     for (int i = 0; i < nnets; i++) {
         for (uint32_t n = first; n <= last; n++) {
-            ranks_job_t job = {.nranks = n,
-                               .settings = &nets[i],
-                               .settings_count = 1,
-                               .work = work,
-                               .arg = (void *)(uintptr_t)nets[i]};
+            ranks_job_t job = {
+                .nranks = n, RANKS_SET(nets[i]), .work = work, .arg = (void *)(uintptr_t)nets[i]};
             if (ranks_run_threads(&job) != 0) {
                 fail_msg("%s, %u ranks", nets[i], n);
             }

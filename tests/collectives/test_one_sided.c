@@ -22,8 +22,7 @@ static const char *const nets[] = {"core.net=net-shm", "core.net=net-socket"};
 static void run(uint32_t nranks, ranks_work_t work, void *arg)
 {
     for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
-        ranks_job_t job = {
-            .nranks = nranks, .settings = &nets[i], .settings_count = 1, .work = work, .arg = arg};
+        ranks_job_t job = {.nranks = nranks, RANKS_SET(nets[i]), .work = work, .arg = arg};
         assert_int_equal(ranks_run_both(&job), 0);
     }
 }
@@ -31,8 +30,7 @@ static void run(uint32_t nranks, ranks_work_t work, void *arg)
 static void run_threads(uint32_t nranks, ranks_work_t work, void *arg)
 {
     for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
-        ranks_job_t job = {
-            .nranks = nranks, .settings = &nets[i], .settings_count = 1, .work = work, .arg = arg};
+        ranks_job_t job = {.nranks = nranks, RANKS_SET(nets[i]), .work = work, .arg = arg};
         assert_int_equal(ranks_run_threads(&job), 0);
     }
 }

@@ -31,11 +31,8 @@ static uint32_t domains(const char *net)
 static void run(uint32_t nranks, ranks_work_t work)
 {
     for (int i = 0; i < nnets; i++) {
-        ranks_job_t job = {.nranks = nranks,
-                           .settings = &nets[i],
-                           .settings_count = 1,
-                           .domains = domains(nets[i]),
-                           .work = work};
+        ranks_job_t job = {
+            .nranks = nranks, RANKS_SET(nets[i]), .domains = domains(nets[i]), .work = work};
         assert_int_equal(ranks_run_threads(&job), 0);
     }
 }
@@ -158,11 +155,8 @@ static void parents_and_children_end_in_any_order(void **state)
 {
     (void)state;
     for (unsigned order = 0; order < 24; order++) {
-        ranks_job_t job = {.nranks = 4,
-                           .settings = &nets[order % (unsigned)nnets],
-                           .settings_count = 1,
-                           .work = nested,
-                           .arg = &order};
+        ranks_job_t job = {
+            .nranks = 4, RANKS_SET(nets[order % (unsigned)nnets]), .work = nested, .arg = &order};
         assert_int_equal(ranks_run_threads(&job), 0);
     }
 }
@@ -273,11 +267,8 @@ static void all_siblings_work_at_once_in_processes(void **state)
 {
     (void)state;
     for (int i = 0; i < nnets; i++) {
-        ranks_job_t job = {.nranks = 4,
-                           .settings = &nets[i],
-                           .settings_count = 1,
-                           .domains = domains(nets[i]),
-                           .work = siblings};
+        ranks_job_t job = {
+            .nranks = 4, RANKS_SET(nets[i]), .domains = domains(nets[i]), .work = siblings};
         assert_int_equal(ranks_run_processes(&job, 100, -1), 0);
     }
 }

@@ -250,9 +250,9 @@ static int register_without_all_gather(weft_comm_t *comm, uint32_t rank, uint32_
 
 static void without_an_all_gather_the_communicator_goes_on(void **state)
 {
-    static const char *const trees[] = {"core.net=net-shm", "core.algo=algo-tree"};
-    ranks_job_t job = {
-        .nranks = 3, .settings = trees, .settings_count = 2, .work = register_without_all_gather};
+    ranks_job_t job = {.nranks = 3,
+                       RANKS_SET("core.net=net-shm", "core.algo=algo-tree"),
+                       .work = register_without_all_gather};
     (void)state;
     assert_int_equal(ranks_run_threads(&job), 0);
 }

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
@@ -247,20 +246,13 @@ static void what_an_adapter_refuses_leaves_slots_on_the_host(void **state)
     assert_true(dmabufs_of(3, NULL) >= 12);
 }
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 static int is_cut(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     weft_error_t error = {.size = sizeof error};
-    double begun = now();
+    double begun = ranks_now();
     int wrong = ends(comm, rank, n, arg);
     weft_comm_error(comm, &error);
-    if (error.peer < 0 || now() - begun > 15 ||
+    if (error.peer < 0 || ranks_now() - begun > 15 ||
         (error.status != WEFT_ERR_LINK && error.status != WEFT_ERR_PEER_DEAD)) {
         wrong += fails("not cut", rank, error.status);
     }

@@ -13,7 +13,6 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -72,13 +71,6 @@ static void *cut_later(void *arg)
     return NULL;
 }
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 static int check_cut(weft_comm_t *comm, uint32_t rank, weft_status_t status, double took)
 {
     weft_error_t error = {.size = sizeof error};
@@ -109,12 +101,12 @@ static int be_cut(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
         fprintf(stderr, "rank %u has no connection to cut\n", rank);
         return 1;
     }
-    double last = now();
+    double last = ranks_now();
     for (int i = 0; status == WEFT_OK; i++) {
-        last = now();
+        last = ranks_now();
         status = weft_all_reduce(in, out, i % 2 ? 2 : ELEMENTS, WEFT_FP32, WEFT_SUM, comm, NULL);
     }
-    double took = now() - last;
+    double took = ranks_now() - last;
     if (rank == CUTTER) {
         pthread_join(thread, NULL);
     }
@@ -139,9 +131,9 @@ static void a_connection_that_is_cut_is_named(void **state)
 static weft_status_t hear_of_failure(weft_comm_t *comm)
 {
     weft_error_t error = {.size = sizeof error};
-    double begun = now();
+    double begun = ranks_now();
     while (weft_comm_error(comm, &error) == WEFT_OK && error.status == WEFT_OK &&
-           now() - begun < 10) {
+           ranks_now() - begun < 10) {
         usleep(1000);
     }
     return error.status;
@@ -165,10 +157,10 @@ static int be_cut_in_any(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg
         fprintf(stderr, "rank %u has no connection to cut\n", rank);
         return 1;
     }
-    double begun = now();
+    double begun = ranks_now();
     if (rank != CUTTER) {
         status = hear_of_failure(comm);
-        return check_cut(comm, rank, status, now() - begun);
+        return check_cut(comm, rank, status, ranks_now() - begun);
     }
     cut->fd = links[0].fd; /* a stream for each direction */
     cut->other = links[nlinks - 1].fd;
@@ -176,7 +168,7 @@ static int be_cut_in_any(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg
         return 1;
     }
     status = weft_recv(&value, 1, WEFT_UINT32, WEFT_ANY_RANK, comm, &call);
-    double took = now() - begun;
+    double took = ranks_now() - begun;
     pthread_join(thread, NULL);
     return check_cut(comm, rank, status, took);
 }
@@ -224,12 +216,12 @@ static int be_refused(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
     NEED(weft_barrier(comm, NULL) == WEFT_OK); /* is connected */
     NEED(rank != CUTTER || listen_elsewhere());
     NEED(weft_barrier(comm, NULL) == WEFT_OK);
-    double begun = now();
+    double begun = ranks_now();
     weft_status_t status = rank == CUTTER
                                ? weft_put_signal(&number, 1, WEFT_UINT64, 0, window, 0, comm, &call)
                            : *waits ? weft_wait_signal(CUTTER, 1, comm, &call)
                                     : hear_of_failure(comm);
-    wrong += check_cut(comm, rank, status, now() - begun);
+    wrong += check_cut(comm, rank, status, ranks_now() - begun);
     NEED(weft_window_deregister(comm, window) == WEFT_OK);
     return wrong;
 }

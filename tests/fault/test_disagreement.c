@@ -9,19 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "tests/support/ranks.h"
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 static int says(weft_comm_t *comm, weft_status_t got, weft_status_t wanted, const char *words)
 {
@@ -61,20 +53,20 @@ static int differing_call(weft_comm_t *comm, uint32_t rank, uint32_t n, void *ar
     const difference_t *mine = rank == n - 1 ? d : &equal;
     float *a = calloc(100000, 4), *b = calloc(100000, 4);
     weft_status_t status = weft_barrier(comm, NULL);
-    double start = now();
+    double start = ranks_now();
     if (status != WEFT_OK) {
         return 1;
     }
     /* A rank whose part was sent already notices in a later call. */
-    while (status == WEFT_OK && now() - start < 5) {
+    while (status == WEFT_OK && ranks_now() - start < 5) {
         status =
             mine->coll == WEFT_BROADCAST
                 ? weft_broadcast(a, b, mine->count, mine->dtype, mine->root, comm, NULL)
                 : weft_reduce(a, b, mine->count, mine->dtype, mine->op, mine->root, comm, NULL);
     }
     int bad = says(comm, status, WEFT_ERR_MISMATCH, d->field);
-    if (now() - start > 5) {
-        fprintf(stderr, "mismatch took %.1f s\n", now() - start);
+    if (ranks_now() - start > 5) {
+        fprintf(stderr, "mismatch took %.1f s\n", ranks_now() - start);
         bad++;
     }
     free(a);
@@ -86,8 +78,7 @@ static void mismatched_calls(uint32_t nranks, const char *net)
 {
     for (size_t i = 0; i < sizeof differences / sizeof *differences; i++) {
         ranks_job_t job = {.nranks = nranks,
-                           .settings = &net,
-                           .settings_count = 1,
+                           RANKS_SET(net),
                            .work = differing_call,
                            .arg = (void *)(uintptr_t)&differences[i]};
         assert_int_equal(ranks_run_threads(&job), 0);
@@ -118,13 +109,8 @@ static int differing_functions(weft_comm_t *comm, uint32_t rank, uint32_t n, voi
 
 static void a_mismatch_of_functions_names_those_that_were_called(void **state)
 {
-    static const char *const nets[] = {"core.net=net-shm", "core.net=net-socket"};
     (void)state;
-    for (int i = 0; i < 2; i++) {
-        ranks_job_t job = {
-            .nranks = 2, .settings = &nets[i], .settings_count = 1, .work = differing_functions};
-        assert_int_equal(ranks_run_threads(&job), 0);
-    }
+    assert_int_equal(ranks_run_nets(2, differing_functions), 0);
 }
 
 static int late_rank(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
@@ -135,16 +121,16 @@ static int late_rank(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
     (void)arg;
     if (rank == 1) {
         weft_error_t error = {.size = sizeof error};
-        double start = now();
-        while (error.status == WEFT_OK && now() - start < 10) {
+        double start = ranks_now();
+        while (error.status == WEFT_OK && ranks_now() - start < 10) {
             weft_comm_error(comm, &error);
             usleep(1000);
         }
         return error.status != WEFT_ERR_TIMEOUT;
     }
-    double start = now();
+    double start = ranks_now();
     weft_status_t status = weft_all_reduce(&a, &b, 1, WEFT_FP32, WEFT_SUM, comm, &call);
-    double took = now() - start;
+    double took = ranks_now() - start;
     int bad = took < 0.25 || took > 3;
     if (rank == 0 || status == WEFT_ERR_TIMEOUT) {
         bad += says(comm, status, WEFT_ERR_TIMEOUT, "waits for rank");
@@ -154,13 +140,8 @@ static int late_rank(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 
 static void a_missing_call_times_out_and_names_whom_it_waits_for(void **state)
 {
-    static const char *const nets[] = {"core.net=net-shm", "core.net=net-socket"};
     (void)state;
-    for (int i = 0; i < 2; i++) {
-        ranks_job_t job = {
-            .nranks = 2, .settings = &nets[i], .settings_count = 1, .work = late_rank};
-        assert_int_equal(ranks_run_threads(&job), 0);
-    }
+    assert_int_equal(ranks_run_nets(2, late_rank), 0);
 }
 
 static int leaves_early(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
@@ -173,20 +154,16 @@ static int leaves_early(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
     if (rank == n - 1) {
         return 0;
     }
-    double start = now();
+    double start = ranks_now();
     weft_status_t status = weft_all_reduce(&a, &b, 1, WEFT_FP32, WEFT_SUM, comm, NULL);
-    return says(comm, status, WEFT_ERR_PEER_LEFT, "left the communicator") || now() - start > 3;
+    return says(comm, status, WEFT_ERR_PEER_LEFT, "left the communicator") ||
+           ranks_now() - start > 3;
 }
 
 static void a_rank_that_left_is_named(void **state)
 {
-    static const char *const nets[] = {"core.net=net-shm", "core.net=net-socket"};
     (void)state;
-    for (int i = 0; i < 2; i++) {
-        ranks_job_t job = {
-            .nranks = 4, .settings = &nets[i], .settings_count = 1, .work = leaves_early};
-        assert_int_equal(ranks_run_threads(&job), 0);
-    }
+    assert_int_equal(ranks_run_nets(4, leaves_early), 0);
 }
 
 typedef struct last_call {
@@ -206,7 +183,7 @@ static int differs_at_the_end(weft_comm_t *comm, uint32_t rank, uint32_t n, void
         status = weft_all_reduce(a, b, 4, WEFT_FP32, WEFT_SUM, comm, NULL);
     }
     uint32_t root = rank == n - 1 ? 1 : 0;
-    double start = now();
+    double start = ranks_now();
     if (status == WEFT_OK) {
         status = last->coll == WEFT_BROADCAST ? weft_broadcast(a, b, 4, WEFT_FP32, root, comm, NULL)
                                               : weft_scatter(a, b, 4, WEFT_FP32, root, comm, NULL);
@@ -214,7 +191,7 @@ static int differs_at_the_end(weft_comm_t *comm, uint32_t rank, uint32_t n, void
     if (rank < n - 1 && status == WEFT_OK) {
         return 0;
     }
-    return says(comm, status, WEFT_ERR_MISMATCH, ": root ") || now() - start > 5;
+    return says(comm, status, WEFT_ERR_MISMATCH, ": root ") || ranks_now() - start > 5;
 }
 
 static void a_root_that_differs_in_the_last_call_is_told_when_all_have_left(void **state)
@@ -225,8 +202,7 @@ static void a_root_that_differs_in_the_last_call_is_told_when_all_have_left(void
     (void)state;
     for (uint32_t i = 0; i < 2 * sizeof calls / sizeof *calls; i++) {
         ranks_job_t job = {.nranks = 4,
-                           .settings = &nets[i % 2],
-                           .settings_count = 1,
+                           RANKS_SET(nets[i % 2]),
                            .work = differs_at_the_end,
                            .arg = (void *)(uintptr_t)&calls[i / 2]};
         assert_int_equal(ranks_run_threads(&job), 0);
@@ -254,12 +230,12 @@ static int killed_in_traffic(weft_comm_t *comm, uint32_t rank, uint32_t n, void 
         }
     }
     weft_status_t status = WEFT_OK;
-    double last = now();
+    double last = ranks_now();
     for (int i = 0; status == WEFT_OK; i++) {
-        last = now();
+        last = ranks_now();
         status = weft_all_reduce(a, b, i % 2 ? 2 : ELEMENTS, WEFT_FP32, WEFT_SUM, comm, NULL);
     }
-    double took = now() - last;
+    double took = ranks_now() - last;
     weft_error_t error = {.size = sizeof error};
     weft_comm_error(comm, &error);
     int bad = says(comm, status, WEFT_ERR_PEER_DEAD, "");
@@ -287,11 +263,8 @@ static void a_killed_rank_is_named_on_all_survivors(void **state)
     (void)state;
     for (uint32_t i = 0; i < 8; i++) {
         kill_case_t c = {.victim = i % 8, .after_us = 5000 + (i * 7919u) % 60000};
-        ranks_job_t job = {.nranks = 8,
-                           .settings = &nets[i % 2],
-                           .settings_count = 1,
-                           .work = killed_in_traffic,
-                           .arg = &c};
+        ranks_job_t job = {
+            .nranks = 8, RANKS_SET(nets[i % 2]), .work = killed_in_traffic, .arg = &c};
         assert_int_equal(ranks_run_processes(&job, 60, (int)c.victim), 0);
     }
 }
@@ -317,8 +290,7 @@ static void who_fails_and_ends_takes_no_cause_with_it(void **state)
     static const char *const nets[] = {"core.net=net-shm", "core.net=net-socket"};
     (void)state;
     for (uint32_t i = 0; i < 20; i++) {
-        ranks_job_t job = {
-            .nranks = 6, .settings = &nets[i % 2], .settings_count = 1, .work = quit_at_the_error};
+        ranks_job_t job = {.nranks = 6, RANKS_SET(nets[i % 2]), .work = quit_at_the_error};
         assert_int_equal(ranks_run_processes(&job, 60, -1), 0);
     }
 }
@@ -334,7 +306,7 @@ static int aborted(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
     float a = 1, b;
     pthread_t thread;
-    double start = now();
+    double start = ranks_now();
     (void)n;
     (void)arg;
     if (rank == 0) {
@@ -347,17 +319,13 @@ static int aborted(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
     }
     weft_status_t status = weft_all_reduce(&a, &b, 1, WEFT_FP32, WEFT_SUM, comm, NULL);
     return says(comm, status, WEFT_ERR_ABORTED, "rank 0 called weft_comm_abort") ||
-           now() - start > 1.05;
+           ranks_now() - start > 1.05;
 }
 
 static void an_abort_ends_the_calls_of_all_ranks(void **state)
 {
-    static const char *const nets[] = {"core.net=net-shm", "core.net=net-socket"};
     (void)state;
-    for (int i = 0; i < 2; i++) {
-        ranks_job_t job = {.nranks = 4, .settings = &nets[i], .settings_count = 1, .work = aborted};
-        assert_int_equal(ranks_run_threads(&job), 0);
-    }
+    assert_int_equal(ranks_run_nets(4, aborted), 0);
 }
 
 static int own_abort(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
@@ -374,19 +342,19 @@ static int own_abort(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
         }
         return error.status != WEFT_ERR_ABORTED;
     }
-    double start = now();
+    double start = ranks_now();
     if (pthread_create(&thread, NULL, abort_later, comm) != 0) {
         return 1;
     }
     weft_status_t status = weft_all_reduce(&a, &b, 1, WEFT_FP32, WEFT_SUM, comm, NULL);
     pthread_join(thread, NULL);
-    return says(comm, status, WEFT_ERR_ABORTED, "weft_comm_abort") || now() - start > 1.05;
+    return says(comm, status, WEFT_ERR_ABORTED, "weft_comm_abort") || ranks_now() - start > 1.05;
 }
 
 static void an_abort_from_another_thread_ends_the_call(void **state)
 {
     const char *net = "core.net=net-shm";
-    ranks_job_t job = {.nranks = 2, .settings = &net, .settings_count = 1, .work = own_abort};
+    ranks_job_t job = {.nranks = 2, RANKS_SET(net), .work = own_abort};
     (void)state;
     assert_int_equal(ranks_run_threads(&job), 0);
 }

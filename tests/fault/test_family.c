@@ -9,7 +9,6 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -19,20 +18,13 @@
 static const char *const shm = "core.net=net-shm";
 static const char *const tcp = "core.net=net-socket";
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 /* The communicator fails within a few seconds, without a call: what the health channel knows. */
 static int fails(weft_comm_t *comm, weft_status_t status, int32_t peer, const char *words)
 {
     weft_error_t error = {.size = sizeof error};
-    double start = now();
+    double start = ranks_now();
     while (weft_comm_error(comm, &error) == WEFT_OK && error.status == WEFT_OK &&
-           now() - start < 5 * RANKS_SLOWER) {
+           ranks_now() - start < 5 * RANKS_SLOWER) {
         usleep(1000);
     }
     if (error.status == status && error.peer == peer && strstr(error.text, words) != NULL) {
@@ -118,8 +110,7 @@ static void a_death_fails_the_communicators_that_contain_the_rank(void **state)
 {
     (void)state;
     for (int i = 0; i < 6; i++) {
-        ranks_job_t job = {
-            .nranks = 6, .settings = i % 2 == 0 ? &shm : &tcp, .settings_count = 1, .work = deaths};
+        ranks_job_t job = {.nranks = 6, RANKS_SET(i % 2 == 0 ? shm : tcp), .work = deaths};
         assert_int_equal(ranks_run_processes(&job, 60, 4), 0);
     }
 }
@@ -154,10 +145,7 @@ static void a_death_around_a_split_is_heard_in_the_child(void **state)
 {
     (void)state;
     for (int i = 0; i < 10; i++) {
-        ranks_job_t job = {.nranks = 4,
-                           .settings = i % 2 == 0 ? &shm : &tcp,
-                           .settings_count = 1,
-                           .work = death_in_split};
+        ranks_job_t job = {.nranks = 4, RANKS_SET(i % 2 == 0 ? shm : tcp), .work = death_in_split};
         assert_int_equal(ranks_run_processes(&job, 60, 2), 0);
     }
 }
@@ -189,11 +177,7 @@ static int aborted(weft_comm_t *all, uint32_t rank, uint32_t n, void *arg)
 static void an_abort_of_a_child_leaves_its_family_usable(void **state)
 {
     (void)state;
-    for (int i = 0; i < 2; i++) {
-        ranks_job_t job = {
-            .nranks = 4, .settings = i == 0 ? &shm : &tcp, .settings_count = 1, .work = aborted};
-        assert_int_equal(ranks_run_threads(&job), 0);
-    }
+    assert_int_equal(ranks_run_nets(4, aborted), 0);
 }
 
 static int mismatched(weft_comm_t *all, uint32_t rank, uint32_t n, void *arg)
@@ -217,11 +201,7 @@ static int mismatched(weft_comm_t *all, uint32_t rank, uint32_t n, void *arg)
 static void a_mismatch_fails_its_communicator_only(void **state)
 {
     (void)state;
-    for (int i = 0; i < 2; i++) {
-        ranks_job_t job = {
-            .nranks = 4, .settings = i == 0 ? &shm : &tcp, .settings_count = 1, .work = mismatched};
-        assert_int_equal(ranks_run_threads(&job), 0);
-    }
+    assert_int_equal(ranks_run_nets(4, mismatched), 0);
 }
 
 /* `arg`: whether the child was used before. */
@@ -251,11 +231,8 @@ static void a_rank_that_left_a_child_is_still_in_the_parent(void **state)
     (void)state;
     for (int i = 0; i < 4; i++) {
         int used = i / 2;
-        ranks_job_t job = {.nranks = 3,
-                           .settings = i % 2 == 0 ? &shm : &tcp,
-                           .settings_count = 1,
-                           .work = left,
-                           .arg = &used};
+        ranks_job_t job = {
+            .nranks = 3, RANKS_SET(i % 2 == 0 ? shm : tcp), .work = left, .arg = &used};
         assert_int_equal(ranks_run_threads(&job), 0);
     }
 }
@@ -265,8 +242,8 @@ static void a_rank_that_left_a_child_is_still_in_the_parent(void **state)
 static uint64_t id_of(weft_comm_t *comm, char *text)
 {
     weft_error_t error = {.size = sizeof error};
-    double start = now();
-    while (error.status == WEFT_OK && now() - start < 5) {
+    double start = ranks_now();
+    while (error.status == WEFT_OK && ranks_now() - start < 5) {
         weft_comm_error(comm, &error);
     }
     memcpy(text, error.text, sizeof error.text);
@@ -289,9 +266,9 @@ static int crossed(weft_comm_t *all, uint32_t rank, uint32_t n, void *arg)
     int good = weft_comm_dup(all, &x) == WEFT_OK && weft_comm_dup(all, &y) == WEFT_OK &&
                weft_comm_set_name(x, "data") == WEFT_OK &&
                weft_comm_set_name(y, "tensor") == WEFT_OK;
-    double start = now();
+    double start = ranks_now();
     weft_status_t status = weft_barrier(rank == 0 ? x : y, NULL);
-    good = good && status == WEFT_ERR_TIMEOUT && now() - start < 4;
+    good = good && status == WEFT_ERR_TIMEOUT && ranks_now() - start < 4;
     uint64_t id_x = id_of(x, text_x), id_y = id_of(y, text_y);
     good = good && names(text_x, "data", id_x) && names(text_x, "tensor", id_y) &&
            names(text_y, "data", id_x) && names(text_y, "tensor", id_y) &&
@@ -361,11 +338,7 @@ static int looks_away(weft_comm_t *all, uint32_t rank, uint32_t n, void *arg)
 static void a_connection_for_another_communicator_waits_or_is_repeated(void **state)
 {
     (void)state;
-    for (int i = 0; i < 2; i++) {
-        ranks_job_t job = {
-            .nranks = 2, .settings = i == 0 ? &shm : &tcp, .settings_count = 1, .work = looks_away};
-        assert_int_equal(ranks_run_threads(&job), 0);
-    }
+    assert_int_equal(ranks_run_nets(2, looks_away), 0);
 }
 
 /* The root of a broadcast is done and gone before the other has looked. */
@@ -398,10 +371,7 @@ static void what_a_rank_sent_before_it_left_arrives(void **state)
 {
     (void)state;
     for (int i = 0; i < 10; i++) {
-        ranks_job_t job = {.nranks = 2,
-                           .settings = i % 2 == 0 ? &shm : &tcp,
-                           .settings_count = 1,
-                           .work = hurried};
+        ranks_job_t job = {.nranks = 2, RANKS_SET(i % 2 == 0 ? shm : tcp), .work = hurried};
         assert_int_equal(ranks_run_threads(&job), 0);
     }
 }

@@ -22,13 +22,6 @@
 static const char *const shm = "core.net=net-shm";
 static const char *const tcp = "core.net=net-socket";
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 /* CPU time of this process. */
 static double spent(void)
 {
@@ -74,7 +67,7 @@ static long count_switches(long *threads)
 
 static void run(uint32_t n, const char *net, ranks_work_t work)
 {
-    ranks_job_t job = {.nranks = n, .settings = &net, .settings_count = 1, .work = work};
+    ranks_job_t job = {.nranks = n, RANKS_SET(net), .work = work};
     assert_int_equal(ranks_run_processes(&job, 60, -1), 0);
 }
 
@@ -123,9 +116,8 @@ static void idle_communicators_wake_no_thread(void **state)
     const pid_t other = fork();
     assert_int_not_equal(other, -1);
     if (other == 0) {
-        _exit(ranks_run_processes(
-            &(ranks_job_t){.nranks = 3, .settings = &shm, .settings_count = 1, .work = rest}, 60,
-            -1));
+        _exit(
+            ranks_run_processes(&(ranks_job_t){.nranks = 3, RANKS_SET(shm), .work = rest}, 60, -1));
     }
     run(3, tcp, rest);
     int status = 0;
@@ -202,9 +194,9 @@ static int wait_for_it(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
                weft_send(data, 64, WEFT_FP32, 2, comm, NULL) != WEFT_OK ||
                wait_for_late_rank(comm, 0) != WEFT_OK;
     }
-    double began = now(), cpu = spent();
+    double began = ranks_now(), cpu = spent();
     weft_status_t status = wait_for_late_rank(comm, rank);
-    return !waited_cheaply(rank, now() - began, spent() - cpu) || status != WEFT_OK;
+    return !waited_cheaply(rank, ranks_now() - began, spent() - cpu) || status != WEFT_OK;
 }
 
 /* The first call, in which the ranks connect. Rank 1 has its neighbours of the ring and sends; rank
@@ -217,9 +209,9 @@ static int connect_to_late_rank(weft_comm_t *comm, uint32_t rank, uint32_t n, vo
         sleep(2);
         return weft_all_gather(in, out, BIG, WEFT_FP32, comm, NULL) != WEFT_OK;
     }
-    double began = now(), cpu = spent();
+    double began = ranks_now(), cpu = spent();
     weft_status_t status = weft_all_gather(in, out, BIG, WEFT_FP32, comm, NULL);
-    return !waited_cheaply(rank, now() - began, spent() - cpu) || status != WEFT_OK;
+    return !waited_cheaply(rank, ranks_now() - began, spent() - cpu) || status != WEFT_OK;
 }
 
 static void on_one_core(void (*jobs)(void))

@@ -15,7 +15,6 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -45,13 +44,6 @@ typedef struct joiner {
     pthread_t thread;
 } joiner_t;
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 static void *joiner_main(void *arg)
 {
     joiner_t *joiner = arg;
@@ -61,13 +53,13 @@ static void *joiner_main(void *arg)
                                    .config = "/dev/null",
                                    .settings = settings,
                                    .settings_count = joiner->extra != NULL ? 3 : 2};
-    double start = now();
+    double start = ranks_now();
     /* As limits of the process do, but for this thread alone. */
     for (int i = 0; i < 2 && joiner->denied[i] != 0; i++) {
         joiner->no_filters |= !denied_call(joiner->denied[i], joiner->cause);
     }
     joiner->status = weft_comm_init_rank(&comm, RANKS, joiner->id, joiner->rank, &options);
-    joiner->took = now() - start;
+    joiner->took = ranks_now() - start;
     joiner->error.size = sizeof joiner->error;
     weft_last_error(&joiner->error);
     if (joiner->status == WEFT_OK) {
@@ -235,8 +227,7 @@ static int use_without_descriptors(weft_comm_t *comm, uint32_t rank, uint32_t nr
 
 static int close_after_joining(const char *net)
 {
-    const ranks_job_t job = {
-        .nranks = 2, .settings = &net, .settings_count = 1, .work = use_without_descriptors};
+    const ranks_job_t job = {.nranks = 2, RANKS_SET(net), .work = use_without_descriptors};
     return pthread_barrier_init(&closing, NULL, 2) != 0 ? 1 : ranks_run_threads(&job);
 }
 

@@ -79,11 +79,9 @@ static int questions(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 
 static void questions_about_calls_that_cannot_be_are_refused(void **state)
 {
-    static const char *const shm_only[] = {"core.net=net-shm"};
     (void)state;
     for (uint32_t nranks = 1; nranks <= 2; nranks++) {
-        ranks_job_t job = {
-            .nranks = nranks, .settings = shm_only, .settings_count = 1, .work = questions};
+        ranks_job_t job = {.nranks = nranks, RANKS_SET("core.net=net-shm"), .work = questions};
         assert_int_equal(ranks_run_threads(&job), 0);
     }
 }

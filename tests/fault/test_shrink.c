@@ -280,9 +280,9 @@ static int come_and_go(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 
 static void communicators_that_come_and_go_leave_nothing(void **state)
 {
-    static const char *const quiet[] = {"core.net=net-shm", "core.log=error"};
     (void)state;
-    ranks_job_t job = {.nranks = 2, .settings = quiet, .settings_count = 2, .work = come_and_go};
+    ranks_job_t job = {
+        .nranks = 2, RANKS_SET("core.net=net-shm", "core.log=error"), .work = come_and_go};
 #ifndef __SANITIZE_THREAD__
     assert_int_equal(ranks_run_processes(&job, 120, -1), 0);
 #else

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 typedef struct rank_thread {
@@ -109,8 +110,7 @@ int ranks_run_nets(uint32_t nranks, ranks_work_t work)
     static const char *const nets[] = {"core.net=net-shm", "core.net=net-socket"};
     int failed = 0;
     for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
-        ranks_job_t job = {
-            .nranks = nranks, .settings = &nets[i], .settings_count = 1, .work = work};
+        ranks_job_t job = {.nranks = nranks, RANKS_SET(nets[i]), .work = work};
         failed += ranks_run_threads(&job);
     }
     return failed;
@@ -182,6 +182,13 @@ int ranks_run_both(const ranks_job_t *job)
     failed += ranks_run_processes(job, 120, -1);
 #endif
     return failed;
+}
+
+double ranks_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
 bool ranks_error_says(weft_status_t status, const char *words)

@@ -33,6 +33,11 @@ typedef struct ranks_job {
     void *arg;
 } ranks_job_t;
 
+/* Both fields of the settings in an initialiser of a job, which they live as long as. */
+#define RANKS_SET(...)                                                                             \
+    .settings = (const char *const[]){__VA_ARGS__},                                                \
+    .settings_count = sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *)
+
 /* Number of ranks whose work or communicator failed. */
 int ranks_run_threads(const ranks_job_t *job);
 /* The same over shared memory, and then over TCP, with no other settings: the sum of both. */
@@ -45,6 +50,9 @@ int ranks_run_processes(const ranks_job_t *job, unsigned seconds, int expect_kil
 /* As threads, and then as processes: the sum of both. TSan sees threads only: it lets no process
  * start threads that was forked beside a progress thread. */
 int ranks_run_both(const ranks_job_t *job);
+
+/* Seconds of a clock that nobody sets. */
+double ranks_now(void);
 
 /* Whether the last error of the calling thread has this status and these words; else it prints what
  * there is. */

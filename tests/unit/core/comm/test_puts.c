@@ -21,8 +21,7 @@ static const char *const nets[] = {"core.net=net-shm", "core.net=net-socket"};
 static void run(ranks_work_t work, void *arg)
 {
     for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
-        ranks_job_t job = {
-            .nranks = 2, .settings = &nets[i], .settings_count = 1, .work = work, .arg = arg};
+        ranks_job_t job = {.nranks = 2, RANKS_SET(nets[i]), .work = work, .arg = arg};
         assert_int_equal(ranks_run_threads(&job), 0);
     }
 }
@@ -139,11 +138,7 @@ static void what_arrives_ends_the_idle_time_of_a_wait(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
         _Atomic bool waits = false;
-        ranks_job_t job = {.nranks = 2,
-                           .settings = &nets[i],
-                           .settings_count = 1,
-                           .work = wait_for_two,
-                           .arg = &waits};
+        ranks_job_t job = {.nranks = 2, RANKS_SET(nets[i]), .work = wait_for_two, .arg = &waits};
         assert_int_equal(ranks_run_threads(&job), 0);
     }
 }

@@ -3,14 +3,10 @@
  * Two copies of the library in one process, as of a program that is linked to one and loads a
  * package with another: each calls its own functions. */
 #include <dlfcn.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 #include <weft/weft.h>
+
+#include "../support/unit.h"
 
 /* Functions of the second copy; those of the first, which the program is linked to, come first for
  * all. */

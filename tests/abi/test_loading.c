@@ -2,23 +2,18 @@
  *
  * Plugins that cannot be used: each gives one line with path, reason, found, expected and the line
  * of the INI file that lists it, and nothing of it stays loaded. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/os/os.h"
 #include "core/plugin/registry.h"
 #include "tests/support/scratch.h"
+#include "tests/support/unit.h"
 
 /* Other kinds are not listed, so that only the plugin in question is loaded. */
 #define HEAD "[core]\nplugin_dir = " BROKEN_DIR "\nnet =\nalgo =\nkernel =\n"

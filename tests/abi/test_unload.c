@@ -4,13 +4,9 @@
  * ends. */
 #include <dlfcn.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <weft/weft.h>
+
+#include "tests/support/unit.h"
 
 typedef struct visit {
     const char *file;

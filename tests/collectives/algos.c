@@ -4,17 +4,14 @@
 #include "tests/collectives/algos.h"
 
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core/plan/builder.h"
 #include "core/plan/verify.h"
 #include "tests/support/fake_host.h"
+#include "tests/support/unit.h"
 
 #define RANKS_MAX 64u
 

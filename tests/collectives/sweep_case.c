@@ -3,14 +3,11 @@
  * See sweep_case.h. */
 #include "tests/collectives/sweep_case.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "tests/support/unit.h"
 #include "tests/support/values.h"
 
 typedef struct buffers {

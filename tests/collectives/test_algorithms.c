@@ -5,18 +5,15 @@
  * on all ranks; what it does not claim is printed at the end. Slots are small, so that the largest
  * count takes several passes.
  *   test-collectives-algorithms NET [windows] RANKS…     windows: all buffers lie in windows */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/collectives/algos.h"
 #include "tests/collectives/sweep_case.h"
 #include "tests/support/ranks.h"
+#include "tests/support/unit.h"
 
 #define RANKS_MAX 64u
 #define FULL_RANKS 17u

@@ -3,21 +3,17 @@
  * A rank that waits for others to join is called back: it returns soon, the others hear why, and
  * nothing stays. */
 #include <glob.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <pthread.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include <weft/weft.h>
 
 #include "core/os/os.h"
 #include "tests/support/holdings.h"
+#include "tests/support/unit.h"
 
 enum { NRANKS = 3, CANCELLED = 1 }; /* rank 2 never comes */
 

@@ -3,16 +3,13 @@
  * Completion queues and requests of other threads: every asynchronous operation
  * is told of exactly once, whoever waits, and however it ends. */
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/os/os.h"
 #include "tests/support/completions.h"
+#include "tests/support/unit.h"
 
 enum { CALLS = 10000 };
 

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Communicators that only their members make, and which ranks an operation waited for in vain. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/os/os.h"
 #include "tests/support/ranks.h"
+#include "tests/support/unit.h"
 
 enum { RANKS = 5 };
 

@@ -3,16 +3,12 @@
  * Deterministic mode: an element's result has the same bits whatever the size of the message it is
  * in, how that is cut, which transport carries it, and which ranks share a host. */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "../support/ranks.h"
+#include "tests/support/unit.h"
 
 #define ELEMENTS 60000u
 

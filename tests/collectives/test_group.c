@@ -2,16 +2,13 @@
  *
  * Sends, receives and groups: whatever the order of calls, of ranks and of communicators, a group
  * ends with the right data; what cannot end says whom it waited for. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/collectives/sweep_case.h"
 #include "tests/support/ranks.h"
+#include "tests/support/unit.h"
 
 #define CHECK(condition)                                                                           \
     ((condition) ? 0 : (fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition), 1))

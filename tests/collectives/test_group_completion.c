@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Requests and completion queues of groups: see test_completion.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 #include <pthread.h>
 
 #include "core/os/os.h"
 #include "tests/support/completions.h"
 #include "tests/support/heard.h"
+#include "tests/support/unit.h"
 
 /* One request for collectives and messages of two communicators. */
 static int one_group(weft_comm_t *comm, weft_comm_t *copy, uint32_t rank, uint32_t n,

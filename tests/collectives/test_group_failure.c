@@ -2,14 +2,11 @@
  *
  * A call of a group that fails without its communicator: the end of the group says which call it
  * was and why, as the call alone does. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/support/ranks.h"
+#include "tests/support/unit.h"
 
 /* What the algorithm of this job does not serve. */
 static weft_status_t reduce(float *x, weft_comm_t *comm)

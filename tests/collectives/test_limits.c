@@ -2,14 +2,11 @@
  *
  * Limits of one communicator: plans have no more channels, others keep theirs, and ranks that do
  * not agree are told so. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/support/ranks.h"
+#include "tests/support/unit.h"
 
 enum { COUNT = 1 << 14 };
 

@@ -2,17 +2,14 @@
  *
  * Receives from any rank meet messages in the order of the calls, and large messages arrive whole,
  * whatever memory they come from. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "tests/support/heard.h"
 #include "tests/support/ranks.h"
+#include "tests/support/unit.h"
 
 static const char *const nets[] = {"core.net=net-shm", "core.net=net-socket"};
 

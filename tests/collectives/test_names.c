@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Names of communicators: where they come from, and that errors and explanations say them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/support/ranks.h"
+#include "tests/support/unit.h"
 
 static const char *const settings[] = {"core.net=net-shm"};
 

@@ -2,8 +2,6 @@
  *
  * Puts, signals and waits from the user's side: over memory and over TCP, as threads and as
  * processes, into both kinds of windows. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,9 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "tests/support/ranks.h"
+#include "tests/support/unit.h"
 
 enum { MOST = 3 << 20 };
 

@@ -4,17 +4,12 @@
  * results are right where a message is full, where one more would fit, and where blocks have
  * several slices.
  *   test-collectives-packed section.key=value… */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "tests/support/ranks.h"
+#include "tests/support/unit.h"
 
 #define RANKS_MAX 9u
 

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Calls that wait for their operation before they return a request, and waits that end early. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "core/os/os.h"
 #include "tests/support/ranks.h"
+#include "tests/support/unit.h"
 
 static int is_complete_when_the_call_returns(weft_comm_t *comm, uint32_t rank, uint32_t n,
                                              void *arg)

@@ -3,16 +3,12 @@
  * Communicators out of communicators: who becomes a member, in which order, what they share, and
  * many of them in use at once. */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "../support/ranks.h"
+#include "tests/support/unit.h"
 
 #define MOST 8u
 #define SIBLINGS 8u

@@ -3,13 +3,9 @@
  * Calls in threads with little stack. weft.h asks for 64 KiB; here are 48, so that there is some
  * left. */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #include "tests/support/ranks.h"
+#include "tests/support/unit.h"
 
 #define STACK (48u << 10)
 #define COUNT 65536

@@ -12,17 +12,14 @@
  * others the kernel may have no device, and buffers are the host's.
  *   test-collectives-sweep RANKS threads|processes HOW section.key=value…
  *       [odd section.key=value…] */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/collectives/sweep_case.h"
 #include "tests/support/ranks.h"
+#include "tests/support/unit.h"
 
 static const uint64_t small_counts[] = {0, 1, 2, 3, 7, 16, 65, 1000, 4099};
 static const uint64_t large_counts[] = {65537, 1u << 20};

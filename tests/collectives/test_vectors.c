@@ -5,17 +5,14 @@
  * was. First with what the tuner takes, also with all buffers in windows, then with each algorithm
  * that can.
  *   test-collectives-vectors NET tuner|windows|each RANKS… */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/collectives/algos.h"
 #include "tests/support/ranks.h"
+#include "tests/support/unit.h"
 #include "tests/support/values.h"
 
 #define RANKS_MAX 32u

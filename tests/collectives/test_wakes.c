@@ -2,18 +2,15 @@
  *
  * A rank that sleeps goes on when what it waits for is here, and not only when its sleep is
  * over. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include <weft/completion.h>
 #include <weft/one_sided.h>
 
 #include "core/os/os.h"
 #include "tests/support/ranks.h"
+#include "tests/support/unit.h"
 
 /* A sleep lasts a millisecond where nothing ends it. A call of ranks that sleep may take SOON_US
  * longer than the same call of ranks that yield: how long its handshakes take is a matter of the

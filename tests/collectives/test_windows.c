@@ -3,8 +3,6 @@
  * Windows from the user's side: what registering takes and refuses, calls that are under way when a
  * window ends, and memory that is gone as soon as its window is, also after a failure. Ranks are
  * threads. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,9 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "tests/support/ranks.h"
+#include "tests/support/unit.h"
 
 enum { BLOCK = 1 << 20, WINDOWS = 16 };
 

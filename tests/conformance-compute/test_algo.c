@@ -8,12 +8,9 @@
  * is printed at the end.
  *   test-conformance-compute-algo [NAME…]     plugins of the build, all if none is named */
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/plan/builder.h"
@@ -22,6 +19,7 @@
 #include "tests/support/fake_host.h"
 #include "tests/support/plan_places.h"
 #include "tests/support/plan_reference.h"
+#include "tests/support/unit.h"
 
 #define RANKS_ALL 17u
 #define PLUGINS_MAX 32u

@@ -2,15 +2,13 @@
  *
  * Conformance of kernel plugins: every plugin named as an argument, with every instruction set its
  * option `isa` offers and this machine has, over every type, operator and shape. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "kernel_shape.h"
 #include "tests/support/fake_host.h"
+#include "tests/support/unit.h"
 
 #define COUNT_MAX 257
 

@@ -5,18 +5,14 @@
 #ifndef TESTS_CUDA_BENCH_H
 #define TESTS_CUDA_BENCH_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <weft/plugin/draft/lanes.h>
 #include <weft/plugin/plan.h>
 
 #include "tests/cuda/fake_cuda.h"
 #include "tests/support/fake_host.h"
+#include "tests/support/unit.h"
 
 typedef struct bench {
     const weft_plugin_t *plugin;

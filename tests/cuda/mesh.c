@@ -3,16 +3,13 @@
  * See mesh.h. */
 #include "tests/cuda/mesh.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/exec/port_export.h"
 #include "core/os/os.h"
 #include "tests/support/kernel_reference.h"
+#include "tests/support/unit.h"
 #include "tests/support/values.h"
 
 /* Kernels -------------------------------------------------------------------------------------- */

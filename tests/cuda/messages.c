@@ -3,11 +3,9 @@
  * See messages.h. */
 #include "tests/cuda/messages.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "tests/support/unit.h"
 
 enum { SETTINGS = 8 };
 static const char *const settings[][SETTINGS] = {

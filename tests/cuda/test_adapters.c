@@ -5,16 +5,13 @@
  * communicator with whom, and what is left when something fails. The adapters' faults are set from
  * outside (FAKE_VERBS), one run for each:
  *   test-cuda-adapters well|refused|cut */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/cuda/fake_cuda.h"
 #include "tests/support/ranks.h"
+#include "tests/support/unit.h"
 
 enum { MOST = 5000, ROUNDS = 40 };
 

@@ -2,14 +2,9 @@
  *
  * Sends and receives in streams that cannot end well: what the error says, and that launches
  * end. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include "tests/cuda/messages.h"
 #include "tests/support/streams.h"
+#include "tests/support/unit.h"
 
 enum { COUNT = STREAMS_COUNT };
 

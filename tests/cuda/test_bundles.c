@@ -2,15 +2,11 @@
  *
  * Sends and receives in streams, from weft.h down to a CUDA runtime of threads: what the device
  * does, what the host does for it, and how the two meet in the same queues. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "tests/cuda/messages.h"
 #include "tests/support/streams.h"
+#include "tests/support/unit.h"
 
 enum { COUNT = STREAMS_COUNT };
 

@@ -2,18 +2,15 @@
  *
  * Calls in streams, from weft.h down to a CUDA runtime of threads: ranks as threads, each with
  * streams of its own, and as processes where one is killed. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/os/os.h"
 #include "tests/cuda/desk.h"
 #include "tests/support/streams.h"
+#include "tests/support/unit.h"
 
 enum { COUNT = STREAMS_COUNT, BYTES = COUNT * 4, LATE_US = 300000 };
 

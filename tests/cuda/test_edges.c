@@ -3,13 +3,9 @@
  * What the cost model takes for edges between devices: what kernel-cuda says of the path, the
  * slowest rank's for all, and lines of [figures] in its place. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #include "tests/support/ranks.h"
+#include "tests/support/unit.h"
 
 enum { LEAST = 5, MOST = 9 };
 

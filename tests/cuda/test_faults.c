@@ -2,17 +2,13 @@
  *
  * What a run on the device does when it cannot go on: another operation's message, a peer that
  * never comes, an abort; and what its program and its call are refused for. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/os/os.h"
 #include "tests/cuda/mesh.h"
 #include "tests/support/plan_fixture.h"
+#include "tests/support/unit.h"
 
 static mesh_kernels_t kernels;
 static plan_fixture_t ring;

@@ -3,19 +3,16 @@
  * What the flight record of a rank tells of operations that the device runs in a stream: when the
  * device had come to them, when they had ended, and whom they waited for. */
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/comm/flight_record.h"
 #include "core/os/os.h"
 #include "tests/cuda/desk.h"
+#include "tests/support/unit.h"
 
 enum { LARGE = 1 << 16, SMALL = 64, BYTES = LARGE * 4, LATE_MS = 300 };
 

@@ -2,18 +2,15 @@
  *
  * Memory that adapters use: where it is, dma-bufs that are the memory, what machines without say,
  * and the flush, which is made where it is needed. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include <weft/plugin/draft/gpudirect.h>
 #include <weft/plugin/memory.h>
 
 #include "tests/cuda/bench.h"
+#include "tests/support/unit.h"
 
 enum { BYTES = 8 * 4160 }; /* no whole pages */
 

@@ -4,13 +4,11 @@
  * what CUDA forbids meanwhile spoils the capture. */
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "tests/cuda/fake.h"
+#include "tests/support/unit.h"
 
 static cudaStream_t first, second;
 static cudaEvent_t fork_event, join_event;

@@ -2,14 +2,10 @@
  *
  * Memory that kernels of one process and of two lend each other: who reaches whom, what the tokens
  * open, what strangers may write into them, and that nothing is left behind. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include <weft/plugin/draft/ipc.h>
 
@@ -17,6 +13,7 @@
 
 #include "tests/cuda/fake_cuda.h"
 #include "tests/support/fake_host.h"
+#include "tests/support/unit.h"
 
 enum { BYTES = 3 << 20 };
 

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Streams, marks and recordings of kernel-cuda, as a program uses them that knows weft only. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <time.h>
-#include <cmocka.h>
 
 #include <weft/plugin/memory.h>
 #include <weft/plugin/draft/stream.h>
 
 #include "tests/cuda/bench.h"
 #include "tests/cuda/fake.h"
+#include "tests/support/unit.h"
 
 #define NS_PER_MS 1000000u
 #define LONG (10000ull * NS_PER_MS)

@@ -2,16 +2,12 @@
  *
  * Plans of every algorithm run by the device's interpreter, on all ranks or on some of them while
  * the core's interpreter runs the others, against the definition of the collective. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "tests/support/kernel_reference.h"
 #include "tests/cuda/mesh.h"
 #include "tests/support/plan_fixture.h"
+#include "tests/support/unit.h"
 
 /* As the option table of algo-hier says. */
 typedef struct hier_config {

@@ -3,16 +3,12 @@
  * The host's part of kernels.cu as nvcc compiled it, over the CUDA runtime for tests, which
  * swallows what is launched: what its launches answer, and that no kernel is left to be loaded at
  * its first launch. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "plugins/kernel-cuda/device/run.h"
 #include "plugins/kernel-cuda/launch.h"
 #include "tests/cuda/fake_cuda.h"
+#include "tests/support/unit.h"
 
 static cudaError_t launch(void)
 {

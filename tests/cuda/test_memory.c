@@ -2,14 +2,11 @@
  *
  * Memory of a device that the host cannot touch, apart from the collectives that the sweep covers:
  * allocation and copies, messages, a factor that lies on the device, and what is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/support/ranks.h"
+#include "tests/support/unit.h"
 
 enum { COUNT = 3000 };
 

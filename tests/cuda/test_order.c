@@ -2,15 +2,12 @@
  *
  * Communicators of a rank whose runs do not find room on the device together: one comes behind the
  * other, so that the runs of other ranks, for which the first one waits, have room. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "tests/cuda/desk.h"
+#include "tests/support/unit.h"
 
 /* A device holds 64 blocks, 60 of them for runs, 30 for each of two ranks. Three runs of 28 keep
  * the other rank's out. */

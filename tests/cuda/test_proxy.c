@@ -2,15 +2,12 @@
  *
  * Plans on devices over TCP, apart from the results that the sweep covers and the faults that all
  * kernels share: hosts and devices take turns at the same ports. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/support/ranks.h"
+#include "tests/support/unit.h"
 
 enum { ROUNDS = 300, MOST = 5000 };
 

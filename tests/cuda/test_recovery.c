@@ -2,17 +2,14 @@
  *
  * Shrinking while runs are in streams and windows are open: the device stops, the stream goes on,
  * and a new communicator works in the same stream with the same memory. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/os/os.h"
 #include "tests/cuda/fake_cuda.h"
 #include "tests/support/ranks.h"
 #include "tests/support/streams.h"
+#include "tests/support/unit.h"
 
 enum { COUNT = STREAMS_COUNT, BYTES = COUNT * 4, ROUNDS = 5 };
 

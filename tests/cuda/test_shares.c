@@ -2,16 +2,12 @@
  *
  * How many channels a job has whose ranks share devices: the least of all ranks, which all of them
  * agree on. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/cuda/fake_cuda.h"
 #include "tests/support/ranks.h"
+#include "tests/support/unit.h"
 
 enum { COUNT = 64 << 20, MOST = 8 };
 

@@ -2,17 +2,14 @@
  *
  * Slots in the memory of devices: which pairs of ranks have them, that everything works on them and
  * without them, when something fails on the way and when a rank dies there. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/cuda/fake_cuda.h"
 #include "tests/support/ranks.h"
+#include "tests/support/unit.h"
 
 enum { COUNT = 10000 };
 

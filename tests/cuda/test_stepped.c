@@ -4,17 +4,14 @@
  * whatever is not as they expect is the leader's, wherever the run has got to: ranks whose host
  * runs its part, windows, long calls, calls that differ, ranks that stay away. */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/cuda/fake_cuda.h"
 #include "tests/support/ranks.h"
 #include "tests/support/sums.h"
+#include "tests/support/unit.h"
 
 enum { BYTES = 256 << 10 };
 

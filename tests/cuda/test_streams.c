@@ -5,15 +5,12 @@
  * does, and no host touches memory of a device. */
 #include <errno.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "tests/cuda/fake.h"
+#include "tests/support/unit.h"
 
 static cudaStream_t first, second;
 static cudaEvent_t event;

@@ -5,17 +5,14 @@
  * the host that it does not reach. Each scene is a process of its own, as its end is often a hang,
  * which the runtime reports and ends. */
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "tests/cuda/fake.h"
+#include "tests/support/unit.h"
 
 /* Scenes --------------------------------------------------------------------------------------- */
 

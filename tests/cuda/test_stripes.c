@@ -2,16 +2,12 @@
  *
  * Long messages in streams, which go over several stripes: how many blocks copy them, and that
  * devices and hosts at the two ends agree on it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <time.h>
 
-#include <cmocka.h>
-
 #include "tests/cuda/messages.h"
 #include "tests/support/streams.h"
+#include "tests/support/unit.h"
 
 /* Elements of messages of one stripe, two, four and eight. */
 enum { ONE = 511, TWO = 512, FOUR = 1024, EIGHT = 2048, LONG = 8000 };

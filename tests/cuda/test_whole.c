@@ -3,17 +3,14 @@
  * Whole runs: where the buffers of all ranks lie in windows, a chunk is one message. The bits are
  * those of slices, whoever cannot takes part in slices, and none is read too early or too late. */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/cuda/fake_cuda.h"
 #include "tests/support/ranks.h"
 #include "tests/support/sums.h"
+#include "tests/support/unit.h"
 #include "tests/support/values.h"
 
 enum { RANKS_MAX = 8, BYTES = 256 << 10, CHANNELS = 3 };

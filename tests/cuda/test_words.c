@@ -2,17 +2,14 @@
  *
  * The words of FIFOs whose slots lie on devices: between two devices no slice is read from the
  * host's memory, and each polls its own; hosts and devices take turns at both ends. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/cuda/fake_cuda.h"
 #include "tests/support/ranks.h"
 #include "tests/support/sums.h"
+#include "tests/support/unit.h"
 
 enum { COUNT = 5000, SLOT_BYTES = 1024, ROUNDS = 8, SLICES = ROUNDS * COUNT * 4 / SLOT_BYTES };
 

@@ -2,15 +2,10 @@
  *
  * The stand-in behaves as an adapter does where net-ib relies on it. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "fake.h"
+#include "tests/support/unit.h"
 
 #define RTR_MASK                                                                                   \
     (IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |                \

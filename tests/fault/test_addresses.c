@@ -3,12 +3,9 @@
  * Hosts with many addresses, of which one leads to the others: ranks find it, or say what they
  * tried. Each host is a network namespace. Exit code 77: this machine has none. */
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,13 +13,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include <weft/weft.h>
 
 #include "core/boot/fixed_id.h"
 #include "core/os/os.h"
 #include "tests/support/sandbox.h"
+#include "tests/support/unit.h"
 
 enum { HOSTS = 2, EXIT_SKIPPED = 77, SETTINGS_MOST = 4 };
 

@@ -4,8 +4,6 @@
  * and leaves the communicator usable. */
 #include <math.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,10 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "tests/support/heard.h"
 #include "tests/support/ranks.h"
+#include "tests/support/unit.h"
 
 static const char *const shm_only[] = {"core.net=net-shm"};
 

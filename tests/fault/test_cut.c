@@ -3,9 +3,7 @@
  * Connections that are cut while all ranks live: an error that names a rank, on every rank, and
  * soon. */
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -15,9 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "../support/ranks.h"
+#include "tests/support/unit.h"
 
 enum { DESCRIPTORS = 1024, ELEMENTS = 20000, CUTTER = 1, STOPPED = 2 };
 

@@ -3,17 +3,14 @@
  * Ranks that disagree, die, leave, stop or come late: every survivor gets a typed error that names
  * the culprit, in bounded time; nothing hangs. */
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "tests/support/ranks.h"
+#include "tests/support/unit.h"
 
 static int says(weft_comm_t *comm, weft_status_t got, weft_status_t wanted, const char *words)
 {

@@ -4,12 +4,10 @@
  * so do questions about them; what concerns this rank alone goes on. */
 #include <poll.h>
 #include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/support/ranks.h"
+#include "tests/support/unit.h"
 
 #define FAILS(call) NEED((call) == WEFT_ERR_ABORTED)
 #define WORKS(call) NEED((call) == WEFT_OK)

@@ -3,17 +3,13 @@
  * Failures in families of communicators: a death fails those that contain the dead rank, everything
  * else fails one communicator only, and the rest goes on. */
 #include <inttypes.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "tests/support/ranks.h"
+#include "tests/support/unit.h"
 
 static const char *const shm = "core.net=net-shm";
 static const char *const tcp = "core.net=net-socket";

@@ -2,18 +2,15 @@
  *
  * Programs that fork, at whatever point their other threads are: a child has communicators of its
  * own, and an error for those of its parent. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "core/boot/auth.h"
 #include "core/os/crash.h"
 #include "core/os/os.h"
 #include "tests/support/ranks.h"
+#include "tests/support/unit.h"
 
 /* A child is done in some milliseconds. One that waits for ever is killed. */
 enum { FORKS = 60, PATIENCE_S = 20 };

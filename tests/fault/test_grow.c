@@ -4,21 +4,17 @@
  * ranks of a larger communicator, over which they get their tickets; it has nothing else to do with
  * it. */
 #include <fcntl.h>
-#include <setjmp.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/os/os.h"
 #include "tests/support/ranks.h"
+#include "tests/support/unit.h"
 
 enum { MOST = 8 };
 

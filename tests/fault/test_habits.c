@@ -2,16 +2,12 @@
  *
  * Mistakes that programs bring along from elsewhere: the addresses that MPI has for calls in place,
  * queues that are gone, memory that is freed too early, groups without an end. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdint.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 #include "tests/support/heard.h"
 #include "tests/support/ranks.h"
+#include "tests/support/unit.h"
 
 static const char *const shm_only[] = {"core.net=net-shm", "boot.init_timeout=2"};
 

@@ -4,20 +4,16 @@
  * late one while ranks outnumber cores. And what it must not cost: connections. */
 #include <dirent.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "tests/support/connections.h"
 #include "tests/support/ranks.h"
+#include "tests/support/unit.h"
 
 static const char *const shm = "core.net=net-shm";
 static const char *const tcp = "core.net=net-socket";

@@ -4,10 +4,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,12 +14,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include <weft/weft.h>
 
 #include "tests/support/denied.h"
 #include "tests/support/ranks.h"
+#include "tests/support/unit.h"
 
 #define RANKS 4u
 #define BAD 2u

@@ -3,13 +3,11 @@
  * Ranks with different kernels: which may meet in one communicator, and what those are told that
  * may not. */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include <weft/weft.h>
+
+#include "tests/support/unit.h"
 
 #define PLAIN "plain-kernel.path=" WEFT_PLAIN_KERNEL_FILE
 

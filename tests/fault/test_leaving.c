@@ -4,18 +4,13 @@
  * of theirs. */
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
-
 #include "../support/ranks.h"
+#include "tests/support/unit.h"
 
 /* Longer than a broken link waits for the health channel's verdict. */
 static void be_late(void)

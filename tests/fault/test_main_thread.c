@@ -3,19 +3,15 @@
  * Programs whose main thread ends before their ranks do, by pthread_exit(). The kernel then shows
  * little of such a process under its number. */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/os/os.h"
 #include "tests/support/ranks.h"
+#include "tests/support/unit.h"
 
 enum { RANKS = 3, COUNT = 1 << 17, PATIENCE_S = 40 };
 

@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A process without memory: the join says so, a call says so to all, and the process lives on. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include <weft/weft.h>
 
 #include "tests/support/ranks.h"
+#include "tests/support/unit.h"
 
 /* So many ranks take some hundred MiB, and more descriptors than a process may have. */
 #define RANKS (1u << 20)

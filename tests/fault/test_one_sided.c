@@ -4,9 +4,7 @@
  * name, and no window of others stays in use. Ranks are processes. */
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,10 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "tests/support/denied.h"
 #include "tests/support/ranks.h"
+#include "tests/support/unit.h"
 
 enum { BYTES = 64 << 20, SOURCE = 1, SECONDS = 100, GIVE_UP_S = 30 };
 

@@ -8,20 +8,16 @@
  * The times are those from a kill until the slowest survivor has heard of it, has the shrunk
  * communicator, has a first right result in it (512 bytes), and a second one (8 KiB), which may
  * need other connections. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/os/os.h"
 #include "tests/support/ranks.h"
+#include "tests/support/unit.h"
 
 enum { MOST = 64, COUNT_MOST = 40000 };
 

@@ -7,27 +7,23 @@
  *
  *   test-fault-replacement NET RANKS KILLS [SEED [any]]    a longer run, with times;
  *       any: rank 0 dies too */
-#include <setjmp.h>
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "core/os/os.h"
 #include "tests/support/holdings.h"
 #include "tests/support/ranks.h"
 #include "tests/support/mixed_calls.h"
 #include "tests/support/survivor.h"
+#include "tests/support/unit.h"
 
 enum { COUNT_MOST = 20000, KILLS_MOST = 100000 };
 

@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Revoking, agreeing and shrinking without deaths: who calls what, and what is told. */
-#include <setjmp.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "core/os/os.h"
 #include "tests/support/holdings.h"
 #include "tests/support/ranks.h"
+#include "tests/support/unit.h"
 
 static const char *const shm[] = {"core.net=net-shm"};
 static const char *const soon[] = {"core.net=net-shm", RANKS_SOON};

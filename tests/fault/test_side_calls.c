@@ -3,18 +3,14 @@
  * Calls that wait for other ranks without having the communicator: agreeing, shrinking, making a
  * communicator of some ranks. Another thread ends them, and is refused what it must not do beside
  * them. */
-#include <setjmp.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/comm/handle.h"
 #include "core/comm/side_calls.h"
 #include "tests/support/ranks.h"
+#include "tests/support/unit.h"
 
 /* The deadline of such a call lies far behind the end of the wait for it. */
 static const char *const settings[] = {"core.net=net-shm", "boot.init_timeout=60"};

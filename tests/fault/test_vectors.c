@@ -2,15 +2,12 @@
  *
  * V-forms whose ranks disagree about a length: every rank gets ERR_MISMATCH, and the text names two
  * ranks that disagree and what each of them says. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/support/ranks.h"
+#include "tests/support/unit.h"
 
 enum { RANKS = 3, BLOCK = 120, ROOM = RANKS * 2 * BLOCK };
 

@@ -2,16 +2,12 @@
  *
  * Agreeing and shrinking that end on one rank before they are decided, and are called anew
  * there. */
-#include <setjmp.h>
 #include <pthread.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #include "core/comm/consensus_records.h"
 #include "core/comm/handle.h"
 #include "tests/support/ranks.h"
+#include "tests/support/unit.h"
 
 enum { BITS_A = 1, BITS_B = 6 }; /* of two decisions; their bit-and is that of none */
 

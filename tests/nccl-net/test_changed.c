@@ -5,19 +5,16 @@
  * told. */
 #include <arpa/inet.h>
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #include <weft/plugin/net.h>
 #include <weft/sdk/endpoint.h>
 
 #include "tests/support/fake_host.h"
 #include "tests/support/relay.h"
+#include "tests/support/unit.h"
 
 /* Bytes of the handshake, and of the name behind an address. */
 enum { SHOOK_FIRST = WEFT_AUTH_HELLO + WEFT_AUTH_PROOF, SHOOK_SECOND = WEFT_AUTH_REPLY + 1 };

@@ -3,16 +3,14 @@
  * libnccl-net-weft.so as NCCL sees it, without weft above it: both ends of a connection are here,
  * over every version of its table. */
 #include <dlfcn.h>
-#include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
-
 #include "ncclnet_shim.h"
+#include "tests/support/unit.h"
 
 enum { LARGE = 300000, TAG = 7 };
 

@@ -5,21 +5,18 @@
  * And the end of a connection with receives under way. */
 #include <dlfcn.h>
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include <weft/plugin/net.h>
 
 #include "foreign.h"
 #include "tests/support/connections.h"
 #include "tests/support/fake_host.h"
+#include "tests/support/unit.h"
 
 enum { BYTES = 4096 };
 

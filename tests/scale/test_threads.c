@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Many ranks as threads of one process over net-local: they join, split, split again and leave. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "../support/ranks.h"
+#include "tests/support/unit.h"
 
 #define RANKS_DEFAULT 48
 

@@ -4,14 +4,10 @@
 #include "crowd.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core/os/os.h"
+#include "tests/support/unit.h"
 
 void crowd_init(crowd_t *crowd, uint32_t count)
 {

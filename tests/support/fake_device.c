@@ -3,16 +3,13 @@
  * See fake_device.h. */
 #include "tests/support/fake_device.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core/base/error.h"
 #include "tests/support/ranks.h"
+#include "tests/support/unit.h"
 
 struct weft_lanes_endpoint {
     fake_device_t *device;

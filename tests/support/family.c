@@ -3,10 +3,7 @@
  * Ranks as processes. */
 #include "family.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -14,12 +11,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/boot/boot_state.h"
 #include "core/boot/join.h"
 #include "core/boot/id_create.h"
 #include "core/os/os.h"
+#include "tests/support/unit.h"
 
 typedef struct child {
     weft_boot_t *boot;

@@ -4,18 +4,14 @@
 #include "tests/support/health_stage.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
-
-#include <cmocka.h>
 
 #include "core/boot/control_frames.h"
 #include "core/boot/failure_detector.h"
 #include "core/boot/reconnect.h"
 #include "core/boot/wire.h"
+#include "tests/support/unit.h"
 
 static void ignore_death(void *arg, uint64_t comm_id, const weft_error_t *error)
 {

@@ -3,14 +3,11 @@
  * See lanes_job.h. */
 #include "tests/support/lanes_job.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core/os/os.h"
+#include "tests/support/unit.h"
 
 static void sum_int32(const weft_combine_t *c)
 {

@@ -3,16 +3,12 @@
  * See plan_files.h. */
 #include "tests/support/plan_files.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core/base/error.h"
 #include "tests/support/scratch.h"
+#include "tests/support/unit.h"
 
 char *plan_files_read(const char *path, size_t *count_p)
 {

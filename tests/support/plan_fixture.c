@@ -3,17 +3,14 @@
  * See plan_fixture.h. */
 #include "tests/support/plan_fixture.h"
 
-#include <setjmp.h>
 #include <stdarg.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/os/os.h"
 #include "core/plan/text.h"
 #include "core/plan/verify.h"
+#include "tests/support/unit.h"
 
 static void fake_log(const weft_host_t *host, weft_log_level_t level, const char *format, ...)
 {

@@ -3,17 +3,12 @@
  * See plan_subs.h. */
 #include "tests/support/plan_subs.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/plan/verify.h"
 #include "tests/support/plan_reference.h"
+#include "tests/support/unit.h"
 
 plan_fixture_t plan_subs_ring;
 static plan_fixture_t flat;

@@ -3,14 +3,9 @@
  * See plan_sweep.h. */
 #include "tests/support/plan_sweep.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "core/base/error.h"
 #include "core/plan/verify.h"
+#include "tests/support/unit.h"
 
 static void expect_ok(const plan_sweep_t *sweep, weft_plan_t *const *plans, uint32_t slots,
                       uint32_t slices)

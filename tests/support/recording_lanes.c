@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Lanes that only note: what they are told is looked at by the test. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "tests/support/recording_lanes.h"
+#include "tests/support/unit.h"
 
 recording_lanes_t recording;
 

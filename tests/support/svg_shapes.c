@@ -4,14 +4,10 @@
  * which tools/svg.c writes them. */
 #include "tests/support/svg_shapes.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/support/unit.h"
 
 /* The value of an attribute of the element that begins at `at`; "" if it has none. */
 static void svg_shapes_attribute(const char *at, const char *name, char *value, size_t bytes)

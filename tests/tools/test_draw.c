@@ -2,18 +2,13 @@
  *
  * Drawings show what the plans do: every rank, every link, every move, and trees only where the
  * messages form some. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "tests/support/plan_fixture.h"
 #include "tests/support/svg_shapes.h"
+#include "tests/support/unit.h"
 #include "tests/support/xml_check.h"
 #include "tools/draw.h"
 

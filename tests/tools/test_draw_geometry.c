@@ -3,19 +3,14 @@
  * Drawings can be read: they fit a screen, no text is small, no two discs, boxes or texts overlap,
  * and no link passes under a rank that is not its end. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/plan/topo_view.h"
 #include "tests/support/plan_fixture.h"
 #include "tests/support/svg_shapes.h"
+#include "tests/support/unit.h"
 #include "tests/support/xml_check.h"
 #include "tools/draw.h"
 

@@ -2,16 +2,13 @@
  *
  * Flight records that are read while their ranks write: what is read is whole, or left out. */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/comm/comm.h"
+#include "tests/support/unit.h"
 #include "tools/flight_jobs.h"
 
 enum { LOOKS = 200, NAMES = 300000, REOPENED = 500 };

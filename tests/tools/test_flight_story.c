@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Flight records joined: what is told of a job whose ranks were made up. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/os/os.h"
+#include "tests/support/unit.h"
 #include "tools/flight_plot.h"
 #include "tools/flight_story.h"
 

@@ -2,19 +2,16 @@
  *
  * What the flight records tell of ranks that wait: in every kind of call, for whom, and who waits
  * long says so. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include <weft/recovery.h>
 
 #include "tests/support/heard.h"
 #include "tests/support/ranks.h"
+#include "tests/support/unit.h"
 #include "tools/flight_story.h"
 
 enum { RANKS = 3, LATE = 2, TRIES = 300 };

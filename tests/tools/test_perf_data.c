@@ -3,14 +3,9 @@
  * The data of weft perf: any order of adding gives the expected bits, and a wrong element is
  * found. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "tests/support/unit.h"
 #include "tools/perf_data.h"
 #include "tools/perf_float.h"
 #include "tools/perf_layout.h"

@@ -2,13 +2,8 @@
  *
  * Conversions that the checks of weft perf rely on. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
-
+#include "tests/support/unit.h"
 #include "tools/perf_float.h"
 
 static void every_finite_value_comes_back(weft_dtype_t dtype, uint64_t values)

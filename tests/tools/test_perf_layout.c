@@ -2,14 +2,9 @@
  *
  * Layouts of weft perf: what one rank sends is what the others expect, and no buffer is too
  * small. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
+#include "tests/support/unit.h"
 #include "tools/perf_layout.h"
 #include "tools/perf_pattern.h"
 

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Prices, figures and the topology on the command line. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/plan/classes.h"
 #include "tests/support/plan_fixture.h"
+#include "tests/support/unit.h"
 #include "tools/plan_price.h"
 #include "tools/plan_source.h"
 

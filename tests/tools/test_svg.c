@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The SVG writer and the plots made with it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "tests/support/unit.h"
 #include "tests/support/xml_check.h"
 #include "tools/svg.h"
 #include "tools/svg_plot.h"

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The timed run agrees with the verifier, with which it shares no code, about what hangs. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "tests/support/plan_fixture.h"
+#include "tests/support/unit.h"
 #include "tools/timeline.h"
 
 static timeline_t run(weft_plan_t *const *plans, uint32_t n, uint32_t slots, uint32_t slices,

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What a rank adds to its clock to have that of rank 0. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "tests/support/unit.h"
 #include "tools/tune_clock.h"
 
 static void a_clock_ahead_is_set_back(void **state)

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Candidates are compared within rounds, and those far behind run no more. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "tests/support/unit.h"
 #include "tools/tune_race.h"
 
 static void near(double value, double expected)

@@ -2,18 +2,13 @@
  *
  * The state of `weft tune` as people edit it: what no run writes is passed over, and the run that
  * goes on does not compute with it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "tests/support/scratch.h"
+#include "tests/support/unit.h"
 #include "tools/tune_state.h"
 
 #define JOB "# a job"

@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The file of `weft tune` is read back, however odd the figures are that a fit came to. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/comm/figures.h"
 #include "core/config/config.h"
 #include "core/config/settings.h"
 #include "tests/support/scratch.h"
+#include "tests/support/unit.h"
 #include "tools/tune_write.h"
 
 /* Writes figures that are all `seconds`, and reads the file. */

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Values on the command line, and the option parser. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "tests/support/unit.h"
 #include "tools/args.h"
 #include "tools/tool.h"
 #include "tools/values.h"

@@ -3,14 +3,8 @@
  * One rank. */
 #include "tests/bindings/nccl/single.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "bindings/nccl/functions.h"
+#include "tests/support/unit.h"
 
 ncclComm_t make_single(void)
 {

@@ -3,19 +3,16 @@
  * What the library says of itself, wrong arguments, configs of all sizes, and refused functions.
  * The process has no CUDA, so communicators are for memory of the host. */
 #include <dlfcn.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "bindings/nccl/types.h"
 
 #include "bindings/nccl/functions.h"
 #include "bindings/nccl/refused.h"
 #include "tests/bindings/nccl/single.h"
+#include "tests/support/unit.h"
 
 static ncclComm_t single; /* one rank */
 

@@ -2,14 +2,11 @@
  *
  * Collectives, messages, types and operators, on memory of devices of threads: the results are
  * those of NCCL's documentation. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/bindings/nccl/job.h"
+#include "tests/support/unit.h"
 #include "tests/support/values.h"
 
 enum { COUNT = 300, MOST_RANKS = 4, MOST_BYTES = MOST_RANKS * COUNT * 8 };

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Communicators: made in groups and without waiting, split; and what groups keep for their end. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 #include <cuda_runtime_api.h>
 
 #include "tests/bindings/nccl/config.h"
 #include "tests/bindings/nccl/job.h"
+#include "tests/support/unit.h"
 
 enum { RANKS = 3 };
 

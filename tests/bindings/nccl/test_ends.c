@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * How communicators end: finalized, aborted, destroyed with operations under way. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <time.h>
-
-#include <cmocka.h>
 #include <cuda_runtime_api.h>
 
 #include "tests/bindings/nccl/job.h"
+#include "tests/support/unit.h"
 
 static void finalize_and_abort(job_rank_t *rank)
 {

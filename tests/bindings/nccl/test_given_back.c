@@ -2,17 +2,11 @@
  *
  * What was given back, or is another communicator's: handles and operators whose place somebody
  * else has by now are refused, and that one does not notice. The process has no CUDA. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "bindings/nccl/types.h"
 
 #include "bindings/nccl/functions.h"
 #include "tests/bindings/nccl/single.h"
+#include "tests/support/unit.h"
 
 /* Operators ------------------------------------------------------------------------------------ */
 

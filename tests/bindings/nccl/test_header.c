@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The binding's types against a real nccl.h. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 
-#include <cmocka.h>
-
 #include "tests/bindings/nccl/facts.h"
+#include "tests/support/unit.h"
 
 static void numbers_are_those_of_the_header(void **state)
 {

@@ -3,19 +3,14 @@
  * A program that has loaded a CUDA runtime, the first argument, and whose user chose kernel-cpu:
  * its buffers are memory of the host, also where the runtime finds no driver. */
 #include <dlfcn.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "bindings/nccl/types.h"
 
 #include "bindings/nccl/functions.h"
+#include "tests/support/unit.h"
 
 enum { RANKS = 2, COUNT = 1000 };
 

@@ -2,16 +2,13 @@
  *
  * Communicators whose ranks change: growing, what is left after a revocation, and several splits in
  * one group. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 #include <cuda_runtime_api.h>
 
 #include "tests/bindings/nccl/config.h"
 #include "tests/bindings/nccl/job.h"
+#include "tests/support/unit.h"
 
 enum { OLD = 2, ALL = 4 };
 

@@ -2,8 +2,6 @@
  *
  * Calls whose n-th allocation fails: they fail with a sentence, or not at all. They leave no handle
  * of a communicator that was not made, and what they were given is as it was. Without CUDA. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,13 +9,12 @@
 
 #include <dirent.h>
 
-#include <cmocka.h>
-
 #include "bindings/nccl/types.h"
 
 #include "bindings/nccl/functions.h"
 #include "tests/bindings/nccl/config.h"
 #include "tests/bindings/nccl/single.h"
+#include "tests/support/unit.h"
 #include "tests/torture/fail_nth.h"
 
 /* No call here makes as many allocations, but for joining: there each so many-th one fails. */

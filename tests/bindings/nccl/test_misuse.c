@@ -3,20 +3,17 @@
  * What programs do wrong: handles that have ended, ranks that do not agree, groups that stay open.
  * The process has no CUDA, so calls return when they are complete. */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
-
 #include "bindings/nccl/types.h"
 
 #include "bindings/nccl/functions.h"
 #include "tests/bindings/nccl/single.h"
+#include "tests/support/unit.h"
 
 /* Ends ----------------------------------------------------------------------------------------- */
 

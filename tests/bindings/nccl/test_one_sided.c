@@ -2,16 +2,13 @@
  *
  * Puts, signals and waits over NCCL's API, and what programs do wrong with them. The memory and the
  * streams are those of the kernel that the environment names. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 #include <cuda_runtime_api.h>
 
 #include "tests/bindings/nccl/config.h"
 #include "tests/bindings/nccl/job.h"
+#include "tests/support/unit.h"
 
 enum { MOST = 300000 };
 

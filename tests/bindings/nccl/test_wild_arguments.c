@@ -3,18 +3,13 @@
  * Numbers and handles from nowhere in every function. The process has no CUDA, so calls return when
  * they are complete. */
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "bindings/nccl/types.h"
 
 #include "bindings/nccl/functions.h"
 #include "tests/bindings/nccl/single.h"
+#include "tests/support/unit.h"
 
 enum { ROUNDS = 400, BYTES = 4096 };
 

@@ -2,23 +2,18 @@
  *
  * Communicators whose calls return at once: what their children have of them, what an abort ends,
  * and groups with communicators whose calls wait. The process has no CUDA. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "bindings/nccl/types.h"
 
 #include "bindings/nccl/functions.h"
 #include "tests/bindings/nccl/config.h"
 #include "tests/bindings/nccl/single.h"
+#include "tests/support/unit.h"
 
 static ncclComm_t make_single_without_waiting(void)
 {

@@ -3,19 +3,15 @@
  * Conformance of topo plugins, given as arguments: what they describe is a machine, twice the same,
  * whatever the builder answers, and whatever memory fails. With the options that a plugin has by
  * default, which is this machine. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <weft/plugin/topo.h>
 
 #include "core/plugin/discover.h"
 #include "tests/support/fake_host.h"
 #include "tests/support/scratch.h"
+#include "tests/support/unit.h"
 
 typedef struct instance {
     const weft_plugin_t *plugin;

@@ -2,15 +2,10 @@
  *
  * Which adapters and ports are used: many of them, filters, and what is left out and why. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "tests/support/unit.h"
 #include "traffic.h"
 
 static uint32_t count_with(const char *setting)

@@ -3,15 +3,10 @@
  * Every verbs call fails at every occurrence in the life of a connection. The result is a typed
  * error with a text, and nothing is left behind. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "tests/support/unit.h"
 #include "traffic.h"
 
 static const char *const settings[] = {"qps=2", "split_bytes=4K", NULL};

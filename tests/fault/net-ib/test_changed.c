@@ -4,19 +4,14 @@
  * cuts, holds or repeats what they say over TCP, word by word. Whatever comes of it, the error
  * names the peer, nothing is left behind, and the next connection works. */
 #include <arpa/inet.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 #include <poll.h>
 
 #include <weft/sdk/endpoint.h>
 
 #include "tests/support/relay.h"
+#include "tests/support/unit.h"
 #include "traffic.h"
 
 /* Bytes of the handshake, which has tests of its own: hello and proof, reply and

@@ -2,18 +2,13 @@
  *
  * Completions that a healthy adapter never gives: every error at every moment of an exchange;
  * completions that come twice, late, in another order, or never. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "tests/support/unit.h"
 #include "traffic.h"
 
 #define CHILD_S 200

@@ -3,15 +3,10 @@
  * Messages in memory of a device, registered by its dma-buf. Only the adapter may move them:
  * code that copies them into a request, or looks at received bytes, dies at an unmapped address. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "tests/support/unit.h"
 #include "traffic.h"
 
 static traffic_t traffic;

@@ -3,15 +3,10 @@
  * Events of adapters and ports: errors within two seconds, and ports that come back. */
 #include <poll.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "tests/support/unit.h"
 #include "traffic.h"
 
 /* The exchange hangs until the event; then it ends within 2 s, with a text that contains `word`. */

@@ -4,16 +4,11 @@
  * unchanged, and every operation completes once. Without a rail left, or without the option, the
  * error has a type. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "tests/support/unit.h"
 #include "traffic.h"
 
 #define MOMENTS_MAX 400u

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Connections that begin with fewer rails than there are: some are lost before, or on the way. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "tests/support/unit.h"
 #include "traffic.h"
 
 #define RAILS 3u

@@ -3,17 +3,13 @@
  * What two ends agree on: link layers, tables of GIDs, partitions, and the ports of a
  * connection. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <arpa/inet.h>
-#include <cmocka.h>
 
 #include "tests/support/connections.h"
+#include "tests/support/unit.h"
 #include "traffic.h"
 
 /* Checks which GID of a table is chosen. −1: the port is left out. */
@@ -343,7 +339,8 @@ static void connect_slowly(traffic_t *traffic, weft_net_conn_t *ends[2])
         assert_int_equal(ops->connect_poll(ends[0]), WEFT_IN_PROGRESS);
         assert_int_equal(ops->accept(to->listener, &ends[1]), WEFT_AGAIN);
     }
-    traffic_later_by_ns += 10 * UINT64_C(1000000000); /* the connector makes queue pairs for others */
+    traffic_later_by_ns +=
+        10 * UINT64_C(1000000000); /* the connector makes queue pairs for others */
     assert_int_equal(ops->accept(to->listener, &ends[1]), WEFT_AGAIN);
     while ((mine == WEFT_IN_PROGRESS || (mine == WEFT_OK && theirs == WEFT_AGAIN)) &&
            traffic_now() < end) {

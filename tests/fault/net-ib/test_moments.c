@@ -6,14 +6,9 @@
  * ever. */
 #include <poll.h>
 #include <rdma/rdma_cma.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "tests/support/unit.h"
 #include "traffic.h"
 
 enum { MOMENTS_MAX = 40, EVENTS_MAX = 60 };

@@ -5,11 +5,7 @@
 
 #include <dirent.h>
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include <weft/sdk/endpoint.h>
+
+#include "tests/support/unit.h"
 
 #define CONNECT_S 10.0
 #define ROOM (TRAFFIC_LARGEST + 4096u) /* of a message in memory of a device */

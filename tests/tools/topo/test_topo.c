@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * `weft topo` on machines of hwloc's XML: places, devices, paths, and how plugins are joined. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "core/plugin/discover.h"
 #include "core/topo/paths.h"
+#include "tests/support/unit.h"
 #include "tools/session.h"
 #include "tools/topo/draw.h"
 #include "tools/topo/print.h"

@@ -4,9 +4,6 @@
  * passes, and nobody else. */
 #include <errno.h>
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -14,9 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "acceptor_fixture.h"
+#include "tests/support/unit.h"
 
 static void a_peer_that_holds_the_secret_passes_with_its_label(void **state)
 {

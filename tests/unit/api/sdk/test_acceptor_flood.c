@@ -3,16 +3,12 @@
  * The acceptor of the SDK in a flood of strangers: they cost a bounded amount, and keep nobody
  * out. */
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "acceptor_fixture.h"
+#include "tests/support/unit.h"
 
 static void a_flood_is_bounded_and_a_good_peer_still_passes(void **state)
 {

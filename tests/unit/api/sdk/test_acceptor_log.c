@@ -2,16 +2,12 @@
  *
  * What the acceptor of the SDK says of those who did not pass, and how often. */
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "acceptor_fixture.h"
+#include "tests/support/unit.h"
 
 static uint32_t count_lines(acceptor_fixture_t *f)
 {

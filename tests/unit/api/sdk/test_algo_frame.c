@@ -2,17 +2,12 @@
  *
  * The frame of algorithm plugins: what it serves, what it refuses and with which words, and what
  * the plugin's functions are given. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <weft/sdk/algo_frame.h>
 
 #include "tests/support/fake_host.h"
+#include "tests/support/unit.h"
 
 static const uint32_t most_ranks = 4;
 static const void *seen_config;

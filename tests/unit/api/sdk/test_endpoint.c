@@ -2,15 +2,12 @@
  *
  * Unit tests of end points: options, wire form, order of preference. */
 #include <arpa/inet.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include <weft/sdk/net_interface.h>
 #include "tests/support/fake_host.h"
+#include "tests/support/unit.h"
 
 static bool admits(const char *text, const char *name)
 {

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Unit tests of the SDK's message headers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include <weft/sdk/frame.h>
+
+#include "tests/support/unit.h"
 
 static uint8_t wire[WEFT_FRAME_BYTES];
 static uint64_t bytes;

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The list of interfaces, with netlink and without it. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include <errno.h>
 #include <ifaddrs.h>
@@ -13,6 +10,8 @@
 #include <sys/socket.h>
 
 #include <weft/sdk/interface_list.h>
+
+#include "tests/support/unit.h"
 
 static int refused; /* errno of getifaddrs() */
 

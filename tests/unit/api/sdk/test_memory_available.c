@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Available memory, read from files as Linux writes them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include <weft/sdk/memory_available.h>
+
+#include "tests/support/unit.h"
 
 static char folder[] = "/tmp/weft-available-XXXXXX";
 

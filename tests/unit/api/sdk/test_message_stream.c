@@ -3,19 +3,15 @@
  * Unit tests of the SDK's messages over a stream socket: one end is the stream, the other one a
  * second stream or the test itself, which writes what no stream would. */
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include <weft/sdk/frame.h>
 #include <weft/sdk/message_stream.h>
 
 #include "tests/support/fake_host.h"
+#include "tests/support/unit.h"
 
 #define LARGE (1u << 20)
 #define VISITS 100000 /* far more than any case needs */

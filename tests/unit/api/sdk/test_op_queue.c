@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Unit tests of the SDK's operation queue, as a transport uses it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include <weft/sdk/op_queue.h>
+
+#include "tests/support/unit.h"
 
 #define CONNS 3
 

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The table of collectives, against the facts as the manual states them. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <weft/plugin/algo.h>
 #include <weft/weft.h>
 
 #include "core/base/coll.h"
+#include "tests/support/unit.h"
 
 /* Blocks of IN and OUT on 5 ranks, and whether only the root has that buffer. */
 typedef struct sides {

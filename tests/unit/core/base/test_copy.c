@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Copies: every byte, and no other, whichever way is taken. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include "core/base/copy.h"
+#include "tests/support/unit.h"
 
 enum { MOST = 2 * WEFT_COPY_STRING_MOST, EDGE = 64 };
 

@@ -2,15 +2,11 @@
  *
  * The text of an error: what is too long for it leaves room for the cause. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core/base/error.h"
+#include "tests/support/unit.h"
 
 enum { TEXT = sizeof(((weft_error_t *)NULL)->text) };
 

@@ -3,19 +3,15 @@
  * Lines of the log: one call is one line, whatever texts are in it; and nobody dies or hangs
  * because of whoever should read them. */
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/base/log.h"
+#include "tests/support/unit.h"
 
 /* What a call writes to the standard error. */
 static void capture(const char *text, char *line, size_t bytes)

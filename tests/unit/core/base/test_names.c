@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Names of data types and operators, and which of them go together. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include <weft/weft.h>
+
+#include "tests/support/unit.h"
 
 static void operators_have_names(void **state)
 {

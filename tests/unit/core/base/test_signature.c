@@ -2,14 +2,11 @@
  *
  * Signatures: equal only if every field is, and the difference in words names the field and both
  * values. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core/base/signature.h"
+#include "tests/support/unit.h"
 
 static const weft_signature_t base = {
     .coll = WEFT_ALL_REDUCE, .dtype = WEFT_FP32, .count = 8, .sequence = 3, .plan = 77};

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Characters, cuts between them, and what a terminal does not get. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core/base/utf8.h"
+#include "tests/support/unit.h"
 
 static size_t bytes_of(const char *text)
 {

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The handshake: it succeeds for two holders of one key, and for nothing else. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "../../../support/foreign_hello.h"
 #include "core/base/error.h"
 #include "core/boot/auth.h"
+#include "tests/support/unit.h"
 
 typedef struct pair {
     uint8_t client_key[32], server_key[32];

@@ -2,21 +2,17 @@
  *
  * Rank 0's end of its claim: what the root says between "all have claimed" and the release is
  * heard. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/boot/claim.h"
 #include "core/boot/root_table.h"
 #include "core/os/os.h"
 #include "core/os/os_cancel.h"
+#include "tests/support/unit.h"
 
 #define COMM UINT64_C(7)
 

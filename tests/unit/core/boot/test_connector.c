@@ -3,18 +3,14 @@
  * How long the connector waits for an answer. */
 #include <arpa/inet.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/base/error.h"
 #include "core/boot/connector.h"
 #include "core/os/os.h"
+#include "tests/support/unit.h"
 
 enum { FULL = 4 };
 

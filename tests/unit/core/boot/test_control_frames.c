@@ -3,13 +3,8 @@
  * What a neighbour says after it was declared dead: one that was silent may live on the other side
  * of a cut, and take those for dead who live here. And what it says of a rank that left, which
  * others have declared dead. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/boot/control_frames.h"
@@ -18,6 +13,7 @@
 #include "core/boot/health_state.h"
 #include "core/boot/reconnect.h"
 #include "core/boot/wire.h"
+#include "tests/support/unit.h"
 
 enum { RANKS = 4, ME = 0, SPEAKER = 2, OTHER = 1 };
 

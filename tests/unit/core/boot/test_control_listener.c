@@ -6,10 +6,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +14,6 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "../../../support/crowd.h"
 #include "../../../support/foreign_hello.h"
@@ -29,6 +24,7 @@
 #include "core/boot/fixed_id.h"
 #include "core/boot/id_create.h"
 #include "core/os/os.h"
+#include "tests/support/unit.h"
 
 static weft_id_t opened(const crowd_t *crowd)
 {

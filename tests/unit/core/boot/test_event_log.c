@@ -2,14 +2,10 @@
  *
  * The event log: what is known is found, the oldest event makes room, deaths stay, and all
  * is told in the order in which it came. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core/boot/event_log.h"
+#include "tests/support/unit.h"
 
 static void add_leave(weft_event_log_t *log, uint64_t comm_id, uint32_t rank, uint64_t sequence)
 {

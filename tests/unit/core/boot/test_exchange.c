@@ -3,17 +3,12 @@
  * Exchanges over the tree, the agreement check, and failures in the middle of them. */
 #include <netinet/in.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "../../../support/crowd.h"
 #include "core/boot/agreement.h"
@@ -22,6 +17,7 @@
 #include "core/boot/health.h"
 #include "core/boot/tree_link.h"
 #include "core/os/os.h"
+#include "tests/support/unit.h"
 
 static weft_status_t gather_a_round(member_t *m, uint32_t round, size_t bytes)
 {

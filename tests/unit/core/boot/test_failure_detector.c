@@ -4,13 +4,8 @@
  * lives is asked, and connected to again, not declared dead. Who cannot be reached, and who hears
  * nobody. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/boot/auth.h"
@@ -19,6 +14,7 @@
 #include "core/boot/reconnect.h"
 #include "core/boot/tree_repair.h"
 #include "tests/support/health_stage.h"
+#include "tests/support/unit.h"
 
 /* A new connection to `peer` ends by a reset before anything came. */
 static void lose_fresh(stage_t *s, uint32_t peer)

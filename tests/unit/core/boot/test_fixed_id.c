@@ -3,15 +3,10 @@
  * Ids with a fixed address: their text, and joins of threads that use one. */
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/boot/boot.h"
@@ -21,6 +16,7 @@
 #include "core/os/os_socket.h"
 #include "tests/support/denied.h"
 #include "tests/support/heard.h"
+#include "tests/support/unit.h"
 
 #define RANKS 3
 #define USES 3

@@ -2,22 +2,18 @@
  *
  * The health channel among processes: death, silence, rubbish, reports, questions, orderly
  * leaving. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "../../../support/family.h"
 #include "../../../support/ranks.h"
 #include "../../../support/resets.h"
 #include "core/os/os.h"
+#include "tests/support/unit.h"
 
 static int compare(const void *a, const void *b)
 {

@@ -3,14 +3,10 @@
  * The queue of the health thread: order, wake-up, the bound on questions, and several threads. */
 #include <poll.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/boot/health_queue.h"
+#include "tests/support/unit.h"
 
 static bool is_awake(const weft_health_queue_t *queue)
 {

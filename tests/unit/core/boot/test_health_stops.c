@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The health channel among processes of which some are stopped for a time. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "../../../support/family.h"
 #include "../../../support/ranks.h"
 #include "core/os/os.h"
+#include "tests/support/unit.h"
 
 static void a_stopped_rank_is_unresponsive_after_the_limit(void **unused)
 {

@@ -2,15 +2,11 @@
  *
  * Numbers of hosts: order of first appearance, whatever the layout, and no time that grows with the
  * square of the ranks. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/boot/host_numbers.h"
 #include "core/os/os.h"
+#include "tests/support/unit.h"
 
 /* Rank r runs on host number(r); ids differ in few bits. */
 static weft_boot_peer_t *peers_of(uint32_t nranks, uint32_t (*number)(uint32_t rank))

@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Which way the unique id takes, by the environment and by option. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/boot/id_exchange.h"
 #include "core/boot/unique_id.h"
 #include "core/os/os.h"
 #include "tests/support/launcher_environment.h"
+#include "tests/support/unit.h"
 
 #define TORCHRUN                                                                                   \
     "RANK=1", "WORLD_SIZE=4", "TORCHELASTIC_RUN_ID=x", "MASTER_ADDR=a", "MASTER_PORT=29500",       \

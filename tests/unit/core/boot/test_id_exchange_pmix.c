@@ -2,15 +2,10 @@
  *
  * PMIx libraries that are right, old, silent and wrong: functions of this test in place of those of
  * libpmix.so.2. Where pmix.h is installed, the layouts are compared with it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/boot/id_exchange_pmix.h"
@@ -18,6 +13,8 @@
 #include "core/os/os_cancel.h"
 #ifdef WEFT_TEST_PMIX_H
 #include <pmix.h>
+
+#include "tests/support/unit.h"
 #endif
 
 /* How the library behaves; zeros are one that is right, for rank 1 of 2. */

@@ -2,18 +2,14 @@
  *
  * PMIx 5 in a program with an MPI library that has yet to begin: a process of weft's own speaks.
  * This program exports the questions that are asked of MPI, so it has an MPI library. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
-#include <cmocka.h>
-
 #include "core/base/error.h"
 #include "core/boot/id_exchange_pmix.h"
 #include "core/os/os.h"
+#include "tests/support/unit.h"
 
 /* A library that is right, for rank 1 of 2. Its functions are called in a child, where cmocka could
  * tell nobody. */

@@ -2,13 +2,8 @@
  *
  * Joining with a unique id: all sizes, and every way in which requests can contradict each
  * other. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/boot/boot.h"
@@ -17,6 +12,7 @@
 #include "core/os/os.h"
 #include "tests/support/crowd.h"
 #include "tests/support/holdings.h"
+#include "tests/support/unit.h"
 
 static weft_status_t check_peers(member_t *m)
 {

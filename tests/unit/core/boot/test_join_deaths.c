@@ -5,17 +5,12 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "core/boot/auth.h"
 #include "core/boot/boot.h"
@@ -25,6 +20,7 @@
 #include "core/boot/unique_id.h"
 #include "core/os/os.h"
 #include "tests/support/crowd.h"
+#include "tests/support/unit.h"
 
 static void report_rank_2(void *arg)
 {

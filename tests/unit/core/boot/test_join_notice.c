@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Whom the root says it waits for, and when. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/boot/join_notice.h"
 #include "core/os/os.h"
+#include "tests/support/unit.h"
 
 #define S WEFT_NS_PER_S
 

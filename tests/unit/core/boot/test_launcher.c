@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What launchers' variables mean. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/boot/launcher.h"
 #include "tests/support/heard.h"
 #include "tests/support/launcher_environment.h"
 #include "tests/support/secure.h"
+#include "tests/support/unit.h"
 
 static void assert_found(const char *name, uint32_t rank, uint32_t nranks, uint32_t local_rank,
                          uint32_t local_ranks)

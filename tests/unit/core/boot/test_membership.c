@@ -2,14 +2,10 @@
  *
  * The control tree as a function of who is live: parents are lower ranks, and every frame
  * arrives. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core/boot/membership.h"
+#include "tests/support/unit.h"
 
 #define RANKS 11u
 

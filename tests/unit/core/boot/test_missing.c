@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Lists of missing ranks: what is added is listed, who is too far behind is counted. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include "core/boot/missing.h"
+#include "tests/support/unit.h"
 
 static void ranks_are_listed_in_ascending_order(void **unused)
 {

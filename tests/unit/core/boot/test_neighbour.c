@@ -2,18 +2,14 @@
  *
  * Connections of the health thread: how they end. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
-
-#include <cmocka.h>
 
 #include "core/boot/neighbour.h"
 #include "core/os/os.h"
 #include "core/os/os_socket.h"
 #include "tests/support/accepted.h"
+#include "tests/support/unit.h"
 
 typedef struct pair {
     weft_boot_t boot;

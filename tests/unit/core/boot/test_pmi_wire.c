@@ -3,20 +3,16 @@
  * PMI-1 against servers that are right, broken and hostile: a thread at the other end of a
  * socketpair follows a script. */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/base/error.h"
 #include "core/boot/pmi_wire.h"
 #include "core/os/os.h"
+#include "tests/support/unit.h"
 
 #define ID_DIGITS (WEFT_ID_HEX - 1)
 

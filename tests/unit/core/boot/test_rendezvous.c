@@ -4,9 +4,6 @@
  * job. */
 #include <fcntl.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,14 +12,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/base/error.h"
 #include "core/boot/unique_id.h"
 #include "core/os/os.h"
 #include "core/os/os_folder.h"
 #include "tests/support/launcher_environment.h"
 #include "tests/support/rendezvous_job.h"
+#include "tests/support/unit.h"
 
 static void ids_reach_all_ranks_one_exchange_after_the_other(void **unused)
 {

@@ -2,19 +2,14 @@
  *
  * Who is named when a rank dies in the exchange of unique ids through a folder, or while it joins
  * with the id. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/boot/auth.h"
@@ -26,6 +21,7 @@
 #include "core/os/os_folder.h"
 #include "tests/support/launcher_environment.h"
 #include "tests/support/rendezvous_job.h"
+#include "tests/support/unit.h"
 
 /* Where the victim ends. */
 typedef enum stage { BEFORE_NOTE, CLAIMED, EXCHANGED, PROVED, REGISTERED } stage_t;

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The folder where ranks meet, and files that are written there. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/base/error.h"
 #include "core/boot/rendezvous_folder.h"
 #include "core/os/os_folder.h"
+#include "tests/support/unit.h"
 
 static char base[64];
 

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A rank's connection to the root that breaks while the last of the join is said. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/boot/root_client.h"
 #include "core/os/os_cancel.h"
+#include "tests/support/unit.h"
 
 /* At the root's port somebody accepts and says nothing. Returns the listener. */
 static int seek_silent_root(weft_root_client_t *client)

@@ -3,20 +3,16 @@
  * Whom the root tells of a failure, and when: a rank of its own process may end with the root.
  * Claims that come again. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/base/error.h"
 #include "core/boot/control_listener.h"
 #include "core/boot/root_table.h"
 #include "core/os/os.h"
+#include "tests/support/unit.h"
 
 #define RANKS 3u
 

@@ -4,20 +4,15 @@
  * listens. */
 #include <arpa/inet.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/boot/torch_store.h"
 #include "core/os/os.h"
 #include "tests/support/heard.h"
+#include "tests/support/unit.h"
 
 enum { VALUE_BYTES = 128, PING_AT = 6, PING_BYTES = 4 };
 

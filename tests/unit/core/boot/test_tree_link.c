@@ -2,19 +2,15 @@
  *
  * Connections that break while this rank joins. What a child says first on a new one tells what it
  * lacks. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
-
-#include <cmocka.h>
 
 #include "core/boot/boot_state.h"
 #include "core/boot/link_renewal.h"
 #include "core/boot/tree_link.h"
 #include "core/boot/tree_record.h"
 #include "core/os/os.h"
+#include "tests/support/unit.h"
 
 enum { RANKS = 2, EXCHANGE = 5, BYTES = 16 };
 

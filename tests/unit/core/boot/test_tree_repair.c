@@ -2,18 +2,13 @@
  *
  * Who has gone where cuts follow each other: it is asked about before it is taken for dead, and who
  * leaves looks for those who may not know. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include "core/base/error.h"
 #include "core/boot/dissemination.h"
 #include "core/boot/failure_detector.h"
 #include "core/boot/reconnect.h"
 #include "core/boot/tree_repair.h"
 #include "tests/support/health_stage.h"
+#include "tests/support/unit.h"
 
 /* Rank 0 and its children 1 and 2. Nobody listens at the address of rank 1, whose connection
  * broke. */

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Unique ids as bytes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 #include <sodium.h>
 
 #include "core/base/error.h"
@@ -15,6 +10,7 @@
 #include "core/boot/unique_id.h"
 #include "core/boot/wire.h"
 #include "core/os/os.h"
+#include "tests/support/unit.h"
 
 static weft_id_t sample(void)
 {

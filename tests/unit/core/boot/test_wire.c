@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Frames as bytes: what goes in comes out, and no bytes at all pass a check they should not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/boot/join_request.h"
 #include "core/boot/wire.h"
+#include "tests/support/unit.h"
 
 static const char *why;
 

@@ -2,18 +2,14 @@
  *
  * The version of the wire stands for one set of messages. All of them are made here, with every
  * field set, and their digest is held beside the version: whoever changes one has to raise it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "../../../support/foreign_hello.h"
 #include "core/boot/auth.h"
 #include "core/boot/join_request.h"
 #include "core/boot/wire.h"
+#include "tests/support/unit.h"
 
 /* The last row is what this tree speaks. Rows of versions that were released stay. */
 static const struct {

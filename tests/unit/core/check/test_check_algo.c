@@ -2,19 +2,14 @@
  *
  * core.check of algorithms: an emitter that says something else when it is asked again is found,
  * whatever it says differently, and nothing that a plugin offers is kept from the core. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include <weft/plugin/algo.h>
 
 #include "core/base/error.h"
 #include "core/check/check.h"
 #include "tests/support/fake_host.h"
+#include "tests/support/unit.h"
 
 struct weft_algo {
     int unused;

@@ -3,18 +3,13 @@
  * Unit tests of combinations under core.check: what is right passes, also at the ends of a type's
  * range; what is wrong ends the process. */
 #include <float.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/check/check_combine.h"
+#include "tests/support/unit.h"
 
 enum { SOURCES = 3 };
 

@@ -3,19 +3,15 @@
  * What core.check keeps of a process: a child of fork() finds it free, whoever was in it, and has a
  * watch of its own. */
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "core/check/check_combine.h"
 #include "core/check/check_table.h"
 #include "core/check/check_watch.h"
 #include "core/os/os.h"
+#include "tests/support/unit.h"
 
 /* A full table is searched to its end, so that somebody is nearly always in it. */
 enum { FORKS = 40, PATIENCE_S = 20, INSTANCES = 1000, FUNCTIONS = 256 };

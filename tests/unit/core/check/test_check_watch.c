@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The watch of core.check: its lives do not wait for each other. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "core/check/check_watch.h"
 #include "core/os/os.h"
+#include "tests/support/unit.h"
 
 #define PATIENCE 60.0 /* no call here lasts */
 

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Plans of bundles: which lane moves which message, through which port. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core/base/error.h"
 #include "core/comm/bundle_plan.h"
+#include "tests/support/unit.h"
 
 /* Writes the plan in words: lanes by "|", what progresses together in "()", "3>p0" message 3 into
  * port 0. */

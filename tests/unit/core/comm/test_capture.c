@@ -2,16 +2,13 @@
  *
  * Operations that a stream captures, and their graph launches, over a device that computes
  * nothing. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "tests/support/fake_device.h"
 #include "tests/support/ranks.h"
 #include "tests/support/streams.h"
+#include "tests/support/unit.h"
 
 static int replay(weft_comm_t *comm, fake_device_t *device, uint32_t rank, uint32_t n)
 {

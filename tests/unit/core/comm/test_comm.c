@@ -2,16 +2,13 @@
  *
  * Ownership of a communicator: one owner at a time; checked builds end a process in which another
  * thread acts as the owner. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/comm/comm.h"
+#include "tests/support/unit.h"
 
 static weft_comm_state_t *comm;
 

@@ -2,16 +2,13 @@
  *
  * Completion queues: order, waiting, wakes, the descriptor, handles that are no longer valid. */
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/comm/completion_queue.h"
 #include "core/os/os.h"
+#include "tests/support/unit.h"
 
 enum { ENTRIES = 20000, THREADS = 4 };
 

@@ -5,17 +5,13 @@
  * time, again and again, or never: loss, doubling and overtaking are all in it. A death stands for
  * a rank that leaves its communicator, too: it answers nobody any more, decided or not. States are
  * compared by a hash of 64 bits. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core/comm/consensus.h"
 #include "tests/support/part.h"
+#include "tests/support/unit.h"
 
 enum { MOST = 4, WORDS = 256 };
 

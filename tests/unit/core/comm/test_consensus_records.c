@@ -2,14 +2,10 @@
  *
  * What a family keeps of consensuses, and until when. That a rank may leave with its record,
  * whenever it does, is in test_consensus.c: to the others it is a death. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core/comm/consensus_records.h"
+#include "tests/support/unit.h"
 
 enum { NRANKS = 4, HERE = 1 };
 

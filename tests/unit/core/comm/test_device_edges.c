@@ -2,14 +2,9 @@
  *
  * Paths between the devices of two ranks, and what is told of them. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "core/comm/device_edges.h"
+#include "tests/support/unit.h"
 
 /* Ranks 0 to 3 on one host: two share a device, the third is linked to it, the fourth is not; rank
  * 4 there has none, rank 5 is on another host. */

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The members of a family, and what they count. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "core/comm/family.h"
+#include "tests/support/unit.h"
 
 static weft_family_t family;
 

@@ -2,13 +2,8 @@
  *
  * The exchanges behind the job: all ranks come to know the same of hosts of several kinds, with the
  * same rings, and topology files that differ are told apart. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/boot/boot_state.h"
 #include "core/comm/family_job.h"
@@ -45,6 +40,7 @@ static weft_status_t fake_find_graph(const weft_registry_t *registry,
 #define weft_find_graph fake_find_graph
 #include "core/comm/family_hosts.c"
 #include "core/comm/family_job.c"
+#include "tests/support/unit.h"
 
 #define CHECK(condition)                                                                           \
     do {                                                                                           \

@@ -2,16 +2,11 @@
  *
  * The section [figures]: what its lines say, and what is wrong with them. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/comm/figures.h"
+#include "tests/support/unit.h"
 
 #define SIMPLE WEFT_KERNEL_PROTOCOL_SIMPLE
 

@@ -3,18 +3,15 @@
  * The flight record of a family: who gets a place in it, which file stays, what a failure
  * leaves. */
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/base/error.h"
 #include "core/comm/flight.h"
+#include "tests/support/unit.h"
 
 static weft_flight_t flight;
 

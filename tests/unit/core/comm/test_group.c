@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A process that ends inside a group. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include <weft/weft.h>
+
+#include "tests/support/unit.h"
 
 /* A process of one rank that notes a call, and ends behind so many ends of its two groups. A child
  * that it forks meanwhile ends, too. */

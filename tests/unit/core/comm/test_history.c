@@ -2,13 +2,10 @@
  *
  * The history of calls: runs of equal calls share an entry, the oldest entries are forgotten,
  * sequence numbers wrap. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "core/comm/history.h"
+#include "tests/support/unit.h"
 
 static weft_history_t *history;
 

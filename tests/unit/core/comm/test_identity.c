@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Finding a rank of the family in a communicator, whether its ranks keep their order or not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include "core/comm/identity.h"
+#include "tests/support/unit.h"
 
 #define FAMILY 40u
 

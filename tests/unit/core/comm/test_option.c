@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What weft_option_given() says of the sources of a configuration. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 #include <weft/option.h>
 
 #include "tests/support/scratch.h"
+#include "tests/support/unit.h"
 
 static int fresh(void **state)
 {

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The table of prepared programs: how often calls are prepared, what is dropped, what is kept. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "core/comm/programs.h"
+#include "tests/support/unit.h"
 
 static weft_programs_t programs;
 static const weft_plan_t plan = {.nmoves = 99};

@@ -2,15 +2,12 @@
  *
  * The progress thread begins with its first communicator and ends with its last one, at whatever
  * point it is when it is told. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/comm/progress.h"
+#include "tests/support/unit.h"
 
 /* A thread that does not end is found by the alarm. A run takes a second or two. */
 enum { LIVES = 5000, KICKS = 20000, PATIENCE_S = 240 };

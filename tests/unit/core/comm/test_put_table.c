@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What a put tells its target, and how a rank finds windows by their number. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "core/comm/put_signature.h"
 #include "core/comm/window_table.h"
+#include "tests/support/unit.h"
 
 static void a_put_says_where_it_goes(void **state)
 {

@@ -2,19 +2,16 @@
  *
  * Puts that no call of the API makes: the numbers of those behind very many others, and messages
  * that a faulty peer changed. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/comm/engine.h"
 #include "core/comm/handle.h"
 #include "core/comm/puts.h"
 #include "core/exec/port.h"
 #include "tests/support/ranks.h"
+#include "tests/support/unit.h"
 
 static const char *const nets[] = {"core.net=net-shm", "core.net=net-socket"};
 

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Queues of operations: the order of sequence numbers, captured operations, messages per peer. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "core/comm/p2p_queues.h"
 #include "core/comm/queue.h"
+#include "tests/support/unit.h"
 
 static weft_request_t numbered(uint64_t sequence)
 {

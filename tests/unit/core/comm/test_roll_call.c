@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The roll call: which ranks count as missing, when it is over, and what it says. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core/boot/boot_state.h"
 #include "core/comm/roll_call.h"
+#include "tests/support/unit.h"
 
 enum { RANKS = 12 };
 

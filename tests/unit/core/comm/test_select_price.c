@@ -3,14 +3,10 @@
  * The price of a call between devices: it knows how long the slices of the program are, and by
  * which protocols they may travel. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "core/comm/select_price.h"
+#include "tests/support/unit.h"
 
 /* A plan of one hop in k chunks, between devices with LL up to 1024 bytes and LL128 up to 4096. */
 static weft_priced_t priced(uint32_t k)

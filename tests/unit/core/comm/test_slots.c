@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Slots of a job. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "core/comm/slots.h"
+#include "tests/support/unit.h"
 
 static void is(weft_slots_t slots, uint32_t count, uint64_t bytes)
 {

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Spare blocks: used again, and not hoarded. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "core/comm/spares.h"
+#include "tests/support/unit.h"
 
 enum { BYTES = 64, MANY = 200 };
 

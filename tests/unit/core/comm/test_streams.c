@@ -2,12 +2,8 @@
  *
  * Operations in streams, over a device that computes nothing: what is launched, what waits for the
  * host, in which order, and what is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/comm/handle.h"
 #include "core/comm/progress.h"
@@ -15,6 +11,7 @@
 #include "tests/support/fake_device.h"
 #include "tests/support/ranks.h"
 #include "tests/support/streams.h"
+#include "tests/support/unit.h"
 
 /* Gates ---------------------------------------------------------------------------------------- */
 

@@ -2,17 +2,14 @@
  *
  * How operations in streams end when something goes wrong: mismatches, deadlines, aborts, ranks
  * that leave, communicators that are destroyed; over a device that computes nothing. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/os/os.h"
 #include "tests/support/fake_device.h"
 #include "tests/support/ranks.h"
 #include "tests/support/streams.h"
+#include "tests/support/unit.h"
 
 /* A launch that stays under way, on both ranks. */
 static int hold(weft_comm_t *comm, fake_device_t *device, uint32_t rank, double timeout)

@@ -2,14 +2,10 @@
  *
  * How messages are cut into stripes and slices. */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #include "core/comm/peer_status.h"
 #include "core/comm/stripes.h"
+#include "tests/support/unit.h"
 
 static void check(uint64_t bytes, uint32_t most, uint32_t count, uint64_t slice)
 {

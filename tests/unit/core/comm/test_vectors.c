@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Vectors of counts that differ in one block: sum and hash of both tell which. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "core/comm/vectors.h"
 #include "core/os/os.h"
+#include "tests/support/unit.h"
 
 enum { N = 5, PLAN = 0x12345678 };
 

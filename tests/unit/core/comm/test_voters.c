@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Who may go on where a majority is asked for. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "core/comm/voters.h"
+#include "tests/support/unit.h"
 
 enum { MOST = 10 };
 

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The table of links that peers want. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include "core/comm/wanted_table.h"
+#include "tests/support/unit.h"
 
 static weft_wanted_table_t table;
 

@@ -2,16 +2,11 @@
  *
  * When a peer that left is given up, and what counts as waiting: a clock of the test's, so that
  * nothing depends on time. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include "core/base/error.h"
 #include "core/boot/health_state.h"
 #include "core/comm/watchdog.h"
 #include "core/exec/message_port.h"
+#include "tests/support/unit.h"
 
 #define LEFT (50 * WEFT_NS_PER_S) /* when that was heard */
 #define SOON (LEFT + WEFT_LEFT_BEHIND_NS - 1)

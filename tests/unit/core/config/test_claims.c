@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Which value wins, where it is said to come from, and what nobody claimed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/base/error.h"
 #include "core/config/settings.h"
 #include "tests/support/scratch.h"
+#include "tests/support/unit.h"
 
 typedef struct sample {
     int64_t port;

@@ -1,22 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * INI files good and bad: every bad one is told with its line, whatever the bytes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/base/error.h"
 #include "core/config/config_parse.h"
 #include "core/config/settings.h"
 #include "tests/support/scratch.h"
+#include "tests/support/unit.h"
 
 #define A50 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define A500 A50 A50 A50 A50 A50 A50 A50 A50 A50 A50

@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What is printed is read back as the same, or is not printed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/config/config.h"
 #include "core/config/settings.h"
 #include "tests/support/scratch.h"
+#include "tests/support/unit.h"
 
 static void is_not_printed(const char *setting, const char *why)
 {

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Reading the environment. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core/config/env.h"
 #include "tests/support/secure.h"
+#include "tests/support/unit.h"
 
 static void unset_variable_is_null(void **state)
 {

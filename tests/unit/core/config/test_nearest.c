@@ -2,15 +2,10 @@
  *
  * Suggestions for mistyped names. */
 #include <locale.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core/config/nearest.h"
+#include "tests/support/unit.h"
 
 static const char *hint_for(const char *wanted, const char *const *names, size_t count)
 {

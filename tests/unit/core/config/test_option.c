@@ -3,17 +3,12 @@
  * Texts of options: what is accepted, as which value, and what is refused with which words. */
 #include <locale.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core/config/option.h"
 #include "core/config/option_table.h"
+#include "tests/support/unit.h"
 
 typedef struct all_types {
     bool b;

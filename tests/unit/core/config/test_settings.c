@@ -2,15 +2,9 @@
  *
  * The core's own option tables, and conf/weft.ini against all tables. */
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/config/option_table.h"
@@ -18,6 +12,7 @@
 #include "core/os/os_path.h"
 #include "core/plugin/registry.h"
 #include "tests/support/scratch.h"
+#include "tests/support/unit.h"
 
 #define CONF WEFT_SOURCE_DIR "/conf/"
 

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Settings and variables are plain text, as files are: a value may be printed, and read again. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core/base/error.h"
 #include "core/config/config.h"
+#include "tests/support/unit.h"
 
 static weft_status_t load(const char *setting)
 {

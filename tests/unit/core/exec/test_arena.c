@@ -2,17 +2,14 @@
  *
  * The arena: what is handed out, what another process sees of it, and whom it does not believe. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/exec/arena.h"
+#include "tests/support/unit.h"
 
 static uint8_t *take(uint64_t bytes)
 {

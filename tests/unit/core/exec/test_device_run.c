@@ -3,11 +3,7 @@
  * Programs on a device, with a device that notes what it is told and answers as the test says: what
  * is flattened and exported, when the host runs in its place, how answers become those of a
  * step. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/exec/interpreter.h"
@@ -17,6 +13,7 @@
 #include "core/os/os.h"
 #include "tests/support/loaded_net.h"
 #include "tests/support/recording_lanes.h"
+#include "tests/support/unit.h"
 
 enum { SLOTS = 4, SLOT_BYTES = 256, COUNT = 100 };
 

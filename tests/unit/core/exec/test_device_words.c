@@ -2,15 +2,12 @@
  *
  * A host at a FIFO whose peer's device has words of its own: what it finds there, in which order it
  * reads, and how often it looks. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/exec/port.h"
 #include "core/os/os.h"
+#include "tests/support/unit.h"
 
 enum { SLOTS = 4, SLOT_BYTES = 256 };
 

@@ -3,14 +3,10 @@
  * Slots on a device: what is near, how they are registered, and ports and proxies over memory at
  * whose addresses the host finds nothing: who touches it by himself dies. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/exec/transports.h"
@@ -18,6 +14,7 @@
 #include "core/exec/port.h"
 #include "core/exec/proxy.h"
 #include "tests/support/loaded_net.h"
+#include "tests/support/unit.h"
 
 enum { SLOTS = 4, SLOT_BYTES = 256, STRIDE = SLOT_BYTES + 64, BYTES = SLOTS * STRIDE, POSTS = 64 };
 

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Memory exported within a process: found by its name only, and ended while a reader reads. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/exec/host_export.h"
 #include "core/os/os.h"
+#include "tests/support/unit.h"
 
 static const weft_export_name_t name = {.comm_id = 7, .owner = 1, .index = 2};
 

@@ -2,17 +2,14 @@
  *
  * The interpreter: all ranks of a job in one thread, ports as FIFOs in memory, lanes of every kind
  * (LOOP, PAR, BAR, waits, cnt) against plain sums. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/exec/interpreter.h"
 #include "core/exec/message_port.h"
 #include "tests/support/loaded_net.h"
 #include "tests/support/lanes_job.h"
+#include "tests/support/unit.h"
 
 static void all_reduce_once(lanes_emit_t emit, uint32_t nranks, uint64_t count, uint32_t slices,
                             uint32_t channels)

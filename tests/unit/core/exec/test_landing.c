@@ -2,20 +2,17 @@
  *
  * Landings: which messages may use an offer, what no offer can make a sender do, and that memory is
  * not written any more once its owner has it back. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/base/error.h"
 #include "core/exec/landing.h"
 #include "core/exec/zero_copy.h"
 #include "core/os/os.h"
+#include "tests/support/unit.h"
 
 enum { SLOTS = 4, SLOT_BYTES = 4096, BLOCK = 1 << 16, CHUNK = 10000, SLICE = 4096 };
 

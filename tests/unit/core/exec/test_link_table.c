@@ -2,13 +2,10 @@
  *
  * The index of links: finds what was added and nothing else, in chains that stay short, in memory
  * proportional to the links. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "core/exec/link_table.h"
+#include "tests/support/unit.h"
 
 enum { LINKS = 4096 };
 

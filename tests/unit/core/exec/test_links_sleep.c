@@ -3,16 +3,12 @@
  * Links that wait: on which descriptors they sleep, and what ends the sleep. The transports are
  * those of this file: one of mapped memory and one of messages, each with a pipe for what may
  * come. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/exec/link_state.h"
 #include "core/exec/traffic.h"
+#include "tests/support/unit.h"
 
 #define SHORT WEFT_NS_PER_MS
 #define LONG (20 * WEFT_NS_PER_S)

@@ -2,13 +2,8 @@
  *
  * A link whose connections fail: how often it is tried, and that it stays lost then. The transport
  * is the one of this file. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/exec/link_state.h"
@@ -16,6 +11,7 @@
 #include "core/exec/port.h"
 #include "core/exec/traffic.h"
 #include "core/os/os.h"
+#include "tests/support/unit.h"
 
 enum { TRIES = 4 };
 

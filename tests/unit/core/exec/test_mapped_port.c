@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Ports in shared memory whose FIFO has more headers than slots. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/exec/pair_layout.h"
 #include "core/exec/port.h"
 #include "core/os/os.h"
+#include "tests/support/unit.h"
 
 enum { SLOTS = 4, HEADERS = 16, SLOT_BYTES = 4096 };
 

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The memory of a message port: what was used of its slots, and no more. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/base/error.h"
 #include "core/exec/message_port.h"
 #include "tests/support/loaded_net.h"
+#include "tests/support/unit.h"
 
 enum { SLOTS = 4, SLOT_BYTES = 512 << 10 };
 

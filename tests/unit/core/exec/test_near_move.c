@@ -3,15 +3,12 @@
  * The MOVEs of the smallest calls: from the second run on they go without a member, and must do
  * what a member does. */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "core/exec/interpreter.h"
 #include "core/os/os.h"
 #include "tests/support/lanes_job.h"
+#include "tests/support/unit.h"
 
 #define NEAR_COUNT (WEFT_SLOT_INLINE / sizeof(int32_t))
 

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Which ways of storing are tried, and that the best of them serves. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "core/exec/nt_tuner.h"
+#include "tests/support/unit.h"
 
 enum { PERIOD = 256 };
 

@@ -2,15 +2,9 @@
  *
  * Packed MOVEs in random plans: what the verifier proves comes out right when the interpreter runs
  * it. Half of the plans are damaged, and most of these refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/exec/interpreter.h"
@@ -20,6 +14,7 @@
 #include "core/plan/well_formed.h"
 #include "tests/support/packed_plans.h"
 #include "tests/support/plan_faults.h"
+#include "tests/support/unit.h"
 
 enum { RANKS_MAX = PACKED_RANKS_MAX, CHANNELS_MAX = 2, SLOTS = 4, SLOT_BYTES = 1024, CASES = 2000 };
 

@@ -2,17 +2,14 @@
  *
  * Two ends agree where the payloads of their FIFO lie: every order of their steps, every kernel
  * that cannot, every word that a hostile end may write. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core/base/error.h"
 #include "core/exec/port.h"
 #include "core/os/os.h"
+#include "tests/support/unit.h"
 
 enum {
     SLOTS = 4,

@@ -2,15 +2,12 @@
  *
  * The list of ports with work: among a thousand message ports a flush calls the operations of those
  * that wait for resources, have a proxy, or broke, and of no others. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "core/exec/port.h"
 #include "core/exec/proxy.h"
 #include "tests/support/loaded_net.h"
+#include "tests/support/unit.h"
 
 enum { LINKS = 1001, SLOTS = 4, SLOT_BYTES = 256 };
 

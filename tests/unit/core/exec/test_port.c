@@ -2,18 +2,15 @@
  *
  * Ports: order and flow control of a mapped FIFO between two threads; a message port on a transport
  * that runs out of resources, truncates and breaks. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/exec/message_port.h"
 #include "core/exec/pair_layout.h"
 #include "core/exec/port.h"
 #include "core/os/os.h"
 #include "tests/support/loaded_net.h"
+#include "tests/support/unit.h"
 
 enum { SLOTS = 4, SLOT_BYTES = 256, MESSAGES = 20000 };
 

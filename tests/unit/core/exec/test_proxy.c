@@ -3,18 +3,15 @@
  * Proxies: a sender's and a receiver's, joined by a transport of the test that takes as many posts,
  * and carries as many messages, as a case says. The test plays the devices, by the words of their
  * FIFOs. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/exec/port.h"
 #include "core/exec/proxy.h"
 #include "core/os/os.h"
 #include "tests/support/loaded_net.h"
+#include "tests/support/unit.h"
 
 enum { SLOTS = 4, SLOT_BYTES = 256, POSTS = 64, MESSAGES = 20000 };
 

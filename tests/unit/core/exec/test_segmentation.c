@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Cutting a message: every element is in exactly one slice, slices fit their slots. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core/exec/segmentation.h"
+#include "tests/support/unit.h"
 
 /* Walks all slices and counts how often each element is covered. */
 static void check_cover(const weft_segmentation_t *g, size_t elem, uint64_t slot_bytes)

@@ -3,19 +3,16 @@
  * Slots by need: which ranges a sending port commits and when, what it gives back, and that ports
  * in use keep theirs. The shared memory is a fake that writes down the ranges. */
 #include <dlfcn.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/exec/pair_layout.h"
 #include "core/exec/port.h"
 #include "core/exec/slot_pool.h"
 #include "core/os/os.h"
+#include "tests/support/unit.h"
 
 #define SLOTS 4u
 #define SLOT_BYTES (UINT64_C(256) << 10)

@@ -2,15 +2,12 @@
  *
  * Transports with several devices: which are opened, how their addresses travel, and which serves a
  * link. The plugins are tables of this file. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core/base/error.h"
 #include "core/exec/transports.h"
+#include "tests/support/unit.h"
 
 enum { RANKS = 3, PLUGINS = 2 };
 

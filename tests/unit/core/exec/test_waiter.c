@@ -3,17 +3,13 @@
  * Waiting: how soon a step sleeps, and how long. */
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "core/exec/link_state.h"
 #include "core/exec/waiter.h"
 #include "core/os/os.h"
+#include "tests/support/unit.h"
 
 /* In place of the sleeps themselves: how long they would last. */
 static uint64_t slept_on_port, slept_on_links;

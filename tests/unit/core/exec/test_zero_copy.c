@@ -2,17 +2,14 @@
  *
  * Messages by reference in the interpreter: which memory is referred to, how long it is waited for,
  * and what a peer may not say. That results are right is in test_lanes.c. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/exec/zero_copy.h"
 #include "core/os/os.h"
 #include "tests/support/lanes_job.h"
+#include "tests/support/unit.h"
 
 /* Two ranks copy IN to OUT, send that, and add to it what the other has sent: OUT does not stay. */
 static weft_status_t emit_twice(weft_algo_t *algo, const weft_algo_call_t *call,

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Checked invariants: they end the process in checked builds, and do nothing in others. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/os/os.h"
+#include "tests/support/unit.h"
 
 static weft_os_mutex_t mutex;
 

@@ -2,21 +2,16 @@
  *
  * Notes of calls: who is inside, for how long, and what a crash says. */
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/os/call_note.h"
 #include "core/os/crash.h"
+#include "tests/support/unit.h"
 
 static void a_call_in_a_call_gives_the_outer_one_back(void **state)
 {

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Addresses and the choice of interfaces. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/os/os.h"
 #include "core/os/os_socket.h"
 #include "tests/support/accepted.h"
+#include "tests/support/unit.h"
 
 static void filters_take_prefixes_whole_names_and_exclusions_in_order(void **unused)
 {

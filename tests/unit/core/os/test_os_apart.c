@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/base/error.h"
 #include "core/os/os_apart.h"
 #include "core/os/os_cancel.h"
+#include "tests/support/unit.h"
 
 enum { NUMBERS = 40000 }; /* more than a pipe holds */
 

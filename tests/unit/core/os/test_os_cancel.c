@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Waits that a descriptor ends. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/os/os.h"
 #include "core/os/os_cancel.h"
 #include "core/os/os_socket.h"
+#include "tests/support/unit.h"
 
 static int cancel[2], other[2];
 

@@ -6,22 +6,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/base/error.h"
 #include "core/os/os.h"
 #include "core/os/os_folder.h"
 #include "tests/support/scratch.h"
+#include "tests/support/unit.h"
 
 static bool full;
 

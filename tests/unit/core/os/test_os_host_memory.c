@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Locks in memory of several processes: how long they wait. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/os/os.h"
 #include "core/os/os_host_memory.h"
+#include "tests/support/unit.h"
 
 #define WAIT (WEFT_NS_PER_S / 10)
 

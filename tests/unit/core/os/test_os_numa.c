@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * NUMA nodes, read from folders as Linux has them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include <cmocka.h>
-
 #include "core/os/os_numa.h"
 #include "tests/support/scratch.h"
+#include "tests/support/unit.h"
 
 static void put(const char *name, const char *text)
 {

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Quotas of CPU time, read from files as Linux writes them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include <cmocka.h>
-
 #include "core/base/error.h"
 #include "core/os/os_quota.h"
+#include "tests/support/unit.h"
 
 static char folder[] = "/tmp/weft-quota-XXXXXX";
 

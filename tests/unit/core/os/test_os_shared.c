@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Memory that processes share: only what is used takes memory. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/os/os_shared.h"
+#include "tests/support/unit.h"
 
 #define BYTES (32 * WEFT_OS_HUGE_PAGE)
 

@@ -2,20 +2,16 @@
  *
  * Waiting for descriptors, whatever the limit of open files is. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/base/error.h"
 #include "core/os/os.h"
 #include "core/os/os_socket.h"
 #include "tests/support/accepted.h"
+#include "tests/support/unit.h"
 
 static struct rlimit limit_set(rlim_t soft)
 {

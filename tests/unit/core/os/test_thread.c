@@ -2,18 +2,15 @@
  *
  * The OS seam's own primitives: mutex, futex, CPUs. */
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/base/error.h"
 #include "core/os/os.h"
+#include "tests/support/unit.h"
 
 typedef struct counter {
     weft_os_mutex_t mutex;

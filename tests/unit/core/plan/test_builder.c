@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Mistakes made with the builder come back as words, whatever the emitter does after them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "tests/support/plan_fixture.h"
+#include "tests/support/unit.h"
 
 /* A plan of one lane with a port each way, k = 2 and 3 chunks of scratch, and one mistake. */
 static weft_plan_builder_t *b;

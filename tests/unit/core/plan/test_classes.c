@@ -3,16 +3,11 @@
  * One rank per class costs what all ranks cost, and the survey of many ranks tells the same. */
 #define SURVEY_PORTS_MAX 4000
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/plan/classes.c"
 #include "tests/support/plan_fixture.h"
+#include "tests/support/unit.h"
 
 #define SLOTS 4
 

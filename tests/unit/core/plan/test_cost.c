@@ -2,15 +2,10 @@
  *
  * The cost model gives the textbook formulas and ranks the built-in algorithms as one would. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "core/plan/classes.h"
 #include "tests/support/plan_fixture.h"
+#include "tests/support/unit.h"
 
 static const weft_cost_model_t model = {
     .level = {{.alpha = 1e-6, .beta = 1e-10, .overhead = 2.5e-7},

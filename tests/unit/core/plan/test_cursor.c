@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The cursor on lanes written by hand: loops, PARs, waits and barriers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "core/plan/cursor.h"
+#include "tests/support/unit.h"
 
 enum { MOVE = WEFT_CODE_MOVE, PAR = WEFT_CODE_PAR, LOOP = WEFT_CODE_LOOP, END = WEFT_CODE_END };
 enum { STOP = WEFT_CODE_STOP, LANES = 3 };

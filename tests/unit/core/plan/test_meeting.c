@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Which plans can meet: those of the plugins, and plans with one fault each. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "core/plan/meeting.h"
 #include "core/plan/verify.h"
 #include "tests/support/plan_fixture.h"
+#include "tests/support/unit.h"
 
 static bool meet(weft_plan_t *const *plans, uint32_t n, uint32_t slots)
 {

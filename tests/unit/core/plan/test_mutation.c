@@ -6,15 +6,9 @@
  * element the same expression as in the sound plan, and the reference executor, which knows nothing
  * of the verifier, gets the right numbers in many random interleavings. */
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/plan/plan_print.h"
@@ -23,6 +17,7 @@
 #include "tests/support/plan_faults.h"
 #include "tests/support/plan_fixture.h"
 #include "tests/support/plan_reference.h"
+#include "tests/support/unit.h"
 
 #define SLOTS 4
 #define SLICES 2

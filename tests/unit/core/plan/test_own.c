@@ -2,16 +2,11 @@
  *
  * What the values say about the order of lanes: a partial sum that is the only place of the rank's
  * own input is sent before the result comes back, and no other read of it is excused with that. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/plan/verify.c"
 #include "tests/support/plan_fixture.h"
+#include "tests/support/unit.h"
 
 typedef enum leak {
     LEAK_NONE,

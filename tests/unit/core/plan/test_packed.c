@@ -2,14 +2,8 @@
  *
  * Packed MOVEs: one message for the same slice of several chunks. Are they proved as what they are,
  * and are their mistakes named? */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/plan/classes.h"
@@ -20,6 +14,7 @@
 #include "core/plan/verify.h"
 #include "tests/support/plan_fixture.h"
 #include "tests/support/plan_reference.h"
+#include "tests/support/unit.h"
 
 #define RANKS 8
 

@@ -2,18 +2,13 @@
  *
  * The plan cache: one proof per shape, shared by ranks and threads; refusals in the verifier's
  * words. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/os/os.h"
 #include "tests/support/plan_fixture.h"
+#include "tests/support/unit.h"
 
 static plan_fixture_t ring;
 

@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The text form: what is printed is read back, and mistakes in a text are named with their line. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/plan/dot.h"
 #include "core/plan/plan_parse.h"
 #include "core/plan/plan_print.h"
 #include "tests/support/plan_fixture.h"
+#include "tests/support/unit.h"
 
 static char *text_of(const weft_plan_t *plan)
 {

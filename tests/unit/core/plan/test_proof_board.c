@@ -2,20 +2,16 @@
  *
  * The proof board between processes: one makes a value, the others find it, and the next one makes
  * what a dead one did not. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/os/os_host_memory.h"
 #include "core/plan/proof_board.h"
+#include "tests/support/unit.h"
 
 #define BYTES ((size_t)1 << 20)
 #define SOON 20.0

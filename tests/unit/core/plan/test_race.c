@@ -3,16 +3,11 @@
  * Races are found in every group of ranks, also when clocks of one rank only fit into memory. */
 #define RACE_WORDS_MAX 1
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/plan/race.c"
 #include "tests/support/plan_fixture.h"
+#include "tests/support/unit.h"
 
 #define RANKS 4
 

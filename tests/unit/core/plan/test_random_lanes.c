@@ -4,14 +4,8 @@
  * the algorithms are spread over random lanes, with a few waits and barriers left out. The oracle
  * is the full order of all MOVEs, and one run of the reference executor, out of place and in
  * place. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/plan/plan_print.h"
@@ -21,6 +15,7 @@
 #include "tests/support/plan_lanes.h"
 #include "tests/support/plan_order.h"
 #include "tests/support/plan_reference.h"
+#include "tests/support/unit.h"
 
 /* Checked and sanitized, a round takes many times as long. */
 #ifdef WEFT_CHECKED

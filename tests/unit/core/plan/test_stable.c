@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Which MOVEs send memory that stays as it is, for plans written by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "core/plan/stable.h"
 #include "tests/support/plan_fixture.h"
+#include "tests/support/unit.h"
 
 enum { NONE = 0, APART = WEFT_STABLE_APART, BOTH = WEFT_STABLE_APART | WEFT_STABLE_IN_PLACE };
 

@@ -3,16 +3,11 @@
  * Plans in plans: what sub() and call() write is the plan of the other algorithm, in the window, on
  * the channels and between the ranks that were asked for, also where its numbers wrap around;
  * nested plans. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "tests/support/plan_subs.h"
+#include "tests/support/unit.h"
 
 /* The whole job -------------------------------------------------------------------------------- */
 

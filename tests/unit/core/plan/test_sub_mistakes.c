@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Plans in plans: mistakes are named in words. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "tests/support/plan_subs.h"
+#include "tests/support/unit.h"
 
 typedef struct mistake {
     const char *words;

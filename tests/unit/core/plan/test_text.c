@@ -2,20 +2,15 @@
  *
  * Texts of many plans: where each begins, what is refused, and that a plan survives the way through
  * a builder that knows nothing of texts. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/plan/builder.h"
 #include "core/plan/plan_ir.h"
 #include "core/plan/plan_parse.h"
 #include "core/plan/text.h"
+#include "tests/support/unit.h"
 
 #define RANK_0                                                                                     \
     "# all words of the language\n"                                                                \

@@ -2,16 +2,12 @@
  *
  * Views of jobs and of some of their ranks: numbers of groups, levels that tell something, the
  * order in which neighbours are near. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core/plan/topo_view.h"
+#include "tests/support/unit.h"
 
 #define RANKS_MAX 64u
 #define LEVELS_MAX 4u

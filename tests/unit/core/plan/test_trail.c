@@ -2,17 +2,12 @@
  *
  * A proof that fails says where the wrong value comes from: the MOVE that folded it last, and which
  * ranks are missing in it or in it more than once, however many there are. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/plan/verify.h"
 #include "tests/support/plan_fixture.h"
+#include "tests/support/unit.h"
 
 static const weft_operand_t none = {WEFT_OPERAND_NONE, 0, 0};
 

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Which vector collectives the verifier says a plan serves. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "core/base/error.h"
 #include "core/plan/verify.h"
 #include "tests/support/plan_fixture.h"
+#include "tests/support/unit.h"
 
 static weft_vector_t vector_of(weft_plan_t **plans, uint32_t n)
 {

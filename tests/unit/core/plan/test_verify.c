@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The verifier over the built-in algorithms, and over plans with one known fault each. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/plan/verify.h"
 #include "tests/support/plan_fixture.h"
+#include "tests/support/unit.h"
 
 static plan_fixture_t ring, flat;
 

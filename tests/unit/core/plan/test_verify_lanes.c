@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The verifier over plans of several lanes: what orders a move of one after a move of another. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/support/plan_fixture.h"
+#include "tests/support/unit.h"
 
 static const weft_operand_t none = {WEFT_OPERAND_NONE, 0, 0};
 

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Values of parameters, of a section and of a text, are inside the ranges of their table. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/plugin/algo_params.h"
 #include "tests/support/scratch.h"
+#include "tests/support/unit.h"
 
 static const weft_algo_param_t params[] = {
     {"depth", "more than one value", -1, 9, 3},

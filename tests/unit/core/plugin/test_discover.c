@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What the builder takes from a topo plugin, and what it refuses. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <math.h>
 
-#include <cmocka.h>
-
 #include "core/base/error.h"
 #include "core/plugin/discover.h"
+#include "tests/support/unit.h"
 
 #define NONE WEFT_TOPO_NONE
 

@@ -2,18 +2,14 @@
  *
  * Whose graph is used: a file's, a topo plugin's, the search's, and what does not fit is
  * refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/plugin/find_graph.h"
 #include "core/topo/machine_text.h"
 #include "tests/support/scratch.h"
+#include "tests/support/unit.h"
 
 static weft_machine_t machine;
 static weft_capacities_t capacities;

@@ -2,19 +2,14 @@
  *
  * The services that plugins get. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/plugin/host.h"
+#include "tests/support/unit.h"
 
 static weft_host_key_t host_key;
 static weft_host_core_t host_core = {.name = "net-sample", .key = &host_key};

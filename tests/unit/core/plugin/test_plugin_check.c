@@ -2,15 +2,9 @@
  *
  * The checks of a descriptor, kind by kind. Tables are filled with bytes that are no addresses: the
  * checks must read them and call nothing. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <weft/plugin/algo.h>
 #include <weft/plugin/kernel.h>
@@ -20,6 +14,7 @@
 
 #include "core/base/error.h"
 #include "core/plugin/plugin_check.h"
+#include "tests/support/unit.h"
 
 static weft_plugin_t descriptor(weft_plugin_kind_t kind, const void *ops)
 {

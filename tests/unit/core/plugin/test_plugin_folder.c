@@ -1,23 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Where the plugins are looked for. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/base/error.h"
 #include "core/os/os_path.h"
 #include "core/plugin/plugin_folder.h"
 #include "core/plugin/plugin_path.h"
 #include "tests/support/scratch.h"
+#include "tests/support/unit.h"
 
 static const char *self;
 

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core/base/error.h"
 #include "core/plugin/plugin_status.h"
+#include "tests/support/unit.h"
 
 static const weft_plugin_t plugin = {.name = "net-x"};
 static const weft_loaded_t loaded = {.plugin = &plugin, .path = "/there/net-x.so"};

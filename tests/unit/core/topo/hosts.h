@@ -5,20 +5,16 @@
 #ifndef TESTS_CORE_TOPO_HOSTS_H
 #define TESTS_CORE_TOPO_HOSTS_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/os/os.h"
 #include "core/topo/job_words.h"
 #include "core/topo/machine_text.h"
 #include "core/topo/search.h"
+#include "tests/support/unit.h"
 
 #define MACHINES WEFT_SOURCE_DIR "/tests/unit/core/topo/machines/"
 

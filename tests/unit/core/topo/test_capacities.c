@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Routes of a machine with a bit of everything: which wires traffic takes, and what they carry. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/topo/capacities.h"
 #include "core/topo/machine_text.h"
+#include "tests/support/unit.h"
 
 /* Two packages; a switch with GPU 0, GPU 1 and NIC 0 at the first, GPU 2 at the second. */
 static const char text[] = "weft-machine 1\n"

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Sets of PUs and their text. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/os/os.h"
 #include "core/topo/cpu_list.h"
+#include "tests/support/unit.h"
 
 static weft_cpu_list_t list;
 

@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Graphs as text: what comes back, what is refused, and that a graph has to fit the machine. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/topo/graph_text.h"
 #include "core/topo/machine_text.h"
 #include "core/topo/search.h"
+#include "tests/support/unit.h"
 
 static const char three[] = "weft-machine 1\n"
                             "gpu 0 pci=10GB/s\ngpu 1 pci=10GB/s\ngpu 2 pci=10GB/s\n"

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The job that all ranks make of what each told: hosts and levels. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/os/os.h"
 #include "core/topo/job.h"
+#include "tests/support/unit.h"
 
 /* A rank is a letter for its machine, a digit for its node ('-': none), and perhaps one for its
  * namespace. */

@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Making a machine, its order, and what its check refuses. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <math.h>
 
-#include <cmocka.h>
-
 #include "core/base/error.h"
 #include "core/topo/machine.h"
+#include "tests/support/unit.h"
 
 static weft_machine_t machine;
 

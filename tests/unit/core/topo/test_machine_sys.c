@@ -2,21 +2,17 @@
  *
  * Machines from made-up trees of /sys and /proc. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/base/error.h"
 #include "core/topo/machine_sys.h"
 #include "core/topo/paths.h"
+#include "tests/support/unit.h"
 
 #define GENERATION_4 (16 * 2e9 * 128 / 130)
 #define GENERATION_5 (16 * 4e9 * 128 / 130)

@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Machines as text: what is read, what is refused with which words, and that all comes back. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include <cmocka.h>
-
 #include "core/base/error.h"
 #include "core/topo/machine_text.h"
 #include "tests/support/scratch.h"
+#include "tests/support/unit.h"
 
 static const char two_gpus[] =
     "# a comment\n"

@@ -5,14 +5,10 @@
  *   host bridge 2 (node 0): GPU2
  *   host bridge 3 (node 1): GPU3, NIC2 of 100 Mbyte/s
  *   NIC3: nobody knows where. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core/topo/paths.h"
+#include "tests/support/unit.h"
 
 #define NONE WEFT_MACHINE_NONE
 #define NIC(n) (4 + (n))

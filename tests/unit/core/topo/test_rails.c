@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Rails of NICs as a site gives them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core/base/error.h"
 #include "core/topo/rails.h"
+#include "tests/support/unit.h"
 
 static weft_machine_device_t devices[] = {
     {.kind = WEFT_DEVICE_GPU, .rail = WEFT_MACHINE_NONE, .system = "nvml0"},

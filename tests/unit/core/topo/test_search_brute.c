@@ -2,17 +2,12 @@
  *
  * The search against exhaustive search, on random machines of up to six devices: the same
  * bottleneck bandwidth and number of channels in every one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core/topo/search.h"
 #include "tests/support/part.h"
+#include "tests/support/unit.h"
 
 #define MACHINES (1000u / PARTS)
 #define MOST_DEVICES 6u

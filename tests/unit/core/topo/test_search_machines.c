@@ -2,21 +2,16 @@
  *
  * Known machines, each a file of machines/ that says in lines "#: …" what the search has to find
  * and why: PATTERN [hosts] [straight]: CHANNELS x BANDWIDTH, REASON. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/topo/machine_text.h"
 #include "core/topo/search.h"
 #include "core/os/os.h"
 #include "core/topo/text_line.h"
+#include "tests/support/unit.h"
 
 #define FOLDER WEFT_SOURCE_DIR "/tests/unit/core/topo/machines/"
 

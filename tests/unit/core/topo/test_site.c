@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Topology files: what they say of hosts, and what is said about wrong lines. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/topo/site.h"
 #include "core/topo/site_pattern.h"
 #include "tests/support/scratch.h"
+#include "tests/support/unit.h"
 
 static void patterns_fit_the_names_that_they_say(void **state)
 {

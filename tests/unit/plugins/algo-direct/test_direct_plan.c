@@ -2,17 +2,12 @@
  *
  * The plans of algo-direct: proved for many numbers of ranks, hosts, depths and numbers of peers at
  * a time; the same bits as algo-flat; nothing but what a vector collective can bind. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/plan/verify.h"
 #include "tests/support/plan_fixture.h"
+#include "tests/support/unit.h"
 
 #define RANKS_MAX 64
 

@@ -2,15 +2,10 @@
  *
  * The schedule on many layouts: each round is a permutation of the job, and in n rounds each rank
  * meets each rank exactly once. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "plugins/algo-direct/schedule.c"
+#include "tests/support/unit.h"
 
 #define RANKS_MAX 600
 

@@ -2,19 +2,14 @@
  *
  * Damaged files: whatever the bytes, algo-file refuses with a reason or makes plans that the
  * verifier can judge; nothing crashes or leaks. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/plan/verify.h"
 #include "tests/support/plan_files.h"
 #include "tests/support/scratch.h"
+#include "tests/support/unit.h"
 
 #define ROUNDS 2000u
 #define LIMIT 200000u /* steps of one proof */

@@ -2,20 +2,15 @@
  *
  * Files of weft's own text: what the tools print is loaded unchanged, and nothing incomplete
  * passes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/plan/plan_print.h"
 #include "tests/support/fake_host.h"
 #include "tests/support/plan_files.h"
 #include "tests/support/scratch.h"
+#include "tests/support/unit.h"
 
 static char *print_all(weft_plan_t *const *plans, uint32_t nranks, const char *between)
 {

@@ -2,19 +2,14 @@
  *
  * MSCCL XML: the example programs are proved, steps become the MOVEs they mean, mistakes are named
  * with their line. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/plan/plan_parse.h"
 #include "core/plan/plan_print.h"
 #include "tests/support/plan_files.h"
+#include "tests/support/unit.h"
 
 static char *text_of(const plan_fixture_t *fixture, weft_coll_t coll, uint32_t nranks,
                      uint32_t root, uint32_t rank)

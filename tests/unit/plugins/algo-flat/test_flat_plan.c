@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Shape of the direct exchange: the latency path of two ranks, the number of folds, the limit. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "plugins/algo-flat/flat_plan.c"
 #include "tests/support/plan_fixture.h"
+#include "tests/support/unit.h"
 
 static void two_ranks_need_two_moves(void **state)
 {

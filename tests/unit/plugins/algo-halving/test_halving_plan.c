@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Halving and doubling: the arithmetic of the exchanges, the proof of every plan, and its size. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "plugins/algo-halving/halving_lane.c"
@@ -16,6 +10,7 @@
 #include "plugins/algo-halving/halving_steps.c"
 #include "tests/support/plan_fixture.h"
 #include "tests/support/plan_sweep.h"
+#include "tests/support/unit.h"
 
 static uint32_t log2_floor(uint32_t n)
 {

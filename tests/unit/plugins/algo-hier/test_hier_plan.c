@@ -3,14 +3,8 @@
  * The plans of algo-hier: proved in place and out of place for equal, unequal and interleaved
  * hosts, up to three levels, several depths, and several algorithms between hosts; refused with a
  * reason where there are not two levels. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/plan/network_walk.h"
@@ -18,6 +12,7 @@
 #include "core/plan/verify.h"
 #include "tests/support/plan_fixture.h"
 #include "tests/support/plan_reference.h"
+#include "tests/support/unit.h"
 
 #define RANKS_MAX 64
 

@@ -2,13 +2,7 @@
  *
  * A tree per block: the arithmetic of rounds and distances, the proof of every plan, and its
  * size. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "core/plan/facts.h"
@@ -16,6 +10,7 @@
 #include "plugins/algo-pat/pat_plan.c"
 #include "tests/support/plan_fixture.h"
 #include "tests/support/plan_sweep.h"
+#include "tests/support/unit.h"
 
 static const plan_sweep_t gather = {.write = pat_all_gather, .coll = WEFT_ALL_GATHER};
 static const plan_sweep_t scatter = {.write = pat_reduce_scatter, .coll = WEFT_REDUCE_SCATTER};

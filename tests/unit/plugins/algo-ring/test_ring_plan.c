@@ -2,19 +2,13 @@
  *
  * Arithmetic of the ring, exhaustively for small n, the size of its plans for large n, and rings
  * over several hosts: proved wherever the ranks are, with one way into each host. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "core/base/error.h"
 #include "core/plan/topo_view.h"
 #include "core/plan/verify.h"
 #include "plugins/algo-ring/ring_plan.c"
 #include "tests/support/plan_fixture.h"
 #include "tests/support/plan_reference.h"
+#include "tests/support/unit.h"
 
 static void next_and_previous_are_inverse(void **state)
 {

@@ -2,18 +2,13 @@
  *
  * Swing: the arithmetic of the exchanges, what the links of a ring and of a torus carry, the proof
  * of every plan, and what is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "plugins/algo-swing/swing_plan.c"
 #include "plugins/algo-swing/swing_steps.c"
 #include "tests/support/plan_fixture.h"
+#include "tests/support/unit.h"
 
 enum { MOST = 256 };
 

@@ -5,13 +5,7 @@
 #ifndef TESTS_ALGO_TREE_SHAPE_H
 #define TESTS_ALGO_TREE_SHAPE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/error.h"
 #include "plugins/algo-tree/algo_tree.c"
@@ -19,6 +13,7 @@
 #include "plugins/algo-tree/tree_position.c"
 #include "plugins/algo-tree/tree_plan.c"
 #include "tests/support/plan_fixture.h"
+#include "tests/support/unit.h"
 
 #define RANKS 1024u
 #define USUAL                                                                                      \

@@ -2,15 +2,10 @@
  *
  * Arithmetic of the two trees, exhaustively for 1 to 600 nodes: each construction is a tree, is as
  * deep as it should be, and has as inner nodes those the header promises. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "plugins/algo-tree/binary_tree.c"
+#include "tests/support/unit.h"
 
 #define NODES 600u
 

@@ -2,16 +2,11 @@
  *
  * The wide tree: everybody is in it once, plans are proved for all ranks, roots and widths, and the
  * number of peers is bounded. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "plugins/algo-wide/wide_plan.c"
 #include "tests/support/plan_fixture.h"
+#include "tests/support/unit.h"
 
 static uint32_t width_now = 16;
 

@@ -3,14 +3,10 @@
  * The scalar conversions against the slow reference: every pattern of every small float, the middle
  * between all neighbours and what lies just beside it, and a sample of all fp32 patterns. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include "plugins/kernel-cpu/convert.h"
 #include "tests/support/kernel_reference.h"
+#include "tests/support/unit.h"
 
 static float decode(weft_dtype_t dtype, uint32_t bits)
 {

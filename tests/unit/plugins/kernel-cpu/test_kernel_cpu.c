@@ -3,16 +3,14 @@
  * The choice of the instruction set. What the functions compute is the business of the conformance
  * suite. */
 #include <fenv.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include <weft/plugin/kernel.h>
 
 #include "plugins/kernel-cpu/float_mode.h"
 #include "tests/support/fake_host.h"
+#include "tests/support/unit.h"
 
 #if defined(__aarch64__)
 #define FOREIGN "avx2"

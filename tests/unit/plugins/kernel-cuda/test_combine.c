@@ -3,14 +3,12 @@
  * The combinations of device/device_combine.h, compiled as host code, against the slow reference:
  * every data type and operator, numbers of operands, alignments and lengths, by one thread and by
  * several whose shares are done in turn. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "plugins/kernel-cuda/device/device_combine.h"
 #include "tests/support/kernel_reference.h"
+#include "tests/support/unit.h"
 
 #define MOST 200u /* elements */
 #define GUARD 64u /* bytes before and behind an operand that nobody may touch */

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Unit tests of the cache of registrations, with a pinner that only counts. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "ib_cache.h"
 #include "tests/support/fake_host.h"
+#include "tests/support/unit.h"
 
 typedef struct pinner {
     fake_host_t fake;

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Unit tests of the table of completion errors: nothing is missing, nothing repeats. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "ib_errors.h"
+#include "tests/support/unit.h"
 
 static void every_status_has_a_cause_and_a_remedy(void **state)
 {

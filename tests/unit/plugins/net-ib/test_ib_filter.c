@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Unit tests of net-ib's choice of adapters. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "ib_filter.h"
+#include "tests/support/unit.h"
 
 static void empty_admits_everything(void **state)
 {

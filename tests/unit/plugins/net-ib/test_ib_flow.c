@@ -4,15 +4,12 @@
 #include <arpa/inet.h>
 #include <endian.h>
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "ib_flow.h"
 #include "tests/support/fake_host.h"
+#include "tests/support/unit.h"
 
 #define NOTES 512
 

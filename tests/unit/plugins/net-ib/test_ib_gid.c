@@ -2,15 +2,12 @@
  *
  * Unit tests of the choice of a GID. */
 #include <arpa/inet.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "ib_gid.h"
+#include "tests/support/unit.h"
 
 static struct ibv_gid_entry entry(uint32_t index, uint32_t type, const char *address)
 {

@@ -3,17 +3,13 @@
  * Unit tests of net-ib's refusals, over a pair of sockets. */
 #include <endian.h>
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "ib_refusal.h"
 #include "tests/support/fake_host.h"
+#include "tests/support/unit.h"
 
 static struct {
     fake_host_t fake;

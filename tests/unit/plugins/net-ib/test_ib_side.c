@@ -2,18 +2,14 @@
  *
  * Unit tests of net-ib's side channel, over a pair of sockets. */
 #include <endian.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "ib_side.h"
 #include "tests/support/fake_host.h"
+#include "tests/support/unit.h"
 
 static struct {
     fake_host_t fake;

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Unit tests of what the kernel tells of adapters. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include <cmocka.h>
-
 #include "ib_sysfs.h"
+#include "tests/support/unit.h"
 
 static char folder[] = "/tmp/weft-sysfs-XXXXXX";
 

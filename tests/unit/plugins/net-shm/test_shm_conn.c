@@ -2,17 +2,14 @@
  *
  * The acceptor's end of a connection: a record in pieces, a peer without a descriptor or with two,
  * one that leaves, memory that cannot be used, and whose the processes are. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "shm_conn.h"
 #include "tests/support/fake_host.h"
+#include "tests/support/unit.h"
 
 enum { BYTES = 4096 };
 

@@ -2,8 +2,6 @@
  *
  * Shared memory by need: what is committed, when, by which end, and what the limits of a process
  * do to it. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -15,10 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "shm_memory.h"
 #include "tests/support/fake_host.h"
+#include "tests/support/unit.h"
 
 #define PAGES 64u
 

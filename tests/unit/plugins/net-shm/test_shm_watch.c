@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The watch of a device: who is due, one look for all, the listener, and what is removed. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "shm_watch.h"
 #include "tests/support/fake_host.h"
+#include "tests/support/unit.h"
 
 static uint64_t now_ns;
 

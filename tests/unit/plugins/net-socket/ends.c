@@ -3,13 +3,11 @@
  * Ends of connections. */
 #include "ends.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "tests/support/unit.h"
 
 void instance_begin(instance_t *instance)
 {

@@ -4,12 +4,9 @@
 #include "silent_tcp.h"
 
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <sys/socket.h>
 
-#include <cmocka.h>
+#include "tests/support/unit.h"
 
 uint32_t silent_fds;
 

@@ -3,17 +3,14 @@
  * Unit tests of net-socket: which congestion control its sockets get. */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "sock_congestion.h"
 #include "tests/support/fake_host.h"
+#include "tests/support/unit.h"
 
 static const char *control_of(int fd)
 {

@@ -4,19 +4,16 @@
 #include <arpa/inet.h>
 #include <endian.h>
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 #include <weft/sdk/acceptor.h>
 
 #include "ends.h"
 #include "sock_accept.h"
 #include "sock_connect.h"
+#include "tests/support/unit.h"
 
 #define MS UINT64_C(1000000)
 

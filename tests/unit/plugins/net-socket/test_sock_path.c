@@ -2,14 +2,11 @@
  *
  * Unit tests of net-socket: which interfaces of two hosts meet. */
 #include <arpa/inet.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "sock_path.h"
+#include "tests/support/unit.h"
 
 /* Indices that no interface of this machine has, so that nothing is known of its speed. */
 #define FIRST 1000000u

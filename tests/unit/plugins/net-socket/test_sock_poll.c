@@ -3,17 +3,14 @@
  * Unit tests of net-socket's progress where several connections of a device fail at once: their
  * other ends lie in this process. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "ends.h"
 #include "sock_op.h"
 #include "sock_poll.h"
+#include "tests/support/unit.h"
 
 enum { CONNS = 2, RECVS = 3 };
 

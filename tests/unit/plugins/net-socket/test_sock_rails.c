@@ -2,20 +2,17 @@
  *
  * Unit tests of net-socket with two rails: two ends of one connection in this process, joined by
  * pairs of sockets, of which some are cut. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "ends.h"
 #include "silent_tcp.h"
 #include "sock_poll.h"
 #include "sock_rails.h"
+#include "tests/support/unit.h"
 
 enum { RAILS = 2, STREAMS = 4, LARGE = 300000, SMALL = 100, POLLS = 10000 };
 

@@ -2,17 +2,14 @@
  *
  * Unit tests of net-socket where the peer's system does not answer: connections whose other ends
  * lie in this process, with what TCP would say of them. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "ends.h"
 #include "silent_tcp.h"
 #include "sock_poll.h"
+#include "tests/support/unit.h"
 
 enum { CONNS = 2, STREAMS = 2, S = 1000000000 };
 

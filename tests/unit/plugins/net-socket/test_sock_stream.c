@@ -4,18 +4,15 @@
  * checked. */
 #include <endian.h>
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "ends.h"
 #include "sock_op.h"
 #include "sock_poll.h"
+#include "tests/support/unit.h"
 
 typedef struct fixture {
     instance_t instance;

@@ -2,15 +2,10 @@
  *
  * The plugin topo-hwloc on files: what it describes, what it refuses with line and element, and
  * that no damaged file breaks it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include <weft/plugin/topo.h>
 
@@ -19,6 +14,7 @@
 #include "core/topo/paths.h"
 #include "tests/support/fake_host.h"
 #include "tests/support/scratch.h"
+#include "tests/support/unit.h"
 
 #define MACHINES WEFT_SOURCE_DIR "/tests/tools/topo/"
 

@@ -3,17 +3,15 @@
  * The tuner's own promises: least modelled time, first of equals, whole chunks for small messages,
  * and the option `prefer`. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include <weft/plugin/algo.h>
 #include <weft/plugin/tuner.h>
 
 #include "tests/support/fake_host.h"
+#include "tests/support/unit.h"
 
 static const weft_tuner_candidate_t candidates[] = {
     {sizeof(weft_tuner_candidate_t), "algo-ring", "", 4, 6, NULL, 1},

@@ -40,8 +40,8 @@ int messages_exchange(const desk_t *desk, uint32_t count);
 /* How many rows of `out` are not what was sent. */
 int messages_check(const desk_t *desk, uint32_t count);
 
-/* All ranks send to all, messages of each of the lengths in turn for which the buffers have room, and
- * no stream waits for the host. Returns how much was wrong. */
+/* All ranks send to all, messages of each length for which the buffers have room, and no stream
+ * waits for the host. Returns how much was wrong. */
 int messages_exchange_lengths(const desk_t *desk, const uint32_t *lengths, uint32_t n);
 /* Runs that work on ranks of even number, whose lengths these are. The others have no device. */
 void messages_run_beside_hosts(uint32_t n, messages_how_t how, desk_work_t work,

@@ -339,8 +339,8 @@ static void connect_slowly(traffic_t *traffic, weft_net_conn_t *ends[2])
         assert_int_equal(ops->connect_poll(ends[0]), WEFT_IN_PROGRESS);
         assert_int_equal(ops->accept(to->listener, &ends[1]), WEFT_AGAIN);
     }
-    traffic_later_by_ns +=
-        10 * UINT64_C(1000000000); /* the connector makes queue pairs for others */
+    /* The connector makes queue pairs for others. */
+    traffic_later_by_ns += 10 * UINT64_C(1000000000);
     assert_int_equal(ops->accept(to->listener, &ends[1]), WEFT_AGAIN);
     while ((mine == WEFT_IN_PROGRESS || (mine == WEFT_OK && theirs == WEFT_AGAIN)) &&
            traffic_now() < end) {

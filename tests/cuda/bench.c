@@ -80,9 +80,7 @@ void bench_take_error(void)
 
 void bench_says(const char *part)
 {
-    if (strstr(bench.error, part) == NULL) {
-        fail_msg("no \"%s\" in: %s", part, bench.error);
-    }
+    assert_says(bench.error, part);
 }
 
 void bench_said(const char *part)

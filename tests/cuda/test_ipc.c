@@ -137,18 +137,11 @@ static int close_kernels(void **state)
     return 0;
 }
 
-static void says(const char *text, const char *part)
-{
-    if (strstr(text, part) == NULL) {
-        fail_msg("no \"%s\" in: %s", part, text);
-    }
-}
-
 static void refused(weft_status_t status, weft_status_t wanted, const char *part)
 {
     assert_int_equal(status, wanted);
     fake_host_take_error(&fake, words, sizeof words);
-    says(words, part);
+    assert_says(words, part);
 }
 
 /* Exports memory of device 0. */
@@ -215,7 +208,7 @@ static void a_way_that_leads_elsewhere_is_found_out(void **state)
     for (int i = 0; i < 2; i++) {
         refused(share->import(kernel[1], ask.token, BYTES, &opened), WEFT_ERR_UNSUPPORTED,
                 "does not arrive");
-        says(words, "IOMMU");
+        assert_says(words, "IOMMU");
     }
     assert_null(opened);
     assert_int_equal(share->import(kernel[0], ask.token, BYTES, &opened), WEFT_OK);
@@ -239,7 +232,7 @@ static void between_processes_too(void **state)
     assert_int_equal(second->export_alloc(kernel[1], BYTES, 64, &memory, ask.token), WEFT_OK);
     told_t told = other_asked(&ask);
     assert_int_equal(told.opened, WEFT_ERR_UNSUPPORTED);
-    says(told.words, "does not arrive");
+    assert_says(told.words, "does not arrive");
     assert_int_equal(told.left, 0);
     second->export_free(kernel[1], memory);
 }
@@ -309,7 +302,7 @@ static void unless_the_driver_refuses_it(void **state)
     assert_int_equal(told.reaches, WEFT_OK);
     assert_int_equal(told.opened, WEFT_ERR_UNSUPPORTED);
     assert_int_equal(told.left, 0);
-    says(told.words, "does not see that device");
+    assert_says(told.words, "does not see that device");
     share->export_free(kernel[0], memory);
 }
 
@@ -378,7 +371,7 @@ static void what_strangers_write_between_processes_is_refused(void **state)
     lie.bytes = 64u << 20;
     told_t told = other_asked(&lie);
     assert_int_equal(told.opened, WEFT_ERR_UNSUPPORTED);
-    says(told.words, "shorter than it says");
+    assert_says(told.words, "shorter than it says");
     assert_int_equal(told.left, 0);
     srand(8);
     for (int round = 0; round < 300; round++) {
@@ -454,7 +447,7 @@ static void without_handles_only_the_process_shares(void **state)
     void *memory = exported(&ask);
     told_t told = other_asked(&ask);
     assert_int_equal(told.opened, WEFT_ERR_UNSUPPORTED);
-    says(told.words, "no handles");
+    assert_says(told.words, "no handles");
     assert_int_equal(share->import(kernel[1], ask.token, BYTES, &opened), WEFT_OK);
     share->unimport(kernel[1], opened);
     share->export_free(kernel[0], memory);

@@ -57,13 +57,6 @@ static void ends(const pool_t *pool)
     pool_free(pool);
 }
 
-static void says(const char *text, const char *part)
-{
-    if (strstr(text, part) == NULL) {
-        fail_msg("no \"%s\" in: %s", part, text);
-    }
-}
-
 static void nothing_is_left(const other_told_t *told)
 {
     assert_int_equal(told->imported, 0);
@@ -74,7 +67,7 @@ static void is_refused(const other_ask_t *ask, const char *why)
 {
     other_told_t told = other_asked(ask);
     assert_int_equal(told.opened, WEFT_ERR_UNSUPPORTED);
-    says(told.words, why);
+    assert_says(told.words, why);
     nothing_is_left(&told);
 }
 
@@ -130,7 +123,7 @@ static void pools_of_the_fabric_need_a_channel(void **state)
     pool_make(&pool, FABRIC, BYTES);
     ask = asks_for(&pool);
     is_refused(&ask, "made for one process");
-    says(bench.fake.log, "cudaMemHandleTypePosixFileDescriptor");
+    assert_says(bench.fake.log, "cudaMemHandleTypePosixFileDescriptor");
     ends(&pool);
 }
 
@@ -191,8 +184,8 @@ static void is_private(const pool_t *pool, const char *why)
 {
     bench.fake.log[0] = '\0';
     other_ask_t ask = asks_for(pool);
-    says(bench.fake.log, "other processes cannot open the memory of CUDA device 0");
-    says(bench.fake.log, why);
+    assert_says(bench.fake.log, "other processes cannot open the memory of CUDA device 0");
+    assert_says(bench.fake.log, why);
     is_refused(&ask, "made for one process");
     void *opened = NULL; /* by others of this process it can */
     assert_int_equal(share()->import(bench.kernel, ask.token, RANGE, &opened), WEFT_OK);

@@ -103,13 +103,6 @@ static const weft_kernel_ipc_t *share_of(weft_kernel_t *kernel)
 
 /* Tests ---------------------------------------------------------------------------------------- */
 
-static void says(const char *text, const char *part)
-{
-    if (strstr(text, part) == NULL) {
-        fail_msg("no \"%s\" in: %s", part, text);
-    }
-}
-
 /* A range in the middle: of all segments, with nothing at either end. */
 static void another_process_opens_what_was_made_for_it(void **state)
 {
@@ -139,13 +132,13 @@ static void another_process_opens_what_was_made_for_it(void **state)
     ask.bytes = BYTES;
     other_told_t told = other_asked(&ask);
     assert_int_equal(told.opened, WEFT_ERR_UNSUPPORTED);
-    says(told.words, "shorter than it says");
+    assert_says(told.words, "shorter than it says");
     assert_int_equal(told.reserved, 0);
     share->unexport_range(bench.kernel, all + BEFORE);
     ask.bytes = RANGE;
     told = other_asked(&ask);
     assert_int_equal(told.opened, WEFT_ERR_UNSUPPORTED);
-    says(told.words, "gives no descriptor");
+    assert_says(told.words, "gives no descriptor");
     heap_free(&heap);
 }
 
@@ -178,14 +171,14 @@ static void segments_of_the_fabric_need_a_channel(void **state)
         ask.fabric = false; /* the driver of the importer has none */
         told = other_asked(&ask);
         assert_int_equal(told.opened, WEFT_ERR_UNSUPPORTED);
-        says(told.words, "maps no memory by its handles");
+        assert_says(told.words, "maps no memory by its handles");
         assert_int_equal(told.reserved, 0);
         share->unexport_range(bench.kernel, all);
         fake_cuda.fabric = false; /* nor that of the exporter */
         bench.fake.log[0] = '\0';
         assert_int_equal(share->export_range(bench.kernel, all, BYTES, ask.token), WEFT_OK);
-        says(bench.fake.log, "is there an IMEX channel?");
-        says(other_asked(&ask).words, "made for one process");
+        assert_says(bench.fake.log, "is there an IMEX channel?");
+        assert_says(other_asked(&ask).words, "made for one process");
         share->unexport_range(bench.kernel, all);
         heap_free(&heap);
     }
@@ -202,7 +195,7 @@ static void what_was_made_for_one_process_stays_there(void **state)
     assert_int_equal(share->export_range(bench.kernel, all, BYTES, ask.token), WEFT_OK);
     other_told_t told = other_asked(&ask);
     assert_int_equal(told.opened, WEFT_ERR_UNSUPPORTED);
-    says(told.words, "made for one process");
+    assert_says(told.words, "made for one process");
     assert_int_equal(share->import(bench.kernel, ask.token, BYTES, &opened), WEFT_OK);
     assert_ptr_equal(opened, all);
     share->unimport(bench.kernel, opened);

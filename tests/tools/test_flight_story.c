@@ -135,9 +135,7 @@ static void tell(use_t use)
 
 static void says(const char *what)
 {
-    if (strstr(told, what) == NULL) {
-        fail_msg("'%s' is not in\n%s", what, told);
-    }
+    assert_says(told, what);
 }
 
 static void says_not(const char *what)

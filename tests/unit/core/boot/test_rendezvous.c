@@ -300,9 +300,7 @@ static void a_note_of_another_host_that_is_too_old_is_named_at_the_deadline(void
     leave_a_note_of_another_host(1000000000);
     alarm(50);
     assert_int_equal(weft_launcher_exchange_id(&launcher, &id, &options), WEFT_ERR_TIMEOUT);
-    if (strstr(weft_error_record()->text, " s before this rank came") == NULL) {
-        fail_msg("%s", weft_error_record()->text);
-    }
+    assert_says(weft_error_record()->text, " s before this rank came");
     rendezvous_remove_files();
 }
 
@@ -321,9 +319,7 @@ static void rank_0_that_waits_in_vain_names_its_folder(void **unused)
     assert_int_equal(weft_unique_id_create(&id, &options), WEFT_OK);
     assert_int_equal(weft_launcher_exchange_id(&launcher, &id, &options), WEFT_ERR_TIMEOUT);
     snprintf(words, sizeof words, "; rank 0 meets the others in %s", rendezvous_folder());
-    if (strstr(weft_error_record()->text, words) == NULL) {
-        fail_msg("%s", weft_error_record()->text);
-    }
+    assert_says(weft_error_record()->text, words);
     rendezvous_remove_files();
 }
 

@@ -172,9 +172,7 @@ static void expect_no_file(const char *files, const char *words)
 {
     plan_fixture_t fixture;
     assert_int_equal(plan_files_open(&fixture, files), WEFT_ERR_CONFIG);
-    if (strstr(weft_error_record()->text, words) == NULL) {
-        fail_msg("expected \"%s\", got \"%s\"", words, weft_error_record()->text);
-    }
+    assert_says(weft_error_record()->text, words);
     plan_fixture_close(&fixture);
 }
 

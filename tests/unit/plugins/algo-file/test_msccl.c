@@ -35,9 +35,7 @@ static void expect_text(const char *program, weft_coll_t coll, uint32_t nranks, 
         fail_msg("%s", weft_error_record()->text);
     }
     char *text = text_of(&fixture, coll, nranks, root, rank);
-    if (strstr(text, words) == NULL) {
-        fail_msg("no \"%s\" in:\n%s", words, text);
-    }
+    assert_says(text, words);
     free(text);
     int most = strstr(program, "inplace=\"1\"") != NULL;
     for (int in_place = 0; in_place <= most; in_place++) {

@@ -44,7 +44,12 @@ weft_status_t weft_os_read_file(const char *path, size_t max, char **text_p, siz
     }
     weft_status_t status = WEFT_OK;
     char *text = NULL;
-    if (fstat(fd, &st) != 0 || !(S_ISREG(st.st_mode) || S_ISCHR(st.st_mode))) {
+    if (fstat(fd, &st) != 0) {
+        *errno_p = errno;
+        status = weft_fail(WEFT_ERR_SYSTEM, errno, "cannot look at %s", path);
+        goto out;
+    }
+    if (!(S_ISREG(st.st_mode) || S_ISCHR(st.st_mode))) {
         *errno_p = S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
         status = weft_fail(WEFT_ERR_SYSTEM, *errno_p, "%s is no regular file", path);
         goto out;

@@ -3,7 +3,9 @@
  * Shared objects that cannot be loaded, descriptors that a program has closed, and the name of the
  * host. */
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -171,6 +173,34 @@ static void the_name_of_the_host_is_cut_where_it_does_not_fit(void **state)
     assert_string_equal(name, all);
 }
 
+/* fstat() fails as that of a file system that is gone does. */
+static bool fstat_fails;
+int __real_fstat(int fd, struct stat *file);
+int __wrap_fstat(int fd, struct stat *file);
+
+int __wrap_fstat(int fd, struct stat *file)
+{
+    if (fstat_fails) {
+        errno = ESTALE;
+        return -1;
+    }
+    return __real_fstat(fd, file);
+}
+
+static void a_file_that_cannot_be_looked_at_has_its_reason(void **state)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    int cause = 0;
+    (void)state;
+    fstat_fails = true;
+    weft_status_t status = weft_os_read_file("/dev/null", 100, &text, &bytes, &cause);
+    fstat_fails = false;
+    assert_int_equal(status, WEFT_ERR_SYSTEM);
+    assert_int_equal(cause, ESTALE);
+    assert_null(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -181,6 +211,7 @@ int main(void)
         cmocka_unit_test(a_limit_of_the_address_space_is_named),
 #endif
         cmocka_unit_test(closed_standard_descriptors_are_opened),
+        cmocka_unit_test(a_file_that_cannot_be_looked_at_has_its_reason),
         cmocka_unit_test(the_name_of_the_host_is_cut_where_it_does_not_fit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

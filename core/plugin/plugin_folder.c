@@ -3,6 +3,7 @@
  * The folders of the plugins: where they are and what they hold. */
 #include "core/plugin/plugin_folder.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -84,9 +85,12 @@ static weft_status_t plugin_folder_setting_check(const char *folder, const char 
                          "%s: [core] plugin_dir = %.300s: expected an absolute path without '..'",
                          origin, folder);
     }
-    if (!weft_os_file(folder).folder) {
-        return weft_fail(WEFT_ERR_CONFIG, 0, "%s: [core] plugin_dir = %.300s: no such folder",
-                         origin, folder);
+    const weft_os_file_t file = weft_os_file(folder);
+    if (!file.folder) {
+        bool absent = file.exists || file.os_errno == ENOENT || file.os_errno == ENOTDIR;
+        return weft_fail(WEFT_ERR_CONFIG, absent ? 0 : file.os_errno,
+                         "%s: [core] plugin_dir = %.300s: %s", origin, folder,
+                         absent ? "no such folder" : "cannot be looked at");
     }
     return WEFT_OK;
 }
@@ -176,6 +180,8 @@ bool weft_plugin_folders_find(const weft_plugin_folders_t *folders, const char *
  * compared. */
 typedef struct weft_listing {
     const char *kind;
+    const char *missing;
+    bool listed;  /* the missing one is there, so it is a link that leads nowhere */
     size_t alike; /* bytes that the missing name and those of its kind begin with */
     weft_nearest_t *nearest;
     char text[200];
@@ -208,6 +214,10 @@ static void plugin_folder_list_name(void *arg, const char *file)
     if (bytes == 0) {
         return;
     }
+    if (strncmp(file, listing->missing, bytes) == 0 && listing->missing[bytes] == '\0') {
+        listing->listed = true;
+        return;
+    }
     size_t at = strlen(listing->text);
     bool of_kind = plugin_folder_kind_bytes(file, listing->kind) > 0;
     if (of_kind) {
@@ -232,7 +242,7 @@ weft_status_t weft_plugin_folders_refuse(const weft_plugin_folders_t *folders,
     char expected[1000], searched[500] = "", hint[240], before[32];
     weft_nearest_t nearest;
     const char *kind = weft_plugin_kind_name((uint32_t)listed->kind);
-    weft_listing_t listing = {.kind = kind, .nearest = &nearest};
+    weft_listing_t listing = {.kind = kind, .missing = listed->name, .nearest = &nearest};
     listing.alike = plugin_folder_kind_bytes(listed->name, kind);
     snprintf(before, sizeof before, "%.*s", (int)listing.alike, listed->name);
     weft_nearest_start(&nearest, listed->name + listing.alike);
@@ -248,8 +258,11 @@ weft_status_t weft_plugin_folders_refuse(const weft_plugin_folders_t *folders,
         snprintf(hint, sizeof hint, "; of the kind %s the folder%s%s", kind,
                  one ? " has" : "s have", listing.text[0] != '\0' ? listing.text : " no plugin");
     }
-    snprintf(expected, sizeof expected, "a file%s%s", one ? "" : searched, hint);
-    return weft_listed_refuse(listed, "cannot be found", "no such file", expected);
+    snprintf(expected, sizeof expected, "a file%s%s", one ? "" : searched,
+             listing.listed ? "" : hint);
+    return weft_listed_refuse(listed, "cannot be found",
+                              listing.listed ? "a link that leads nowhere" : "no such file",
+                              expected);
 }
 
 static void plugin_folder_ignore_unlisted(void *arg, const char *file)

@@ -3,6 +3,7 @@
  * Whether a file may be loaded. */
 #include "core/plugin/plugin_path.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -44,6 +45,10 @@ static weft_status_t plugin_path_folder_trust(const weft_listed_t *listed, const
         folder[1] = '\0';
     }
     const weft_os_file_t file = weft_os_file(folder);
+    if (!file.exists) {
+        return weft_listed_refuse(listed, "its folder cannot be looked at", strerror(file.os_errno),
+                                  "a folder");
+    }
     const char *doubt = weft_path_folder_doubt(&file);
     if (doubt == NULL) {
         return WEFT_OK;
@@ -62,9 +67,11 @@ weft_status_t weft_listed_trust(const weft_listed_t *listed, char real[WEFT_OS_P
         return weft_listed_refuse(listed, "bad path", listed->path,
                                   "an absolute path without '..'");
     }
-    bool resolved = weft_os_resolve(listed->path, real);
-    const weft_os_file_t file = weft_os_file(resolved ? real : listed->path);
-    if (!resolved || !file.exists) {
+    if (!weft_os_resolve(listed->path, real)) {
+        return weft_listed_refuse(listed, "cannot be found", strerror(errno), "a file");
+    }
+    const weft_os_file_t file = weft_os_file(real);
+    if (!file.exists) {
         return weft_listed_refuse(listed, "cannot be found", strerror(file.os_errno), "a file");
     }
     if (!file.regular) {

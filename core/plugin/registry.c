@@ -3,6 +3,7 @@
  * The plugins that the configuration lists. */
 #include "core/plugin/registry.h"
 
+#include <errno.h>
 #include <sodium.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -205,7 +206,9 @@ static weft_status_t registry_entry_load(const weft_registry_t *registry, weft_e
                                          weft_config_t *config, const weft_load_t *how)
 {
     const weft_listed_t listed = registry_listed_of(e);
-    weft_status_t status = !e->elsewhere && !weft_os_file(e->path).exists
+    const weft_os_file_t file = weft_os_file(e->path);
+    bool absent = !file.exists && file.os_errno == ENOENT;
+    weft_status_t status = !e->elsewhere && absent
                                ? weft_plugin_folders_refuse(&registry->folders, &listed)
                                : weft_entry_load(e, config, &listed, how);
     if (status == WEFT_ERR_PLUGIN && (e->optional || registry_is_spare(e))) {

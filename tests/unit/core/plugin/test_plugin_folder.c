@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Where the plugins are looked for. */
+#include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,6 +129,11 @@ static void given_folders_must_exist(void **state)
     assert_int_equal(folders.count, 0);
     assert_non_null(strstr(weft_error_record()->text,
                            "--set: [core] plugin_dir = /absent/folder: no such folder"));
+    snprintf(list, sizeof list, "%s", scratch_path("loop"));
+    assert_int_equal(symlink("loop", list), 0);
+    assert_int_equal(weft_plugin_folders_read(&folders, list, "--set"), WEFT_ERR_CONFIG);
+    assert_non_null(
+        strstr(weft_error_record()->text, "loop: cannot be looked at: Too many levels of"));
     assert_int_equal(weft_plugin_folders_read(&folders, "/:/:/:/:/:/:/:/:/", "--set"),
                      WEFT_ERR_CONFIG);
     assert_non_null(strstr(weft_error_record()->text, "found more than 8 folders"));
@@ -181,6 +188,18 @@ static void a_missing_plugin_names_all_folders(void **state)
     assert_non_null(strstr(weft_error_record()->text, expected));
 }
 
+static void a_link_that_leads_nowhere_is_called_so(void **state)
+{
+    const weft_listed_t listed = {
+        .kind = WEFT_KIND_NET, .name = "net-link", .path = "/x/net-link.so", .origin = "--set"};
+    (void)state;
+    assert_int_equal(symlink("absent", scratch_path("second/net-link.so")), 0);
+    read_two();
+    assert_int_equal(weft_plugin_folders_refuse(&folders, &listed), WEFT_ERR_PLUGIN);
+    assert_non_null(strstr(weft_error_record()->text, "found a link that leads nowhere, expected"));
+    assert_null(strstr(weft_error_record()->text, "did you mean"));
+}
+
 static void without_a_near_name_those_of_the_kind_are_told(void **state)
 {
     weft_listed_t listed = {
@@ -197,6 +216,55 @@ static void without_a_near_name_those_of_the_kind_are_told(void **state)
     listed.name = "both";
     assert_int_equal(weft_plugin_folders_refuse(&folders, &listed), WEFT_ERR_PLUGIN);
     assert_non_null(strstr(weft_error_record()->text, "did you mean net-both?"));
+}
+
+/* Calls that fail as those of a file system that is gone do: the next realpath(), the n-th
+ * stat(). */
+static bool realpath_fails;
+static uint32_t stat_fails;
+char *__real_realpath(const char *path, char *resolved);
+char *__wrap_realpath(const char *path, char *resolved);
+int __real_stat(const char *path, struct stat *file);
+int __wrap_stat(const char *path, struct stat *file);
+
+char *__wrap_realpath(const char *path, char *resolved)
+{
+    if (realpath_fails) {
+        realpath_fails = false;
+        errno = ESTALE;
+        return NULL;
+    }
+    return __real_realpath(path, resolved);
+}
+
+int __wrap_stat(const char *path, struct stat *file)
+{
+    if (stat_fails > 0 && --stat_fails == 0) {
+        errno = EIO;
+        return -1;
+    }
+    return __real_stat(path, file);
+}
+
+static void a_file_system_that_fails_is_named(void **state)
+{
+    char path[WEFT_OS_PATH_MAX], real[WEFT_OS_PATH_MAX];
+    const weft_listed_t listed = {
+        .kind = WEFT_KIND_NET, .name = "net-both", .path = path, .origin = "--set"};
+    static const char *const told[] = {"cannot be found: found Input/output error",
+                                       "its folder cannot be looked at: found Input/output error",
+                                       "its folder cannot be looked at: found Input/output error"};
+    (void)state;
+    snprintf(path, sizeof path, "%s", scratch_path("first/net-both.so"));
+    assert_int_equal(weft_listed_trust(&listed, real), WEFT_OK);
+    realpath_fails = true;
+    assert_int_equal(weft_listed_trust(&listed, real), WEFT_ERR_PLUGIN);
+    assert_non_null(strstr(weft_error_record()->text, "cannot be found: found Stale file handle"));
+    for (uint32_t i = 0; i < sizeof told / sizeof *told; i++) {
+        stat_fails = i + 1;
+        assert_int_equal(weft_listed_trust(&listed, real), WEFT_ERR_PLUGIN);
+        assert_non_null(strstr(weft_error_record()->text, told[i]));
+    }
 }
 
 static void dots_are_seen_only_as_components(void **state)
@@ -233,7 +301,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(given_folders_must_exist),
         cmocka_unit_test(folders_are_searched_in_order),
         cmocka_unit_test(a_missing_plugin_names_all_folders),
+        cmocka_unit_test(a_link_that_leads_nowhere_is_called_so),
         cmocka_unit_test(without_a_near_name_those_of_the_kind_are_told),
+        cmocka_unit_test(a_file_system_that_fails_is_named),
         cmocka_unit_test(dots_are_seen_only_as_components),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -151,7 +151,7 @@ static weft_status_t agreement_explain(weft_boot_t *boot, const char *text)
     char *theirs = weft_os_alloc(TEXT_MOST, 0);
     if (theirs == NULL) {
         weft_fail(WEFT_ERR_RESOURCE, 0, "out of memory for " WHAT);
-        weft_tree_spread_failure(boot);
+        weft_tree_give_up(boot);
         return WEFT_ERR_RESOURCE;
     }
     memcpy(theirs, text, bytes);

@@ -118,6 +118,17 @@ static weft_status_t exchange_gather_from(weft_boot_t *boot, weft_tree_link_t *l
     return exchange_took(boot, link, status);
 }
 
+/* Makes the record of what this rank says. Where it cannot, the others hear that, and from whom. */
+static weft_status_t exchange_record(weft_boot_t *boot, uint32_t type, size_t bytes,
+                                     uint64_t number, weft_tree_record_t **record_p)
+{
+    weft_status_t status = weft_tree_record_make(boot, type, bytes, number, record_p);
+    if (status != WEFT_OK) {
+        weft_tree_give_up(boot);
+    }
+    return status;
+}
+
 static weft_status_t exchange_gather_up(weft_boot_t *boot, const char *what, size_t bytes,
                                         uint8_t *all)
 {
@@ -139,7 +150,7 @@ static weft_status_t exchange_gather_up(weft_boot_t *boot, const char *what, siz
     if (boot->rank == 0) {
         return WEFT_OK;
     }
-    status = weft_tree_record_make(boot, WEFT_FRAME_GATHER, ranks * bytes, bytes, &record);
+    status = exchange_record(boot, WEFT_FRAME_GATHER, ranks * bytes, bytes, &record);
     uint8_t *to = status == WEFT_OK ? record->payload : NULL;
     for (uint32_t l = 0; to != NULL && exchange_level(boot->rank, l, boot->nranks, &first, &count);
          l++) {
@@ -201,7 +212,7 @@ static weft_status_t exchange_combine_up(weft_boot_t *boot, const char *what, si
     if (boot->rank == 0) {
         return WEFT_OK;
     }
-    status = weft_tree_record_make(boot, WEFT_FRAME_GATHER, bytes, bytes, &record);
+    status = exchange_record(boot, WEFT_FRAME_GATHER, bytes, bytes, &record);
     if (status != WEFT_OK) {
         return status;
     }
@@ -243,7 +254,7 @@ static weft_status_t exchange_spread_down(weft_boot_t *boot, const char *what, v
         weft_tree_records_drop(boot, WEFT_FRAME_GATHER); /* what came is the answer */
     }
     if (status == WEFT_OK && exchange_has(boot, 1)) {
-        status = weft_tree_record_make(boot, WEFT_FRAME_SPREAD, *bytes, 0, &record);
+        status = exchange_record(boot, WEFT_FRAME_SPREAD, *bytes, 0, &record);
     }
     if (record != NULL && *bytes > 0) {
         memcpy(record->payload, data, *bytes);

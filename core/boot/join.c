@@ -308,16 +308,9 @@ static void join_leave_tell_neighbours(weft_boot_t *boot)
 
 void weft_boot_give_up(weft_boot_t *boot)
 {
-    char who[128];
-    weft_error_t before = *weft_error_record();
-    if (boot->health != NULL || boot->failed || boot->nranks == 1) {
-        return;
+    if (boot->health == NULL && boot->nranks > 1) {
+        weft_tree_give_up(boot);
     }
-    weft_boot_rank_text(boot, boot->rank, who, sizeof who);
-    weft_fail(before.status, before.os_errno, "%s gave up: %.380s", who, before.text);
-    weft_boot_set_culprit(boot, boot->rank);
-    weft_tree_spread_failure(boot);
-    *weft_error_record() = before;
 }
 
 static void join_boot_free(weft_boot_t *boot)

@@ -56,6 +56,17 @@ void weft_tree_spread_failure(weft_boot_t *boot)
     }
 }
 
+void weft_tree_give_up(weft_boot_t *boot)
+{
+    char who[128];
+    weft_error_t before = *weft_error_record();
+    weft_boot_rank_text(boot, boot->rank, who, sizeof who);
+    weft_fail(before.status, before.os_errno, "%s gave up: %.380s", who, before.text);
+    weft_boot_set_culprit(boot, boot->rank);
+    weft_tree_spread_failure(boot);
+    *weft_error_record() = before;
+}
+
 static weft_status_t tree_link_died(const weft_boot_t *boot, uint32_t rank, const char *what,
                                     int error)
 {
@@ -280,6 +291,7 @@ static weft_status_t tree_link_turn(weft_boot_t *boot, const weft_tree_link_t *l
     }
     int ready = weft_os_poll(entries, TURN_ENTRIES, wake);
     if (ready < 0) {
+        weft_tree_give_up(boot);
         return weft_error_record()->status;
     }
     if (ready == 0 && weft_os_clock_ns() >= until) {

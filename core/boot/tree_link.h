@@ -34,5 +34,8 @@ weft_status_t weft_tree_adopt_failure(const weft_boot_t *boot,
                                       const uint8_t payload[WEFT_WIRE_ERROR], uint32_t from);
 /* Sends the calling thread's error record to all neighbours, at most once. */
 void weft_tree_spread_failure(weft_boot_t *boot);
+/* The same for a failure of this rank's own: they hear that this rank gave up, and why. The record
+ * stays as it is. */
+void weft_tree_give_up(weft_boot_t *boot);
 
 #endif

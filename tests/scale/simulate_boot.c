@@ -214,6 +214,11 @@ void weft_tree_spread_failure(weft_boot_t *boot)
     boot->failed = true;
 }
 
+void weft_tree_give_up(weft_boot_t *boot)
+{
+    boot->failed = true;
+}
+
 /* The steps ------------------------------------------------------------------------------------ */
 
 static weft_status_t act_requests(rank_t *rank)

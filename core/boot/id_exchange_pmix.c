@@ -39,7 +39,7 @@ typedef struct session {
     bool fence_pending; /* then the library cannot be closed: it would wait for the others too */
 } session_t;
 
-/* Every rank counts the same exchanges, so that keys are new. */
+/* Every rank counts the same exchanges, so that keys are new. One that fails counts too. */
 static struct {
     weft_os_process_mutex_t lock;
     uint32_t exchanges;
@@ -400,11 +400,11 @@ static weft_status_t id_exchange_pmix_go_apart(session_t *s, const char *key, we
 static weft_status_t id_exchange_pmix_converse(session_t *s, weft_unique_id_t *id)
 {
     char key[KEY_BYTES];
+    snprintf(key, sizeof key, "weft.id.%u", use.exchanges++);
     weft_status_t turn = id_exchange_pmix_check_turn(s);
     if (turn != WEFT_OK) {
         return turn;
     }
-    snprintf(key, sizeof key, "weft.id.%u", use.exchanges++);
     if (weft_mpi_library() == WEFT_MPI_IDLE &&
         id_exchange_pmix_major(s->pmix) >= WEFT_PMIX_CLOSES_ONCE) {
         return id_exchange_pmix_go_apart(s, key, id);

@@ -36,14 +36,13 @@ static bool id_exchange_tcp_applies(const weft_id_exchange_job_t *job, char *why
 }
 
 static weft_status_t id_exchange_tcp_share(const weft_id_exchange_job_t *job,
-                                           weft_torch_store_t *store, weft_unique_id_t *id)
+                                           weft_torch_store_t *store, uint32_t number,
+                                           weft_unique_id_t *id)
 {
-    static _Atomic uint32_t exchanges; /* the same on all ranks, so that keys are new */
     char key[64];
     const char *restart = weft_env("TORCHELASTIC_RESTART_COUNT");
     const weft_launcher_t *launcher = job->launcher;
-    snprintf(key, sizeof key, "weft/id/%.20s/%u", restart != NULL ? restart : "0",
-             atomic_fetch_add(&exchanges, 1));
+    snprintf(key, sizeof key, "weft/id/%.20s/%u", restart != NULL ? restart : "0", number);
     weft_status_t status = launcher->rank == 0
                                ? weft_torch_store_set(store, key, id->bytes, sizeof id->bytes)
                                : weft_torch_store_get(store, key, id->bytes, sizeof id->bytes);
@@ -60,13 +59,16 @@ static weft_status_t id_exchange_tcp_share(const weft_id_exchange_job_t *job,
 
 static weft_status_t id_exchange_tcp_run(const weft_id_exchange_job_t *job, weft_unique_id_t *id)
 {
+    /* The same on all ranks, so that keys are new. One that fails on this rank counts too. */
+    static _Atomic uint32_t exchanges;
+    const uint32_t number = atomic_fetch_add(&exchanges, 1);
     uint64_t port = 0;
     weft_torch_store_t store;
     (void)weft_env_number("MASTER_PORT", &port);
     weft_status_t status =
         weft_torch_store_open(&store, weft_env("MASTER_ADDR"), (uint16_t)port, job->until);
     if (status == WEFT_OK) {
-        status = id_exchange_tcp_share(job, &store, id);
+        status = id_exchange_tcp_share(job, &store, number, id);
     }
     weft_torch_store_close(&store);
     return status;

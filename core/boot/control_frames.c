@@ -120,8 +120,7 @@ static void control_frame_again(weft_health_t *health, weft_neighbour_t *neighbo
     weft_neighbour_send(&health->neighbours, neighbour, &again, NULL);
     const weft_tree_record_t *record = boot->records;
     while ((record = weft_tree_record_for(boot, link, frame->sequence, record)) != NULL) {
-        weft_neighbour_send_bytes(neighbour, record->header, sizeof record->header);
-        weft_neighbour_send_bytes(neighbour, record->payload, record->bytes);
+        weft_neighbour_send_made(neighbour, record->header, record->payload, record->bytes);
         record = record->next;
     }
     weft_disseminate_all_to(health, neighbour);

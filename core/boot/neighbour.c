@@ -275,13 +275,18 @@ void weft_neighbour_send(const weft_neighbours_t *neighbours, weft_neighbour_t *
     }
 }
 
-void weft_neighbour_send_bytes(weft_neighbour_t *neighbour, const uint8_t *data, size_t bytes)
+void weft_neighbour_send_made(weft_neighbour_t *neighbour, const uint8_t header[WEFT_WIRE_HEADER],
+                              const uint8_t *payload, size_t bytes)
 {
-    if (bytes > 0 && neighbour->fd >= 0 && !neighbour->ended_sending &&
-        neighbour_make_room(neighbour, bytes)) {
-        memcpy(neighbour->out + neighbour->out_end, data, bytes);
-        neighbour->out_end += bytes;
+    if (neighbour->fd < 0 || neighbour->ended_sending ||
+        !neighbour_make_room(neighbour, WEFT_WIRE_HEADER + bytes)) {
+        return;
     }
+    memcpy(neighbour->out + neighbour->out_end, header, WEFT_WIRE_HEADER);
+    if (bytes > 0) {
+        memcpy(neighbour->out + neighbour->out_end + WEFT_WIRE_HEADER, payload, bytes);
+    }
+    neighbour->out_end += WEFT_WIRE_HEADER + bytes;
 }
 
 void weft_neighbours_flood(weft_neighbours_t *neighbours, const weft_neighbour_t *except,

@@ -68,8 +68,10 @@ void weft_neighbours_flood(weft_neighbours_t *neighbours, const weft_neighbour_t
  * A frame that is repeated anyway (BEAT, ASK, ANSWER) is dropped while many bytes wait. */
 void weft_neighbour_send(const weft_neighbours_t *neighbours, weft_neighbour_t *neighbour,
                          const weft_frame_t *frame, const uint8_t *payload);
-/* Sends bytes of frames to one, as they are. */
-void weft_neighbour_send_bytes(weft_neighbour_t *neighbour, const uint8_t *data, size_t bytes);
+/* Sends a frame as it was made to one: the header, and `bytes` of payload. Without memory it sends
+ * neither: a header alone would take what follows for its payload. */
+void weft_neighbour_send_made(weft_neighbour_t *neighbour, const uint8_t header[WEFT_WIRE_HEADER],
+                              const uint8_t *payload, size_t bytes);
 /* Frames wait until many have come together, or the caller flushes: a rank that leaves makes every
  * other rank pass on a frame. Passes waiting bytes of all to the kernel, as many as it takes. */
 void weft_neighbours_flush(weft_neighbours_t *neighbours);

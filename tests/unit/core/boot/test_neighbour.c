@@ -2,6 +2,7 @@
  *
  * Connections of the health thread: how they end. */
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -10,6 +11,15 @@
 #include "core/os/os_socket.h"
 #include "tests/support/accepted.h"
 #include "tests/support/unit.h"
+
+static bool no_memory;
+void *__real_weft_os_alloc(size_t bytes, size_t alignment);
+void *__wrap_weft_os_alloc(size_t bytes, size_t alignment);
+
+void *__wrap_weft_os_alloc(size_t bytes, size_t alignment)
+{
+    return no_memory ? NULL : __real_weft_os_alloc(bytes, alignment);
+}
 
 typedef struct pair {
     weft_boot_t boot;
@@ -138,12 +148,39 @@ static void nothing_ends_before_what_a_new_connection_begins_with_was_served(voi
     weft_os_close(p.there);
 }
 
+static void a_frame_that_finds_no_memory_leaves_no_header_behind(void **unused)
+{
+    static const uint8_t payload[100000];
+    uint8_t made[WEFT_WIRE_HEADER], got[WEFT_WIRE_HEADER];
+    const weft_frame_t gather = {.type = WEFT_FRAME_GATHER, .bytes = sizeof payload};
+    weft_frame_t frame;
+    const char *why = "";
+    pair_t p;
+    (void)unused;
+    pair_begin(&p);
+    weft_frame_encode(&gather, made);
+    no_memory = true;
+    weft_neighbour_send_made(p.neighbour, made, payload, sizeof payload);
+    no_memory = false;
+    send_beat(&p);
+    assert_int_equal(recv(p.there, got, sizeof got, MSG_WAITALL), sizeof got);
+    assert_int_equal(weft_frame_decode(got, 2, p.boot.comm_id, &frame, &why), WEFT_OK);
+    assert_int_equal(frame.type, WEFT_FRAME_BEAT);
+    weft_neighbour_send_made(p.neighbour, made, payload, sizeof payload);
+    weft_neighbour_flush(p.neighbour);
+    assert_int_equal(recv(p.there, got, sizeof got, MSG_WAITALL), sizeof got);
+    assert_memory_equal(got, made, sizeof made);
+    weft_os_close(p.there);
+    weft_neighbours_fini(&p.neighbours);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_reset_is_no_end),
         cmocka_unit_test(a_reset_that_a_send_meets_first_is_no_end),
         cmocka_unit_test(an_end_in_order_has_no_cause),
+        cmocka_unit_test(a_frame_that_finds_no_memory_leaves_no_header_behind),
         cmocka_unit_test(nothing_ends_before_what_a_new_connection_begins_with_was_served),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Preloaded: the n-th call of one class that a process makes after fail_nth_arm() fails as the
- * system would fail it. Memory: ENOMEM; descriptors: EMFILE; threads: EAGAIN; io: ECONNRESET. */
+ * system would fail it. Memory and waits: ENOMEM; descriptors: EMFILE; threads: EAGAIN; io:
+ * ECONNRESET. */
 #include "fail_nth.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -58,6 +60,7 @@ static bool fails_with(int class, int error)
 #define NO_MEMORY fails_with(FAIL_MEMORY, ENOMEM)
 #define NO_DESCRIPTOR fails_with(FAIL_DESCRIPTORS, EMFILE)
 #define RESET fails_with(FAIL_IO, ECONNRESET)
+#define NO_WAIT fails_with(FAIL_WAITS, ENOMEM)
 
 /* The next definition of a function: that of the C library. */
 #define NEXT(name)                                                                                 \
@@ -170,4 +173,26 @@ EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags)
 {
     return RESET ? -1 : NEXT(recvmsg)(fd, message, flags);
+}
+
+EXPORT int poll(struct pollfd *entries, nfds_t count, int most)
+{
+    return NO_WAIT ? -1 : NEXT(poll)(entries, count, most);
+}
+
+EXPORT int ppoll(struct pollfd *entries, nfds_t count, const struct timespec *most,
+                 const sigset_t *mask)
+{
+    return NO_WAIT ? -1 : NEXT(ppoll)(entries, count, most, mask);
+}
+
+EXPORT int epoll_wait(int epoll, struct epoll_event *events, int room, int most)
+{
+    return NO_WAIT ? -1 : NEXT(epoll_wait)(epoll, events, room, most);
+}
+
+EXPORT int epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event)
+{
+    return operation == EPOLL_CTL_ADD && NO_WAIT ? -1
+                                                 : NEXT(epoll_ctl)(epoll, operation, fd, event);
 }

@@ -11,6 +11,7 @@ typedef enum fail_class {
     FAIL_DESCRIPTORS,
     FAIL_THREADS,
     FAIL_IO,
+    FAIL_WAITS,
     FAIL_CLASSES
 } fail_class_t;
 

@@ -3,7 +3,7 @@
  * A job of three ranks joins, computes, splits and leaves, while the n-th call of a class fails:
  * n = 1, 2, 3 … until a run makes fewer calls than that. No run may crash, hang, return a wrong
  * result or a failure without a text, or keep a descriptor.
- *   torture CLASS NET FIRST STEP    CLASS: memory, descriptors, threads or io */
+ *   torture CLASS NET FIRST STEP    CLASS: memory, descriptors, threads, io, waits */
 #include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
@@ -27,7 +27,8 @@
 
 enum { RUN_OVER, RUN_SURVIVED, RUN_BAD };
 
-static const char *const class_names[FAIL_CLASSES] = {"memory", "descriptors", "threads", "io"};
+static const char *const class_names[FAIL_CLASSES] = {"memory", "descriptors", "threads", "io",
+                                                      "waits"};
 
 typedef struct torture_rank {
     const weft_unique_id_t *id;
@@ -219,7 +220,7 @@ int main(int argc, char **argv)
         class = strcmp(argv[1], class_names[c]) == 0 ? c : class;
     }
     if (class == FAIL_CLASSES) {
-        fprintf(stderr, "usage: %s memory|descriptors|threads|io NET FIRST STEP\n", argv[0]);
+        fprintf(stderr, "usage: %s memory|descriptors|threads|io|waits NET FIRST STEP\n", argv[0]);
         return 2;
     }
     char net[64];

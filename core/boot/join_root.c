@@ -161,11 +161,14 @@ static void root_on_silent(void *arg, const weft_handshake_t *handshake)
     }
 }
 
-/* Returns whether the connection is watched; else the join has failed. */
+/* Returns whether the connection is watched; else the join has failed, on this host. */
 static bool root_watches(root_t *root, int fd, uint32_t kind, uint32_t rank)
 {
     if (weft_os_watch_add(root->watch, fd, weft_root_tag(kind, rank)) != WEFT_OK) {
-        root_fail(root, weft_error_record()->status, NULL, weft_error_record()->text);
+        char text[sizeof((weft_error_t *)0)->text];
+        snprintf(text, sizeof text, "host %s, pid %d, which made the unique id: %.380s",
+                 root->table.self.host_name, (int)root->table.self.pid, weft_error_record()->text);
+        root_fail(root, weft_error_record()->status, NULL, text);
         return false;
     }
     return true;

@@ -2,17 +2,37 @@
  *
  * Joining with a unique id: all sizes, and every way in which requests can contradict each
  * other. */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 
 #include "core/base/error.h"
 #include "core/boot/boot.h"
 #include "core/boot/exchange.h"
+#include "core/boot/root_table.h"
 #include "core/boot/unique_id.h"
 #include "core/os/os.h"
 #include "tests/support/crowd.h"
 #include "tests/support/holdings.h"
 #include "tests/support/unit.h"
+
+/* The root cannot watch the connections of ranks that join. */
+static atomic_bool root_cannot_watch;
+int __real_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event);
+int __wrap_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event);
+
+int __wrap_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event)
+{
+    if (operation == EPOLL_CTL_ADD && event->data.u64 >> 32 == WEFT_ROOT_JOIN &&
+        atomic_load(&root_cannot_watch)) {
+        errno = ENOSPC;
+        return -1;
+    }
+    return __real_epoll_ctl(epoll, operation, fd, event);
+}
 
 static weft_status_t check_peers(member_t *m)
 {
@@ -90,6 +110,21 @@ static void ranks_that_disagree_about_their_number_are_told_both(void **unused)
     crowd_assert_all_fail(&crowd, WEFT_ERR_ARG, "disagree about their number", 5);
     crowd_assert_all_fail(&crowd, WEFT_ERR_ARG, "says 7", 5);
     crowd_assert_all_fail(&crowd, WEFT_ERR_ARG, "says 4", 5);
+}
+
+static void the_host_of_the_root_is_named_where_it_cannot_go_on(void **unused)
+{
+    (void)unused;
+    char words[160], name[64];
+    crowd_t crowd;
+    crowd_init(&crowd, 3);
+    weft_os_host_name(name, sizeof name);
+    snprintf(words, sizeof words, "host %s, pid %d, which made the unique id: cannot watch", name,
+             weft_os_pid());
+    atomic_store(&root_cannot_watch, true);
+    crowd_run(&crowd);
+    atomic_store(&root_cannot_watch, false);
+    crowd_assert_all_fail(&crowd, WEFT_ERR_RESOURCE, words, 5);
 }
 
 static void a_rank_out_of_range_is_refused_before_anything_is_sent(void **unused)
@@ -270,6 +305,7 @@ int main(void)
         cmocka_unit_test(number_and_key_are_equal_on_all_ranks_and_differ_between_ids),
         cmocka_unit_test(a_rank_claimed_twice_is_told_to_all_with_both_claimants),
         cmocka_unit_test(ranks_that_disagree_about_their_number_are_told_both),
+        cmocka_unit_test(the_host_of_the_root_is_named_where_it_cannot_go_on),
         cmocka_unit_test(a_rank_out_of_range_is_refused_before_anything_is_sent),
         cmocka_unit_test(a_rank_that_does_not_come_is_named_at_the_deadline),
         cmocka_unit_test(one_rank_that_does_not_come_is_named_without_a_process),

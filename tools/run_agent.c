@@ -42,6 +42,7 @@ typedef struct run_agent {
     int sockets[2];   /* hold the ports of rank 0 */
     bool alone;       /* nobody reads what is written here */
     bool ended;       /* of the input of rank 0 */
+    bool paused;      /* the ranks are stopped, as was asked for */
     uint64_t kill_at; /* WEFT_NEVER: not yet */
     char input[RUN_CHUNK];
     size_t input_at, input_bytes;
@@ -208,6 +209,7 @@ static void run_agent_take(run_agent_t *agent, const run_frame_t *frame, const c
         run_agent_start(agent, frame->number, data, frame->bytes);
         break;
     case RUN_SIGNAL:
+        agent->paused = frame->number == SIGSTOP || (agent->paused && frame->number != SIGCONT);
         run_agent_signal(agent, (int)frame->number);
         break;
     case RUN_MORE:
@@ -284,6 +286,23 @@ static void run_agent_bury(run_agent_t *agent, uint32_t index)
     run_agent_send(agent, RUN_EXIT, agent->task.first + index, &status, sizeof status);
 }
 
+/* Somebody else stops a rank, or lets it go on. */
+static void run_agent_look_at_stop(run_agent_t *agent, uint32_t index)
+{
+    run_rank_t *rank = &agent->ranks[index];
+    siginfo_t found = {.si_pid = 0};
+    if (waitid(P_PID, (id_t)rank->pid, &found, WSTOPPED | WCONTINUED | WNOHANG) != 0 ||
+        found.si_pid == 0) {
+        return;
+    }
+    const bool stopped = found.si_code != CLD_CONTINUED;
+    const int status = stopped ? W_STOPCODE(found.si_status) : __W_CONTINUED;
+    if (stopped ? !agent->paused : rank->stopped) {
+        run_agent_send(agent, RUN_EXIT, agent->task.first + index, &status, sizeof status);
+        rank->stopped = stopped;
+    }
+}
+
 static void run_agent_look_for_dead(run_agent_t *agent)
 {
     struct signalfd_siginfo info;
@@ -299,6 +318,8 @@ static void run_agent_look_for_dead(run_agent_t *agent)
             waitid(P_PID, (id_t)agent->ranks[i].pid, &found, WEXITED | WNOHANG | WNOWAIT) == 0 &&
             found.si_pid != 0) {
             run_agent_bury(agent, i);
+        } else if (agent->ranks[i].pid > 0) {
+            run_agent_look_at_stop(agent, i);
         }
     }
 }

@@ -44,6 +44,8 @@ typedef struct run_master {
     uint32_t open;    /* agents whose ranks have not all ended */
     uint32_t unready; /* agents that have not said so */
     int signals, code;
+    uint32_t suspect;   /* the likely cause of a failure; nranks: it was named as the first */
+    int suspect_status; /* how it ended, or was stopped; 0: there is none */
     run_stage_t stage;
     uint64_t next; /* when the next stage begins; while agents are not ready: their deadline */
     bool feed;     /* rank 0 takes more input */
@@ -109,6 +111,11 @@ static void run_master_fail(run_master_t *master, int code)
     run_master_end(master, RUN_LAST_WORDS);
 }
 
+static int run_master_code(int status)
+{
+    return WIFSIGNALED(status) ? RUN_SIGNALLED + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
 static const char *run_master_where(const run_master_t *master, const run_far_t *far, char *text,
                                     size_t bytes)
 {
@@ -123,6 +130,63 @@ static void run_master_end_lines(run_master_t *master, uint32_t first, uint32_t 
     for (size_t i = 2 * (size_t)first; i < 2 * ((size_t)first + count); i++) {
         run_lines_end(&master->lines[i], &master->out);
     }
+}
+
+static const char *run_master_signal_text(int number, char *text, size_t bytes)
+{
+    const char *name = sigabbrev_np(number);
+    snprintf(text, bytes, "by signal %s%s (%d)", name != NULL ? "SIG" : "",
+             name != NULL ? name : "?", number);
+    return text;
+}
+
+/* Ranks that lose a neighbour end soon after it, and may be seen to end before it. One that was
+ * killed, has crashed, or is stopped is the cause then; not one that aborts, since programs do so
+ * because of the errors of others, too. */
+static void run_master_suspect(run_master_t *master, uint32_t rank, int status, bool first)
+{
+    const bool known = WIFSIGNALED(master->suspect_status);
+    if (WIFCONTINUED(status)) {
+        master->suspect_status = known || master->suspect != rank ? master->suspect_status : 0;
+    } else if (!known &&
+               (WIFSTOPPED(status) || (WIFSIGNALED(status) && WTERMSIG(status) != SIGABRT))) {
+        master->suspect = first ? master->job->nranks : rank;
+        master->suspect_status = status;
+    }
+}
+
+/* The last word on a job that failed, unless it was the first, too. */
+static void run_master_tell_suspect(run_master_t *master)
+{
+    char how[64];
+    const int status = master->suspect_status;
+    if (status == 0 || master->suspect == master->job->nranks || master->code == 0 ||
+        master->told || master->job->keep_going) {
+        return;
+    }
+    run_master_signal_text(WIFSTOPPED(status) ? WSTOPSIG(status) : WTERMSIG(status), how,
+                           sizeof how);
+    run_master_say(master, "the cause is probably rank %u, which %s %s", master->suspect,
+                   WIFSTOPPED(status) ? "was stopped" : "ended", how);
+    master->suspect_status = 0;
+}
+
+/* A rank is stopped, or goes on. */
+static void run_master_note_stop(run_master_t *master, const run_far_t *far, uint32_t rank,
+                                 int status)
+{
+    char where[RUN_HOST_NAME + 8], how[64];
+    run_master_where(master, far, where, sizeof where);
+    if (master->quiet) {
+        return;
+    }
+    if (WIFSTOPPED(status)) {
+        run_master_signal_text(WSTOPSIG(status), how, sizeof how);
+        run_master_say(master, "rank %u%s was stopped %s", rank, where, how);
+    } else {
+        run_master_say(master, "rank %u%s goes on", rank, where);
+    }
+    run_master_suspect(master, rank, status, false);
 }
 
 /* A rank has ended. */
@@ -140,16 +204,17 @@ static void run_master_note(run_master_t *master, run_far_t *far, uint32_t rank,
         return;
     }
     if (WIFSIGNALED(status)) {
-        const char *name = sigabbrev_np(WTERMSIG(status));
-        snprintf(how, sizeof how, "by signal %s%s (%d)", name != NULL ? "SIG" : "",
-                 name != NULL ? name : "?", WTERMSIG(status));
+        run_master_signal_text(WTERMSIG(status), how, sizeof how);
     } else {
         snprintf(how, sizeof how, "with code %d", WEXITSTATUS(status));
     }
     run_master_say(master, "rank %u%s ended %s%s", rank,
                    run_master_where(master, far, where, sizeof where), how, rest);
-    run_master_fail(master,
-                    WIFSIGNALED(status) ? RUN_SIGNALLED + WTERMSIG(status) : WEXITSTATUS(status));
+    run_master_suspect(master, rank, status, first);
+    run_master_fail(master, run_master_code(status));
+    if (WIFSIGNALED(master->suspect_status) && !master->job->keep_going) {
+        master->code = run_master_code(master->suspect_status);
+    }
 }
 
 /* All agents are ready: makes the id, with the port that the first one holds, and lets them
@@ -224,7 +289,11 @@ static void run_master_take(run_master_t *master, run_far_t *far, const run_fram
     case RUN_EXIT:
         if (of_rank && frame->bytes == sizeof status) {
             memcpy(&status, data, sizeof status);
-            run_master_note(master, far, frame->number, status);
+            if (WIFSTOPPED(status) || WIFCONTINUED(status)) {
+                run_master_note_stop(master, far, frame->number, status);
+            } else {
+                run_master_note(master, far, frame->number, status);
+            }
         }
         break;
     default:
@@ -420,6 +489,9 @@ static void run_master_step(run_master_t *master)
     }
     if (master->next != WEFT_NEVER && weft_os_clock_ns() >= master->next) {
         run_master_advance(master);
+    }
+    if (master->open == 0) {
+        run_master_tell_suspect(master);
     }
     run_master_write(master);
 }

@@ -12,6 +12,7 @@ typedef struct run_rank {
     pid_t pid;    /* leads a session of its own; 0: not started, or over */
     int out, err; /* what it writes; -1: closed */
     int in;       /* of rank 0: what it reads, does not block */
+    bool stopped; /* by somebody else, which was told */
 } run_rank_t;
 
 /* What all ranks of an agent are told. */

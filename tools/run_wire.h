@@ -26,7 +26,7 @@ typedef enum run_kind {
     RUN_TAKEN, /* rank 0 has taken the input: there may be more */
     RUN_OUT,   /* number: the rank; data: what it wrote; see RUN_WINDOW */
     RUN_ERR,
-    RUN_EXIT,  /* number: the rank; data: what waitpid() said, an int */
+    RUN_EXIT,  /* number: the rank; data: what waitpid() said, an int: also that it is stopped */
     RUN_FAILED /* data: why the agent cannot start its ranks */
 } run_kind_t;
 

@@ -51,6 +51,33 @@ expect 3 "${run[@]}" --grace 0 -n 2 sh -c 'trap "" TERM; [ $WEFT_RANK = 0 ] && e
 says err '^weft run: rank 0 ended with code 3; the others are ended$'
 seconds=60
 
+# The rank that was killed is the cause, also where another is seen to end before it, and the code is its.
+dies() { # CODE HOW: rank 1 does that when the end of rank 0 was seen; CODE is that of the job
+    rm -f first
+    expect "$1" "${run[@]}" -n 2 sh -c 'if [ $WEFT_RANK = 0 ]; then echo $$ >new; mv new first; exit 3; fi
+        until [ -e first ] && ! kill -0 $(cat first) 2>/dev/null; do sleep 0.01; done; '"$2"
+    says err '^weft run: rank 0 ended with code 3; the others are ended$'
+}
+dies 137 'kill -KILL $$'
+[ "$(tail -n 1 err)" = "weft run: the cause is probably rank 1, which ended by signal SIGKILL (9)" ] ||
+    die "the rank that was killed is not the cause"
+dies 3 'kill -ABRT $$'
+! grep 'the cause' err || die "a rank that aborts is taken for the cause"
+expect 137 "${run[@]}" -n 2 sh -c '[ $WEFT_RANK = 1 ] && kill -KILL $$; exec sleep 50'
+! grep 'the cause' err || die "the first is named twice"
+# One that is stopped is named at once, and as the cause if the others fail while it is. Rank 0 sees it stop.
+stops() { # COMMANDS: rank 0 runs them then
+    rm -f second
+    expect 3 "${run[@]}" -n 2 sh -c 'if [ $WEFT_RANK = 1 ]; then echo $$ >new; mv new second; kill -STOP $$; exec sleep 50; fi
+        until [ -e second ] && grep -q "^State:.*T" "/proc/$(cat second)/status"; do sleep 0.01; done; '"$1"'; exit 3'
+    says err '^weft run: rank 1 was stopped by signal SIGSTOP \(19\)$'
+}
+stops :
+says err '^weft run: the cause is probably rank 1, which was stopped by signal SIGSTOP \(19\)$'
+stops 'kill -CONT $(cat second); sleep 0.2'
+says err '^weft run: rank 1 goes on$'
+! grep 'the cause' err || die "a rank that went on is the cause"
+
 # Ctrl-Z stops the ranks, too, which are in groups of their own, and they go on with the job. A group that no
 # shell could continue does not stop, so it has one as in a shell.
 are() {
@@ -61,7 +88,7 @@ are() {
     done
 }
 set -m
-"${run[@]}" -n 2 sh -c 'echo $$ >"pid.$WEFT_RANK.new"; mv "pid.$WEFT_RANK.new" "pid.$WEFT_RANK"; exec sleep 50' &
+"${run[@]}" -n 2 sh -c 'echo $$ >"pid.$WEFT_RANK.new"; mv "pid.$WEFT_RANK.new" "pid.$WEFT_RANK"; exec sleep 50' 2>err &
 job=$!
 set +m
 waits "the ranks did not start" test -e pid.0 -a -e pid.1
@@ -73,6 +100,7 @@ waits "the job does not go on" are SR $job "${ranks[@]}"
 kill -TERM $job
 finish "stopped and continued"
 [ $? -eq 143 ] || die "not ended by SIGTERM"
+[ ! -s err ] || die "a pause that was asked for is told"
 
 # What the caller ignores stays ignored, as with nohup and jobs in the background; the ranks have the defaults.
 for signal in HUP INT; do

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -113,13 +114,13 @@ static bool tune_state_read(const char *path, const char *job, tune_results_t *r
     return same;
 }
 
-/* Whether there is something below the line that says of which job it is. What is no file itself,
- * as a link, is not moved. */
+/* Whether there is something below the line that says of which job it is. What is no file, as a
+ * pipe, is not moved. */
 static bool tune_state_has_lines(const char *path)
 {
     char line[TUNE_JOB_MAX + 1];
     struct stat info;
-    FILE *file = lstat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "r") : NULL;
+    FILE *file = stat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "r") : NULL;
     bool more = file != NULL && fgets(line, sizeof line, file) != NULL;
     do {
         more = more && fgets(line, sizeof line, file) != NULL;
@@ -131,15 +132,21 @@ static bool tune_state_has_lines(const char *path)
 }
 
 /* Gives a state that has results another name: the run that begins anew may end before it has any.
- * False and one line on stderr if that cannot be done. */
+ * Of a link that is the file to which it leads. False and one line on stderr if that cannot be
+ * done. */
 static bool tune_state_put_aside(const char *path)
 {
-    char old[1024];
+    char old[PATH_MAX + sizeof ".old"], there[PATH_MAX];
+    const char *file = path;
+    struct stat info;
     if (!tune_state_has_lines(path)) {
         return true;
     }
-    snprintf(old, sizeof old, "%s.old", path);
-    if (rename(path, old) != 0) {
+    if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode)) {
+        file = realpath(path, there);
+    }
+    snprintf(old, sizeof old, "%s.old", file != NULL ? file : path);
+    if (file == NULL || rename(file, old) != 0) {
         (void)tool_usage("cannot rename %s, to keep it: %s", path, strerror(errno));
         return false;
     }

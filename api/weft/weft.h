@@ -280,7 +280,7 @@ WEFT_EXPORT weft_status_t weft_comm_size(weft_comm_t *comm, uint32_t *nranks);
 
 /* Describes in one line how a call would run: algorithm, slices, kernel, the tuner's reason, the
  * windows of this rank, and the name of the communicator. Of SEND_RECV `root` is the peer.
- * Writes at most `bytes` bytes, including the final NUL.
+ * Writes at most `bytes` bytes, including the final NUL; a longer text is cut between characters.
  * Errors: as the collective, and ERR_STATE while asynchronous calls are under way.
  * Blocking: no. Thread: one. */
 WEFT_EXPORT weft_status_t weft_comm_explain(weft_comm_t *comm, weft_coll_t coll, uint64_t count,

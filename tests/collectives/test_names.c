@@ -88,6 +88,27 @@ static int explain_window(weft_comm_t *comm, uint32_t rank, uint32_t nranks, voi
     return wrong;
 }
 
+/* A room that is too small for it. */
+static int explain_in_less(weft_comm_t *comm, uint32_t rank, uint32_t nranks, void *arg)
+{
+    char whole[1024] = "", text[1024];
+    int wrong = 0;
+    (void)rank;
+    (void)nranks;
+    (void)arg;
+    NEED(weft_comm_set_name(comm, "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80") == WEFT_OK);
+    NEED(weft_comm_explain(comm, WEFT_ALL_REDUCE, 8, WEFT_FP32, WEFT_SUM, 0, whole, sizeof whole) ==
+         WEFT_OK);
+    for (size_t bytes = strlen(whole) + 1; bytes > 0; bytes--) {
+        NEED(weft_comm_explain(comm, WEFT_ALL_REDUCE, 8, WEFT_FP32, WEFT_SUM, 0, text, bytes) ==
+             WEFT_OK);
+        const size_t used = strlen(text);
+        NEED(used < bytes && used + 4 >= bytes && memcmp(text, whole, used) == 0);
+        NEED(((unsigned char)whole[used] & 0xc0) != 0x80); /* a character begins behind it */
+    }
+    return wrong;
+}
+
 static int refuse(weft_comm_t *comm, uint32_t rank, uint32_t nranks, void *arg)
 {
     char name[8], longest[2 * WEFT_COMM_NAME_BYTES];
@@ -146,6 +167,12 @@ static void explanations_tell_windows(void **state)
 #endif
 }
 
+static void explanations_are_cut_between_characters(void **state)
+{
+    (void)state;
+    run(explain_in_less);
+}
+
 static void wrong_names_are_refused(void **state)
 {
     (void)state;
@@ -178,6 +205,7 @@ int main(void)
         cmocka_unit_test(communicators_are_called_after_their_parents),
         cmocka_unit_test(errors_and_explanations_say_the_name),
         cmocka_unit_test(explanations_tell_windows),
+        cmocka_unit_test(explanations_are_cut_between_characters),
         cmocka_unit_test(wrong_names_are_refused),
         cmocka_unit_test(the_options_name_the_first),
     };

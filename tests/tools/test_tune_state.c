@@ -181,6 +181,36 @@ static void what_is_begun_anew_keeps_the_results_that_were_there(void **state)
     }
 }
 
+/* Another job begins anew; what the file has, to which the link leads, is kept beside that. */
+static void a_state_behind_a_link_is_put_aside(void **state)
+{
+    char there[512], link[512], old[sizeof there + 8], text[256] = "";
+    const tune_result_t one = {.coll = WEFT_ALL_REDUCE,
+                               .bytes = 64,
+                               .algo = "algo-ring",
+                               .seconds = 1,
+                               .low = 1,
+                               .high = 1,
+                               .model = 1};
+    (void)state;
+    snprintf(there, sizeof there, "%s",
+             scratch_write("there", JOB "\n" GOOD, strlen(JOB "\n" GOOD)));
+    snprintf(old, sizeof old, "%s.old", there);
+    snprintf(link, sizeof link, "%s", scratch_path("link"));
+    assert_int_equal(symlink(there, link), 0);
+    write_state(link, "# another job", &one, 1);
+    FILE *file = fopen(old, "r");
+    assert_non_null(file);
+    assert_int_equal(fread(text, 1, sizeof text, file), strlen(JOB "\n" GOOD));
+    fclose(file);
+    assert_string_equal(text, JOB "\n" GOOD);
+    tune_results_t results = {.list = NULL};
+    assert_true(tune_state_open(there, "# another job", false, &results, &file));
+    fclose(file);
+    assert_int_equal(results.count, 1);
+    free(results.list);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -189,6 +219,7 @@ int main(void)
         cmocka_unit_test(a_later_result_takes_the_place_of_an_earlier_one),
         cmocka_unit_test(a_point_is_there_with_all_of_its_candidates),
         cmocka_unit_test(a_point_that_was_cut_is_not_there),
+        cmocka_unit_test(a_state_behind_a_link_is_put_aside),
         cmocka_unit_test(what_is_begun_anew_keeps_the_results_that_were_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -248,6 +248,23 @@ static bool tune_take_coll(tune_request_t *request, const char *text)
     return coll >= 0;
 }
 
+/* Whether nothing is lost if the file is replaced: there is none, or no run has written anything
+ * else into it. */
+static bool tune_may_replace(const char *path)
+{
+    char line[256];
+    FILE *file = fopen(path, "re");
+    bool may = file == NULL || fgets(line, sizeof line, file) == NULL ||
+               strncmp(line, TUNE_FIRST_WORDS, strlen(TUNE_FIRST_WORDS)) == 0;
+    while (may && file != NULL && fgets(line, sizeof line, file) != NULL) {
+        may = line[0] != '[' || strcmp(line, "[figures]\n") == 0 || strcmp(line, "[tuner]\n") == 0;
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return may;
+}
+
 /* Before hours of measuring. The file's name goes on where the state is kept. */
 static bool tune_take_out(tune_request_t *request, const char *text)
 {
@@ -258,8 +275,17 @@ static bool tune_take_out(tune_request_t *request, const char *text)
                          TUNE_OUT_MAX, text);
         return false;
     }
-    return stat(text, &found) != 0 || !S_ISDIR(found.st_mode) ||
-           tool_usage("--output %s: a folder, expected the name of a file", text) == TOOL_OK;
+    if (stat(text, &found) == 0 && S_ISDIR(found.st_mode)) {
+        (void)tool_usage("--output %s: a folder, expected the name of a file", text);
+        return false;
+    }
+    if (stat(text, &found) == 0 && S_ISREG(found.st_mode) && !tune_may_replace(text)) {
+        (void)tool_usage("--output %s: a file that is not all by weft tune and would be lost; "
+                         "expected another name",
+                         text);
+        return false;
+    }
+    return true;
 }
 
 static bool tune_take(tune_request_t *request, int id, const char *text)

@@ -280,7 +280,8 @@ bool tune_write_ini(const tune_rank_t *rank, const tune_figures_t *figures,
     }
     weft_os_host_name(host, sizeof host);
     fprintf(out,
-            "# Measured by weft %s tune on %s, %s: %u ranks on %u host%s.\n"
+            TUNE_FIRST_WORDS
+            "%s tune on %s, %s: %u ranks on %u host%s.\n"
             "# Use it as it is (WEFT_CONF, --conf), or copy the sections into another weft.ini.\n"
             "# Times are the middle of %lld rounds, compared within each, with the range of the "
             "median.\n",

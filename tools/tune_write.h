@@ -22,6 +22,9 @@ void tune_errors_find(const tune_results_t *results, bool by_model, tune_errors_
 /* Writes both as comments: as configured, and with the figures that were found. */
 void tune_errors_print(FILE *out, const tune_errors_t *before, const tune_errors_t *after);
 
+/* What a file of [figures] and [tuner] that was written here begins with. */
+#define TUNE_FIRST_WORDS "# Measured by weft "
+
 /* Writes [figures] and [tuner]; `errors` before and after. False and one line on stderr. */
 bool tune_write_ini(const tune_rank_t *rank, const tune_figures_t *figures,
                     const tune_results_t *results, const tune_errors_t errors[2]);

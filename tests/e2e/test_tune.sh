@@ -41,6 +41,18 @@ expect 0 "$weft" why all_gather "${tcp[@]}" --set "figures.edge=net-socket insid
 expect 0 "$weft" tune all_reduce -P 2 -b 8 -e 8 -n 1 -t 0.0005 -O cores.ini --set figures.cores=0.4
 grep -qE '^cores = 0\.(40|[0-3][0-9])$' cores.ini || die "the cores are lost"
 
+# A file that people have written, or added to, is not replaced.
+quick=(tune all_reduce -P 2 -b 8 -e 8 -n 1 -t 0.0005)
+printf '[boot]\nheartbeat = 1s\n' >mine.ini
+{ cat cores.ini && cat mine.ini; } >added.ini
+for file in mine.ini added.ini; do
+    cp $file before
+    expect 6 "$weft" "${quick[@]}" --conf $file -O $file
+    says err "--output $file: a file that is not all by weft tune and would be lost"
+    cmp -s $file before || die "$file is not as it was"
+done
+expect 0 "$weft" "${quick[@]}" --conf cores.ini -O cores.ini
+
 # An interrupted run goes on: half of the state, then all of it, without what was there.
 grep -c . tuned.ini.state >all
 head -n 4 tuned.ini.state >half

@@ -249,8 +249,9 @@ static weft_status_t rules_read_how(rules_reader_t *r, rules_word_t word)
     }
     if (!rules_read_number(text, &value) || value == 0 || value > UINT32_MAX ||
         (which == 1 && value % 64 != 0)) {
-        return rules_refuse(r, "expected a number from 1 on, of slice_bytes a multiple of 64, not",
-                            word, "");
+        return rules_refuse(
+            r, "expected a number from 1 to 4294967295, of slice_bytes a multiple of 64, not", word,
+            "");
     }
     if (which == 1) {
         r->rule->slice_bytes = value;

@@ -318,6 +318,7 @@ static void a_wrong_rule_is_told_with_its_place_and_the_nearest_word(void **stat
         {"rule=a.ini:7\tall_reduce: algo-ring slces=2\n", "did you mean slices?"},
         {"rule=a.ini:7\tall_reduce: algo-ring slices=0\n", "slices=0"},
         {"rule=a.ini:7\tall_reduce: algo-ring slice_bytes=100\n", "multiple of 64"},
+        {"rule=a.ini:7\tall_reduce: algo-ring slice_bytes=4G\n", "from 1 to 4294967295, "},
         {"rule=a.ini:7\tall_reduce bytes=1K bytes=64K: algo-ring\n", "given twice: \"bytes=64K\""},
         {"rule=a.ini:7\tall_reduce ranks=2 ranks=2: algo-ring\n", "given twice: \"ranks=2\""},
         {"rule=a.ini:7\tall_reduce hosts=.. ranks=2: algo-ring\n", "hosts=.."},

@@ -8,6 +8,7 @@
 #include "core/base/coll.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/base/utf8.h"
 #include "core/boot/id_create.h"
 #include "core/boot/unique_id.h"
 #include "core/comm/args_check.h"
@@ -26,6 +27,9 @@
 #include "core/comm/split.h"
 #include "core/comm/streams.h"
 #include "core/comm/vectors.h"
+
+/* More than an explanation has: a plan's reason, the windows, and a name. */
+#define EXPLANATION_BYTES 1024
 
 /* Errors --------------------------------------------------------------------------------------- */
 
@@ -543,15 +547,17 @@ weft_status_t weft_comm_explain(weft_comm_t *comm, weft_coll_t coll, uint64_t co
                                 size_t bytes)
 {
     weft_comm_state_t *state;
+    char whole[EXPLANATION_BYTES];
     weft_args_t args = {.coll = coll, .count = count, .dtype = dtype, .op = op, .root = root};
     const char *missing = text == NULL ? "text is NULL" : bytes == 0 ? "bytes is 0" : NULL;
     weft_status_t status = comm_enter_to_ask(comm, "weft_comm_explain", missing, &args, &state);
     if (status != WEFT_OK) {
         return status;
     }
-    status = comm_explain(state, &args, text, bytes);
+    status = comm_explain(state, &args, whole, sizeof whole);
     if (status == WEFT_OK) {
-        comm_explain_place(state, text, bytes);
+        comm_explain_place(state, whole, sizeof whole);
+        weft_utf8_copy(text, bytes, whole);
     }
     return comm_leave_after_asking(state, status);
 }

@@ -21,6 +21,7 @@
 static _Atomic uint32_t max_level = WEFT_LOG_WARN;
 static _Atomic uint32_t dropped; /* lines, since the last one that was written */
 static _Atomic bool stuck;       /* the last line found no room: the next one does not wait */
+static _Atomic bool timed;       /* lines begin with the time of day */
 
 void weft_log_set_level(weft_log_level_t level)
 {
@@ -30,6 +31,34 @@ void weft_log_set_level(weft_log_level_t level)
 weft_log_level_t weft_log_level(void)
 {
     return (weft_log_level_t)atomic_load_explicit(&max_level, memory_order_relaxed);
+}
+
+void weft_log_set_timed(bool on)
+{
+    atomic_store_explicit(&timed, on, memory_order_relaxed);
+}
+
+/* "2026-12-01 01:35:02.123 ", in the zone of this process; nothing unless it is wanted. */
+static size_t log_put_time(char *line, size_t bytes)
+{
+    struct timespec now;
+    struct tm local;
+    if (!atomic_load_explicit(&timed, memory_order_relaxed) ||
+        clock_gettime(CLOCK_REALTIME, &now) != 0 || localtime_r(&now.tv_sec, &local) == NULL) {
+        return 0;
+    }
+    const size_t at = strftime(line, bytes, "%Y-%m-%d %H:%M:%S", &local);
+    return at + (size_t)snprintf(line + at, bytes - at, ".%03ld ", now.tv_nsec / 1000000);
+}
+
+/* Begins a line, which has room for any component. */
+static size_t log_put_head(char *line, size_t bytes, weft_log_level_t level, const char *component)
+{
+    static const char *const names[] = {"error", "warn", "info", "debug", "trace"};
+    const size_t at = log_put_time(line, bytes);
+    const int used = snprintf(line + at, bytes - at, "weft[%d] %s %s: ", (int)getpid(),
+                              names[level <= WEFT_LOG_TRACE ? level : WEFT_LOG_TRACE], component);
+    return used > 0 && (size_t)used < bytes - at ? at + (size_t)used : at;
 }
 
 /* True if a write does not block. Where poll(2) tells of room in a pipe there is a page of it,
@@ -72,31 +101,27 @@ bool weft_log_put(const char *line, size_t bytes)
 /* Lines that failed for another reason than room, such as a full disk, are counted as well. */
 static void log_tell_dropped(void)
 {
-    char line[128];
+    char line[192];
     const uint32_t lines = atomic_exchange_explicit(&dropped, 0, memory_order_relaxed);
     if (lines == 0) {
         return;
     }
-    const int used =
-        snprintf(line, sizeof line,
-                 "weft[%d] warn log: lines that could not be written, and were dropped: %u\n",
-                 (int)getpid(), lines);
-    if (!weft_log_put(line, (size_t)used)) {
+    const size_t at = log_put_head(line, sizeof line, WEFT_LOG_WARN, "log");
+    const int used = snprintf(line + at, sizeof line - at,
+                              "lines that could not be written, and were dropped: %u\n", lines);
+    if (!weft_log_put(line, at + (size_t)used)) {
         atomic_fetch_add_explicit(&dropped, lines, memory_order_relaxed);
     }
 }
 
 void weft_log_v(weft_log_level_t level, const char *component, const char *format, va_list args)
 {
-    static const char *const names[] = {"error", "warn", "info", "debug", "trace"};
     if (level > weft_log_level()) {
         return;
     }
     char line[1024];
-    int used = snprintf(line, sizeof line, "weft[%d] %s %s: ", (int)getpid(),
-                        names[level <= WEFT_LOG_TRACE ? level : WEFT_LOG_TRACE], component);
-    size_t at = used > 0 && (size_t)used < sizeof line ? (size_t)used : 0;
-    used = vsnprintf(line + at, sizeof line - at - 1, format, args);
+    size_t at = log_put_head(line, sizeof line, level, component);
+    const int used = vsnprintf(line + at, sizeof line - at - 1, format, args);
     at += used > 0 ? (size_t)used : 0;
     if (at > sizeof line - 2) {
         at = sizeof line - 2;

@@ -136,6 +136,7 @@ static weft_status_t comm_create_id(weft_unique_id_t *id, const weft_comm_option
     }
     if (status == WEFT_OK) {
         weft_log_set_level((weft_log_level_t)settings.core.log);
+        weft_log_set_timed(settings.core.log_time);
         status = weft_boot_id_create(&settings.boot, id);
     }
     weft_config_destroy(config);

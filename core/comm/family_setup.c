@@ -117,6 +117,7 @@ static weft_status_t family_configure(weft_family_t *family, const weft_comm_opt
     }
     if (status == WEFT_OK) {
         weft_log_set_level((weft_log_level_t)family->settings.core.log);
+        weft_log_set_timed(family->settings.core.log_time);
         status = weft_flight_open(&family->survival.flight, family->settings.core.flight,
                                   family->nranks, family->rank);
     }

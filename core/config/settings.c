@@ -61,6 +61,8 @@ const weft_option_t weft_core_options[] = {
      NULL, 0, 0, WEFT_OPTION_LOCAL, 0},
     {"log", WEFT_OPT_CHOICE, CORE(log), "warn", "how much is printed on stderr",
      "error|warn|info|debug|trace", 0, 0, WEFT_OPTION_LOCAL, 0},
+    {"log_time", WEFT_OPT_BOOL, CORE(log_time), "no", "lines of the log begin with the time of day",
+     NULL, 0, 0, WEFT_OPTION_LOCAL, 0},
     {"flight", WEFT_OPT_STRING, CORE(flight), "",
      "folder in which each rank keeps its flight record, the last operations that it called, in a "
      "file that is left there if the rank dies or fails; empty: in memory, for weft trace and weft "

@@ -25,6 +25,7 @@ typedef struct weft_core_settings {
     const char *topology; /* file with the levels above the hosts; "" = none */
     const char *flight;   /* folder of the flight records; "" = in memory */
     int64_t log;          /* weft_log_level_t */
+    bool log_time;        /* lines of the log begin with the time of day */
     bool check;           /* plugins are held to their headers */
 } weft_core_settings_t;
 

@@ -52,6 +52,30 @@ static void a_long_text_ends_with_its_line(void **state)
     assert_true(strlen(line) <= 1024);
 }
 
+/* Compares shapes: every digit counts as 0. */
+static void a_line_begins_with_the_time_if_that_is_wanted(void **state)
+{
+    static const char shape[] = "0000-00-00 00:00:00.000 weft[";
+    char line[4096], plain[64];
+    (void)state;
+    weft_log_set_timed(true);
+    const time_t before = time(NULL);
+    capture("now", line, sizeof line);
+    const time_t after = time(NULL);
+    weft_log_set_timed(false);
+    struct tm told = {.tm_isdst = -1};
+    assert_non_null(strptime(line, "%Y-%m-%d %H:%M:%S", &told));
+    assert_in_range(mktime(&told), before, after);
+    for (size_t i = 0; shape[i] != '\0'; i++) {
+        const char c = line[i];
+        assert_int_equal(c >= '0' && c <= '9' ? '0' : c, shape[i]);
+    }
+    assert_non_null(strstr(line, "] error test: now\n"));
+    capture("later", line, sizeof line);
+    snprintf(plain, sizeof plain, "weft[%d] error test: later\n", (int)getpid());
+    assert_string_equal(line, plain);
+}
+
 /* Puts a pipe in the place of the standard error. Returns what was there. */
 static int log_into_pipe(int ends[2])
 {
@@ -147,6 +171,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_text_forges_no_line),
         cmocka_unit_test(a_long_text_ends_with_its_line),
+        cmocka_unit_test(a_line_begins_with_the_time_if_that_is_wanted),
         cmocka_unit_test(nobody_dies_of_a_log_without_a_reader),
         cmocka_unit_test(a_log_that_nobody_reads_holds_up_nobody),
     };

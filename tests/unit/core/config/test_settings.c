@@ -66,6 +66,7 @@ static void defaults_are_those_of_the_documentation(void **state)
     (void)state;
     assert_string_equal(s.core.plugin_dir, "");
     assert_int_equal(s.core.log, WEFT_LOG_WARN);
+    assert_false(s.core.log_time);
     assert_true(s.boot.init_timeout == 120);
     assert_true(s.boot.connect_timeout == 30);
     assert_true(s.boot.heartbeat == 0.5);

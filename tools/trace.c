@@ -66,15 +66,60 @@ static int trace_write(const flight_jobs_t *jobs, const uint64_t *now, const cha
     return TOOL_OK;
 }
 
-/* Processes that have not joined yet. */
+/* Whether the record is of a rank that waits to join a job like that of the other record, or has
+ * just joined it. */
+static bool trace_joins_like(const flight_source_t *source, const flight_source_t *like)
+{
+    const weft_flight_header_t *header = &source->record->header;
+    return header->nranks == like->record->header.nranks && source->uid == like->uid &&
+           (header->joined == 0 || (source->alive && like->alive));
+}
+
+/* Which ranks of a job that joins have no record. Of jobs of the same size that join at the same
+ * time those are named that have none in any. */
+static void trace_put_missing(const flight_sources_t *sources, const flight_source_t *like,
+                              FILE *out)
+{
+    enum { LISTED = 16 };
+    const uint32_t nranks = like->record->header.nranks;
+    uint32_t missing = 0;
+    for (uint32_t r = 0; r < nranks; r++) {
+        bool found = false;
+        for (uint32_t i = 0; i < sources->count && !found; i++) {
+            found = sources->source[i].record->header.rank == r &&
+                    trace_joins_like(&sources->source[i], like);
+        }
+        if (!found && missing++ < LISTED) {
+            fprintf(out, "%s%u", missing == 1 ? "no record of a rank that joins: " : ", ", r);
+        }
+    }
+    if (missing > LISTED) {
+        fprintf(out, " and %u more", missing - LISTED);
+    }
+    if (missing > 0) {
+        fprintf(out, " of %u; on another host, or not started\n", nranks);
+    }
+}
+
+/* Processes that have not joined yet, or never have, by jobs. */
 static void trace_put_joining(const flight_sources_t *sources, FILE *out)
 {
     for (uint32_t i = 0; i < sources->count; i++) {
-        const weft_flight_header_t *header = &sources->source[i].record->header;
-        if (header->joined == 0) {
-            fprintf(out, "rank %u of %u, process %d on %s: %s\n", header->rank, header->nranks,
-                    sources->source[i].pid, header->host,
-                    sources->source[i].alive ? "is joining" : "ended before it had joined");
+        const flight_source_t *source = &sources->source[i];
+        const weft_flight_header_t *header = &source->record->header;
+        bool more = false;
+        if (header->joined != 0) {
+            continue;
+        }
+        fprintf(out, "rank %u of %u, process %d on %s: %s\n", header->rank, header->nranks,
+                source->pid, header->host,
+                source->alive ? "is joining" : "ended before it had joined");
+        for (uint32_t k = i + 1; k < sources->count && !more; k++) {
+            more = sources->source[k].record->header.joined == 0 &&
+                   trace_joins_like(&sources->source[k], source);
+        }
+        if (!more) { /* the last one of its job */
+            trace_put_missing(sources, source, out);
         }
     }
 }

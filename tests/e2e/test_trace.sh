@@ -54,6 +54,19 @@ status_says() {
     jq -e --argjson pid "$1" "$2" "$work/json" >/dev/null || { stop; die "not $3 in $(cat "$work/json")"; }
 }
 
+# A rank that never comes is named, while the others wait for it and afterwards.
+mkdir "$work/joins"
+"$weft" run -n 5 --set core.flight="$work/joins" --set boot.init_timeout=5s sh -c \
+    '[ $WEFT_RANK = 3 ] || exec "$0" perf all_reduce -c 0 -b 8 -e 8' "$weft" >/dev/null 2>&1 &
+pid=() job=$!
+until_says "'$weft' trace '$work/joins'" '^rank 4 of 5, .*: is joining'
+until_says "'$weft' trace '$work/joins'" '^no record of a rank that joins: 3 of 5; on another host, or not started$'
+wait $job && die "a rank was missing, and the job did not fail"
+[ "$(ls "$work/joins" | wc -l)" -eq 4 ] || die "no four records"
+expect 0 "$weft" trace "$work/joins"
+says out '^rank 4 of 5, .*: ended before it had joined'
+says out '^no record of a rank that joins: 3 of 5; on another host, or not started$'
+
 # In memory.
 start
 kill -STOP "${pid[2]}"

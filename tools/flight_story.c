@@ -4,6 +4,7 @@
 #include "tools/flight_story.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -444,6 +445,19 @@ static const flight_rank_t *story_find_worst(const story_times_t *times)
     return worst;
 }
 
+/* Whether some rank would be the last so often, once in a hundred jobs or more, if all were alike.
+ * So it is where ranks outnumber cores, and the scheduler makes now this one late, now that one. */
+static bool story_may_be_chance(uint32_t often, uint32_t times, uint32_t ranks)
+{
+    const double each = 1.0 / ranks;
+    double chance = 0;
+    for (uint32_t k = often; k <= times; k++) {
+        chance += exp(lgamma(times + 1.0) - lgamma(k + 1.0) - lgamma(times - k + 1.0) +
+                      k * log(each) + (times - k) * log1p(-each));
+    }
+    return ranks * chance > 0.01;
+}
+
 static void story_put_late(const flight_job_t *job, FILE *out)
 {
     story_times_t times;
@@ -459,12 +473,15 @@ static void story_put_late(const flight_job_t *job, FILE *out)
     }
     if (mine > 0) {
         qsort(late, mine, sizeof late[0], story_compare);
+        const char *rest = 2 * held > mine ? ", mostly because the one before had ended late there"
+                           : story_may_be_chance(mine, times.count, job->nranks)
+                               ? ", which may be chance, or the scheduler"
+                               : "";
         fprintf(
             out,
             "  of %u collective%s whose times are known, rank %u came last in %u, by %.3g ms in "
             "the median%s\n",
-            times.count, weft_plural(times.count), worst->comm->rank, mine, late[mine / 2],
-            2 * held > mine ? ", mostly because the one before had ended late there" : "");
+            times.count, weft_plural(times.count), worst->comm->rank, mine, late[mine / 2], rest);
     }
 }
 

@@ -3,7 +3,8 @@
 
 The ranks find each other by the variables of torchrun (RANK, WORLD_SIZE, …), so that scripts for
 torchrun run as well. When a rank fails, the others are ended. The exit code is that of the rank
-that failed first. What ranks write as errors is copied line by line, with the rank in front.
+that failed first, or of one that is found killed or crashed right after it. What ranks write as
+errors is copied line by line, with the rank in front.
 """
 
 from __future__ import annotations
@@ -157,6 +158,9 @@ class Job:
 
     def __init__(self) -> None:
         self.code = 0
+        # The line about the rank that was killed or has crashed, unless it failed first.
+        self._cause: str | None = None
+        self._crashed = False
         self._guard = Guard()
         self._end_at: float | None = None
         self._ended = False
@@ -294,6 +298,8 @@ class Job:
         self._drain()
         if self._lost is not None and not self._ended:
             self._end_for_lost_output()
+        if self._cause is not None and self._asked is None:
+            self._say(self._cause)
         self._guard.end()
         return self.code
 
@@ -321,6 +327,12 @@ class Job:
             self.code = code if code > 0 else 128 - code
             self._end_at = time.monotonic() + LAST_WORDS
         self._say(f"rank {rank} ended {how}{end}")
+        # Ranks that lose a neighbour end soon after it, and may be seen to end before it. Programs
+        # abort because of the errors of others, too.
+        if code < 0 and code != -signal.SIGABRT and not self._crashed:
+            self._crashed = True
+            self.code = 128 - code
+            self._cause = None if end else f"the cause is probably rank {rank}, which ended {how}"
 
     def send(self, number: int) -> None:
         """Sends a signal to all ranks and what they started."""

@@ -62,6 +62,33 @@ time.sleep(60)
         self.assertEqual(result.returncode, 5)
         self.assertIn("rank 1 ended with code 5", result.stderr)
 
+    def test_a_rank_that_was_killed_is_the_cause(self):
+        # Rank 1 ends when the end of rank 0 was seen.
+        script = """
+import os, pathlib, signal, sys, time
+if os.environ["RANK"] == "0":
+    pathlib.Path("%(path)s.new").write_text(str(os.getpid()))
+    os.rename("%(path)s.new", "%(path)s")
+    sys.exit(3)
+while not os.path.exists("%(path)s"):
+    time.sleep(0.01)
+try:
+    while True:
+        os.kill(int(pathlib.Path("%(path)s").read_text()), 0)
+        time.sleep(0.01)
+except ProcessLookupError:
+    os.kill(os.getpid(), signal.SIG%(signal)s)
+"""
+        with tempfile.TemporaryDirectory() as folder:
+            result = job(2, script % {"path": folder + "/a", "signal": "KILL"})
+            aborted = job(2, script % {"path": folder + "/b", "signal": "ABRT"})
+        self.assertEqual(result.returncode, 137, result.stderr)
+        self.assertIn("rank 0 ended with code 3; the others are ended\n", result.stderr)
+        cause = "the cause is probably rank 1, which ended by signal SIGKILL\n"
+        self.assertTrue(result.stderr.endswith(cause), result.stderr)
+        self.assertEqual(aborted.returncode, 3, aborted.stderr)
+        self.assertNotIn("the cause", aborted.stderr)
+
     def test_lines_of_errors_are_whole_and_say_their_rank(self):
         script = """
 import os, sys

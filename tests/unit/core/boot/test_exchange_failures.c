@@ -4,21 +4,17 @@
  * The others hear it, and from whom. */
 #include <errno.h>
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/boot/agreement.h"
 #include "core/boot/exchange.h"
 #include "core/os/os.h"
 #include "tests/support/crowd.h"
+#include "tests/support/unit.h"
 
 /* The next allocation of this thread of at least so many bytes fails; 0: none does. */
 static _Thread_local size_t lacks_bytes;

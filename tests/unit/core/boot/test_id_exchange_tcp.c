@@ -3,21 +3,16 @@
  * The keys by which ranks ask torchrun's store for the unique id. */
 #include <arpa/inet.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "core/boot/id_exchange_tcp.h"
 #include "core/os/os.h"
 #include "tests/support/launcher_environment.h"
+#include "tests/support/unit.h"
 
 enum { PING_AT = 6, PING_BYTES = 4 };
 

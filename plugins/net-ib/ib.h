@@ -118,6 +118,7 @@ struct weft_net_device {
     ib_port_t *rails[IB_RAILS_MAX];
     weft_net_conn_t *conns; /* busy connections: poll() visits these */
     weft_op_done_t done;
+    bool failing;   /* operations that failed are not given out yet */
     uint32_t polls; /* since the descriptors were looked at */
     uint32_t quiet; /* the newest of them that found nothing */
     int epoll;
@@ -247,7 +248,7 @@ struct weft_net_conn {
     weft_status_t failed; /* OK, or the status of everything from now on */
     weft_net_conn_info_t info;
     ib_side_t side;
-    char reason[384];        /* why it does not come about; "" if that is not known */
+    char reason[384];        /* why it does not come about, or ended; "": not known */
     ib_attempt_t *attempt;   /* connector, until ready */
     ib_cm_t *cm;             /* iWARP, else NULL */
     ib_failover_t *failover; /* NULL: the ends did not agree on it */

@@ -267,10 +267,10 @@ static weft_status_t ib_join_ack(ib_joiner_t *joiner)
     weft_status_t status =
         weft_record_receive(conn->side.fd, &joiner->ack, sizeof joiner->ack, &joiner->done);
     return status == WEFT_OK && le32toh(joiner->ack) != IB_HELLO_ACK
-               ? ib_refuse(conn, WEFT_ERR_PROTO, 0,
-                           "peer %s confirms with another word (%#x); check that all ranks run the "
-                           "same version of weft",
-                           conn->info.peer, le32toh(joiner->ack))
+               ? ib_blame(conn, WEFT_ERR_PROTO, 0,
+                          "peer %s confirms with another word (%#x); check that all ranks run the "
+                          "same version of weft",
+                          conn->info.peer, le32toh(joiner->ack))
                : status;
 }
 

@@ -63,10 +63,10 @@ static weft_status_t ib_cm_failed(weft_net_conn_t *conn, uint32_t rail, int caus
     const ib_rail_t *at = &conn->rails[rail];
     char text[IB_GID_TEXT];
     ib_gid_text(&at->gid.gid, text);
-    return ib_refuse(conn, WEFT_ERR_LINK, cause < 0 ? -cause : cause,
-                     "cannot connect the queue pairs of %s:%u, address %s, with peer "
-                     "%s over iWARP: %s",
-                     at->port->hca->name, at->port->number, text, conn->info.peer, what);
+    return ib_blame(conn, WEFT_ERR_LINK, cause < 0 ? -cause : cause,
+                    "cannot connect the queue pairs of %s:%u, address %s, with peer "
+                    "%s over iWARP: %s",
+                    at->port->hca->name, at->port->number, text, conn->info.peer, what);
 }
 
 static weft_status_t ib_cm_open(weft_net_conn_t *conn)
@@ -416,8 +416,8 @@ static weft_status_t ib_cm_tell(weft_net_conn_t *conn)
     }
     cm->told = cm->word_done == sizeof cm->word;
     if (cm->told && le32toh(cm->word) != IB_HELLO_CONNECTED) {
-        return ib_refuse(conn, WEFT_ERR_PROTO, 0, "peer %s speaks another version of net-ib",
-                         conn->info.peer);
+        return ib_blame(conn, WEFT_ERR_PROTO, 0, "peer %s speaks another version of net-ib",
+                        conn->info.peer);
     }
     return status == WEFT_ERR_LINK ? ib_cm_failed(conn, 0, 0, "it closed the connection") : WEFT_OK;
 }

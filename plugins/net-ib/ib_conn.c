@@ -50,6 +50,9 @@ weft_net_conn_t *ib_conn_create(weft_net_device_t *device, const uint8_t label[W
 
 void ib_conn_ready(weft_net_conn_t *conn)
 {
+    if (conn->failed == WEFT_OK) {
+        conn->reason[0] = '\0'; /* of an attempt that did not succeed */
+    }
     conn->ready = true;
     weft_op_queues_attach(&conn->ops, conn, &conn->device->done);
     ib_rails_watch(conn);
@@ -74,6 +77,7 @@ void ib_conn_fail(weft_net_conn_t *conn, weft_status_t status)
     /* Operations here fail because the link is gone; the peer gets the real reason. */
     conn->failed = status == WEFT_ERR_RESOURCE ? WEFT_ERR_LINK : status;
     conn->moving = false;
+    conn->device->failing = true;
     /* After this no adapter accesses the buffers that are given back. */
     ib_qps_destroy(conn);
     ib_rails_unwatch(conn); /* a channel of an adapter that is gone stays readable */
@@ -85,6 +89,9 @@ void ib_conn_fail(weft_net_conn_t *conn, weft_status_t status)
 
 weft_status_t ib_conn_unusable(const weft_net_conn_t *conn)
 {
+    if (conn->reason[0] != '\0') {
+        return conn->host->set_error(conn->host, conn->failed, 0, "%s", conn->reason);
+    }
     return conn->host->set_error(conn->host, conn->failed, 0, "connection to peer %s ended before",
                                  conn->info.peer);
 }

@@ -21,6 +21,7 @@
 #include "ib_ops.h"
 #include "ib_qp.h"
 #include "ib_rail.h"
+#include "ib_refusal.h"
 #include "ib_side.h"
 
 #define DRAIN_NS                                                                                   \
@@ -121,17 +122,17 @@ void ib_failover_decline(const weft_net_conn_t *conn)
     }
 }
 
-weft_status_t ib_failover_overdue(const weft_net_conn_t *conn, uint64_t now)
+weft_status_t ib_failover_overdue(weft_net_conn_t *conn, uint64_t now)
 {
     const ib_failover_t *failover = conn->failover;
     double patience = conn->device->net->config.failover_patience;
     if (failover->step == STEP_NONE || now - failover->stopped_ns < (uint64_t)(patience * 1e9)) {
         return WEFT_OK;
     }
-    return conn->host->set_error(conn->host, WEFT_ERR_LINK, 0,
-                                 "a rail to peer %s is lost (%s) and the peer does not answer "
-                                 "within %g s; raise failover_patience if it is only busy",
-                                 conn->info.peer, failover->cause, patience);
+    return ib_blame(conn, WEFT_ERR_LINK, 0,
+                    "a rail to peer %s is lost (%s) and the peer does not answer "
+                    "within %g s; raise failover_patience if it is only busy",
+                    conn->info.peer, failover->cause, patience);
 }
 
 /* Control messages ---------------------------------------------------------------------------- */
@@ -262,9 +263,9 @@ static weft_status_t ib_failover_enter_move(weft_net_conn_t *conn)
     weft_status_t status = WEFT_OK;
     if (up == 0) {
         ib_failover_decline(conn);
-        return conn->host->set_error(conn->host, WEFT_ERR_LINK, 0,
-                                     "no rail to peer %s is left: each was lost here (%s) or there",
-                                     conn->info.peer, failover->cause);
+        return ib_blame(conn, WEFT_ERR_LINK, 0,
+                        "no rail to peer %s is left: each was lost here (%s) or there",
+                        conn->info.peer, failover->cause);
     }
     failover->moved = 0;
     for (uint32_t i = 0; i < conn->nqps && status == WEFT_OK; i++) {

@@ -21,7 +21,7 @@ weft_status_t ib_failover_advance(weft_net_conn_t *conn);
 
 /* Returns OK, or ERR_LINK with the error set if the peer has not answered within
  * failover_patience. */
-weft_status_t ib_failover_overdue(const weft_net_conn_t *conn, uint64_t now);
+weft_status_t ib_failover_overdue(weft_net_conn_t *conn, uint64_t now);
 
 /* Returns whether another control message of the peer may be received now. */
 bool ib_failover_expects(const weft_net_conn_t *conn);

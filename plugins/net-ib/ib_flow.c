@@ -16,6 +16,7 @@
 #include "ib_immediate.h"
 #include "ib_ops.h"
 #include "ib_rail.h"
+#include "ib_refusal.h"
 
 #define CREDITS_HELD 4u   /* the sender's unused credits from which on new ones are collected */
 #define CREDIT_SIGNAL 16u /* one in so many credit writes asks for a completion */
@@ -61,8 +62,8 @@ static weft_status_t ib_qp_post(weft_net_conn_t *conn, ib_qp_t *qp, struct ibv_s
         return WEFT_AGAIN;
     }
     if (cause != 0) {
-        return conn->host->set_error(conn->host, WEFT_ERR_LINK, cause,
-                                     "cannot post a request for peer %s", conn->info.peer);
+        return ib_blame(conn, WEFT_ERR_LINK, cause, "cannot post a request for peer %s",
+                        conn->info.peer);
     }
     qp->sent += count;
     return WEFT_OK;
@@ -231,9 +232,8 @@ weft_status_t ib_flow_send(weft_net_conn_t *conn)
            status == WEFT_OK) {
         const ib_credit_t *credit = &conn->credits.in[queue->next % IB_OPS];
         if (le32toh(credit->sequence) != queue->next + 1) {
-            return conn->host->set_error(
-                conn->host, WEFT_ERR_PROTO, 0, "credit of peer %s has number %u, expected %u",
-                conn->info.peer, le32toh(credit->sequence), queue->next + 1);
+            return ib_blame(conn, WEFT_ERR_PROTO, 0, "credit of peer %s has number %u, expected %u",
+                            conn->info.peer, le32toh(credit->sequence), queue->next + 1);
         }
         status = ib_message_send(conn, weft_op_at(queue, queue->next), &fits);
         if (!fits) {
@@ -252,9 +252,9 @@ weft_status_t ib_flow_acked(weft_net_conn_t *conn, weft_posted_op_t *op, uint32_
         return WEFT_OK;
     }
     if (op->status != WEFT_OK) {
-        return conn->host->set_error(conn->host, op->status, 0,
-                                     "message of %llu bytes to peer %s is longer than its room",
-                                     (unsigned long long)op->bytes, conn->info.peer);
+        return ib_blame(conn, op->status, 0,
+                        "message of %llu bytes to peer %s is longer than its room",
+                        (unsigned long long)op->bytes, conn->info.peer);
     }
     ib_op_finish(conn, &conn->ops.send, op, WEFT_OK);
     return WEFT_OK;
@@ -288,10 +288,10 @@ static weft_status_t ib_parts_resume(weft_net_conn_t *conn, uint32_t index, uint
         open += ib_part_open(weft_op_at(queue, n), index) ? 1 : 0;
     }
     if (there > open) {
-        return conn->host->set_error(conn->host, WEFT_ERR_LINK, 0,
-                                     "peer %s does not have what its adapter acknowledged; what "
-                                     "was sent cannot be sent again",
-                                     conn->info.peer);
+        return ib_blame(conn, WEFT_ERR_LINK, 0,
+                        "peer %s does not have what its adapter acknowledged; what "
+                        "was sent cannot be sent again",
+                        conn->info.peer);
     }
     for (uint32_t n = queue->head; n != end && status == WEFT_OK; n++) {
         weft_posted_op_t *op = weft_op_at(queue, n);
@@ -318,9 +318,8 @@ weft_status_t ib_flow_resume(weft_net_conn_t *conn, uint32_t qp, uint32_t arrive
     }
     uint32_t missing = conn->credits.sent - arrived;
     if (missing > conn->credits.sent - queue->next) {
-        return conn->host->set_error(conn->host, WEFT_ERR_PROTO, 0,
-                                     "wrong count of credits: %u from peer %s", arrived,
-                                     conn->info.peer);
+        return ib_blame(conn, WEFT_ERR_PROTO, 0, "wrong count of credits: %u from peer %s", arrived,
+                        conn->info.peer);
     }
     *again_p += missing;
     conn->credits.sent = arrived;
@@ -399,10 +398,9 @@ weft_status_t ib_flow_credit(weft_net_conn_t *conn)
 
 /* Arrival ------------------------------------------------------------------------------------- */
 
-static weft_status_t ib_flow_bad(const weft_net_conn_t *conn, const char *what, uint32_t value)
+static weft_status_t ib_flow_bad(weft_net_conn_t *conn, const char *what, uint32_t value)
 {
-    return conn->host->set_error(conn->host, WEFT_ERR_PROTO, 0, "%s %u from peer %s", what, value,
-                                 conn->info.peer);
+    return ib_blame(conn, WEFT_ERR_PROTO, 0, "%s %u from peer %s", what, value, conn->info.peer);
 }
 
 static weft_status_t ib_credits_arrive(weft_net_conn_t *conn, uint32_t count)
@@ -449,9 +447,9 @@ static weft_status_t ib_messages_take(weft_net_conn_t *conn)
     while (queue->next != conn->credits.sent && ib_message_take(conn, &immediate)) {
         weft_posted_op_t *op = weft_op_at(queue, queue->next);
         if (immediate == IB_TOO_LONG) {
-            return conn->host->set_error(conn->host, WEFT_ERR_PROTO, 0,
-                                         "the message of peer %s is longer than the room, %llu",
-                                         conn->info.peer, (unsigned long long)op->bytes);
+            return ib_blame(conn, WEFT_ERR_PROTO, 0,
+                            "the message of peer %s is longer than the room, %llu", conn->info.peer,
+                            (unsigned long long)op->bytes);
         }
         if (immediate > op->bytes) {
             return ib_flow_bad(conn, "wrong size of a message:", immediate);

@@ -8,6 +8,7 @@
 #include "ib_errors.h"
 #include "ib_failover.h"
 #include "ib_rail.h"
+#include "ib_refusal.h"
 #include "ib_side.h"
 
 #define END_PATIENCE_NS                                                                            \
@@ -47,44 +48,39 @@ static const char *ib_health_reason_text(int32_t reason)
     return "look at its own error";
 }
 
-static weft_status_t ib_health_ended(const weft_net_conn_t *conn)
+static weft_status_t ib_health_ended(weft_net_conn_t *conn)
 {
-    const weft_host_t *host = conn->host;
     if (conn->side.wrong) {
         const ib_control_t *control = &conn->side.control;
-        return host->set_error(
-            host, WEFT_ERR_PROTO, 0,
-            "peer %s sent a wrong control message (%#x, kind %u, rails %#x); check "
-            "that all ranks run the same version of weft",
-            conn->info.peer, le32toh(control->magic), le32toh(control->kind),
-            le32toh(control->lost));
+        return ib_blame(conn, WEFT_ERR_PROTO, 0,
+                        "peer %s sent a wrong control message (%#x, kind %u, rails %#x); check "
+                        "that all ranks run the same version of weft",
+                        conn->info.peer, le32toh(control->magic), le32toh(control->kind),
+                        le32toh(control->lost));
     }
     if (conn->side.peer_reason != 0) {
-        return host->set_error(host, WEFT_ERR_LINK, 0, "peer %s ended the connection: %s",
-                               conn->info.peer, ib_health_reason_text(conn->side.peer_reason));
+        return ib_blame(conn, WEFT_ERR_LINK, 0, "peer %s ended the connection: %s", conn->info.peer,
+                        ib_health_reason_text(conn->side.peer_reason));
     }
-    return host->set_error(host, WEFT_ERR_PEER_DEAD, 0, "peer %s closed the connection",
-                           conn->info.peer);
+    return ib_blame(conn, WEFT_ERR_PEER_DEAD, 0, "peer %s closed the connection", conn->info.peer);
 }
 
-static weft_status_t ib_health_port(const weft_net_conn_t *conn, const ib_port_t *port,
-                                    uint64_t now)
+static weft_status_t ib_health_port(weft_net_conn_t *conn, const ib_port_t *port, uint64_t now)
 {
-    const weft_host_t *host = conn->host;
     uint64_t down = atomic_load(&port->down_ns);
     uint64_t patience = (uint64_t)(conn->device->net->config.port_patience * 1e9);
     if (atomic_load(&port->hca->fatal)) {
-        return host->set_error(host, WEFT_ERR_LINK, 0,
-                               "connection to peer %s: adapter %s failed; "
-                               "look at dmesg",
-                               conn->info.peer, port->hca->name);
+        return ib_blame(conn, WEFT_ERR_LINK, 0,
+                        "connection to peer %s: adapter %s failed; "
+                        "look at dmesg",
+                        conn->info.peer, port->hca->name);
     }
     if (down != 0 && now - down >= patience) {
-        return host->set_error(host, WEFT_ERR_LINK, 0,
-                               "connection to peer %s: port %s:%u is down since %llu ms; check "
-                               "cable and switch (ibstat %s), or raise port_patience",
-                               conn->info.peer, port->hca->name, port->number,
-                               (unsigned long long)(now - down) / 1000000, port->hca->name);
+        return ib_blame(conn, WEFT_ERR_LINK, 0,
+                        "connection to peer %s: port %s:%u is down since %llu ms; check "
+                        "cable and switch (ibstat %s), or raise port_patience",
+                        conn->info.peer, port->hca->name, port->number,
+                        (unsigned long long)(now - down) / 1000000, port->hca->name);
     }
     return WEFT_OK;
 }
@@ -124,9 +120,8 @@ bool ib_health_due(const weft_net_conn_t *conn)
 }
 
 /* A flushed request is never the cause, so the cause gets time to show elsewhere. */
-static weft_status_t ib_health_bad(const weft_net_conn_t *conn, const ib_rail_t *rail, uint64_t now)
+static weft_status_t ib_health_bad(weft_net_conn_t *conn, const ib_rail_t *rail, uint64_t now)
 {
-    const weft_host_t *host = conn->host;
     const struct ibv_wc *wc = &rail->bad;
     const ib_port_t *port = rail->port;
     const ib_cause_t *cause = ib_cause_of(wc->status);
@@ -140,26 +135,26 @@ static weft_status_t ib_health_bad(const weft_net_conn_t *conn, const ib_rail_t 
         return WEFT_OK;
     }
     if (down) {
-        return host->set_error(host, WEFT_ERR_LINK, 0,
-                               "connection to peer %s: port %s:%u is down; check cable and switch "
-                               "(the adapter says: %s, status %d, vendor %#x)",
-                               conn->info.peer, port->hca->name, port->number, cause->name,
-                               (int)wc->status, wc->vendor_err);
+        return ib_blame(conn, WEFT_ERR_LINK, 0,
+                        "connection to peer %s: port %s:%u is down; check cable and switch "
+                        "(the adapter says: %s, status %d, vendor %#x)",
+                        conn->info.peer, port->hca->name, port->number, cause->name,
+                        (int)wc->status, wc->vendor_err);
     }
     if (flushed) {
-        return host->set_error(host, cause->status, 0,
-                               "the queue pair of %s:%u to peer %s failed and the adapter tells no "
-                               "cause; look at dmesg and at the peer's error",
-                               port->hca->name, port->number, conn->info.peer);
+        return ib_blame(conn, cause->status, 0,
+                        "the queue pair of %s:%u to peer %s failed and the adapter tells no "
+                        "cause; look at dmesg and at the peer's error",
+                        port->hca->name, port->number, conn->info.peer);
     }
-    return host->set_error(host, cause->status, 0,
-                           "%s (status %d, vendor %#x) on %s:%u to peer %s: %s; %s", cause->name,
-                           (int)wc->status, wc->vendor_err, port->hca->name, port->number,
-                           conn->info.peer, cause->meaning, cause->remedy);
+    return ib_blame(conn, cause->status, 0,
+                    "%s (status %d, vendor %#x) on %s:%u to peer %s: %s; %s", cause->name,
+                    (int)wc->status, wc->vendor_err, port->hca->name, port->number, conn->info.peer,
+                    cause->meaning, cause->remedy);
 }
 
 /* Over iWARP the end of one queue pair may overtake what the peer sent before on another. */
-static weft_status_t ib_health_rail(const weft_net_conn_t *conn, ib_rail_t *rail, uint64_t now)
+static weft_status_t ib_health_rail(weft_net_conn_t *conn, ib_rail_t *rail, uint64_t now)
 {
     uint32_t event = atomic_load(&rail->event);
     uint64_t patience = conn->cm != NULL ? IWARP_PATIENCE_NS : 0;
@@ -168,9 +163,8 @@ static weft_status_t ib_health_rail(const weft_net_conn_t *conn, ib_rail_t *rail
     }
     rail->event_ns = event != 0 && rail->event_ns == 0 ? now : rail->event_ns;
     if (event != 0 && now - rail->event_ns >= patience) {
-        return conn->host->set_error(conn->host, WEFT_ERR_LINK, 0, "connection to peer %s: %s",
-                                     conn->info.peer,
-                                     ib_event_text((enum ibv_event_type)(event - 1)));
+        return ib_blame(conn, WEFT_ERR_LINK, 0, "connection to peer %s: %s", conn->info.peer,
+                        ib_event_text((enum ibv_event_type)(event - 1)));
     }
     return ib_health_port(conn, rail->port, now);
 }

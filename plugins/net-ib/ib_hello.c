@@ -72,14 +72,14 @@ static weft_status_t ib_hello_lost_check(weft_net_conn_t *conn, uint32_t lost)
 {
     bool failover = conn->device->net->config.failover && conn->with_immediate;
     if (lost >= (1u << conn->nrails) - 1) {
-        return ib_refuse(conn, WEFT_ERR_PROTO, 0, "peer %s leaves no rail (mask %#x of %u)",
-                         conn->info.peer, lost, conn->nrails);
+        return ib_blame(conn, WEFT_ERR_PROTO, 0, "peer %s leaves no rail (mask %#x of %u)",
+                        conn->info.peer, lost, conn->nrails);
     }
     return lost == 0 || failover
                ? WEFT_OK
-               : ib_refuse(conn, WEFT_ERR_LINK, 0,
-                           "peer %s has lost a rail, and failover = no here wants all",
-                           conn->info.peer);
+               : ib_blame(conn, WEFT_ERR_LINK, 0,
+                          "peer %s has lost a rail, and failover = no here wants all",
+                          conn->info.peer);
 }
 
 weft_status_t ib_hello_check(weft_net_conn_t *conn, const ib_hello_t *hello)
@@ -87,17 +87,17 @@ weft_status_t ib_hello_check(weft_net_conn_t *conn, const ib_hello_t *hello)
     uint32_t flags = le32toh(hello->flags);
     bool split = conn->device->net->config.split;
     if (le32toh(hello->magic) != IB_HELLO_MAGIC || le32toh(hello->ops) != IB_OPS) {
-        return ib_refuse(conn, WEFT_ERR_PROTO, 0, "peer %s speaks another version of net-ib",
-                         conn->info.peer);
+        return ib_blame(conn, WEFT_ERR_PROTO, 0, "peer %s speaks another version of net-ib",
+                        conn->info.peer);
     }
     if (le32toh(hello->nrails) != conn->nrails || le32toh(hello->nqps) != conn->nqps ||
         ((flags & IB_HELLO_IMMEDIATE) != 0) != conn->with_immediate ||
         ((flags & IB_HELLO_SPLIT) != 0) != split) {
-        return ib_refuse(conn, WEFT_ERR_PROTO, 0,
-                         "peer %s has %u rails and %u queue pairs, here are %u and %u; rails, "
-                         "qps, split and immediate must be the same on all ranks",
-                         conn->info.peer, le32toh(hello->nrails), le32toh(hello->nqps) - 1,
-                         conn->nrails, conn->nqps - 1);
+        return ib_blame(conn, WEFT_ERR_PROTO, 0,
+                        "peer %s has %u rails and %u queue pairs, here are %u and %u; rails, "
+                        "qps, split and immediate must be the same on all ranks",
+                        conn->info.peer, le32toh(hello->nrails), le32toh(hello->nqps) - 1,
+                        conn->nrails, conn->nqps - 1);
     }
     return ib_hello_lost_check(conn, le32toh(hello->lost));
 }

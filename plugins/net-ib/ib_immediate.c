@@ -35,7 +35,7 @@ weft_status_t ib_immediate_create(weft_net_conn_t *conn, ib_rail_t *rail)
         char text[IB_MEMORY_TEXT];
         int cause = errno;
         ib_memory_reason(hca, bytes, cause, text, sizeof text);
-        return ib_refuse(conn, WEFT_ERR_RESOURCE, cause, "%s", text);
+        return ib_blame(conn, WEFT_ERR_RESOURCE, cause, "%s", text);
     }
     return WEFT_OK;
 }
@@ -78,13 +78,13 @@ void ib_immediate_send(const weft_net_conn_t *conn, uint32_t qp, uint32_t value,
         .send_flags = IBV_SEND_SIGNALED | (to->inline_max >= sizeof *word ? IBV_SEND_INLINE : 0u)};
 }
 
-weft_status_t ib_immediate_take(const weft_net_conn_t *conn, uint32_t qp, const struct ibv_wc *wc,
+weft_status_t ib_immediate_take(weft_net_conn_t *conn, uint32_t qp, const struct ibv_wc *wc,
                                 uint32_t *value_p)
 {
     if (wc->byte_len != sizeof *value_p) {
-        return conn->host->set_error(conn->host, WEFT_ERR_PROTO, 0,
-                                     "message of %u bytes from peer %s, expected one word",
-                                     wc->byte_len, conn->info.peer);
+        return ib_blame(conn, WEFT_ERR_PROTO, 0,
+                        "message of %u bytes from peer %s, expected one word", wc->byte_len,
+                        conn->info.peer);
     }
     *value_p = le32toh(ib_immediate_words(conn, qp)[(uint32_t)wc->wr_id % IB_RECV_DEPTH]);
     return WEFT_OK;

@@ -22,7 +22,7 @@ void ib_immediate_send(const weft_net_conn_t *conn, uint32_t qp, uint32_t value,
                        struct ibv_send_wr *request, struct ibv_sge *piece);
 
 /* Reads the word that a completed receive brought. Returns OK, or ERR_PROTO with the error set. */
-weft_status_t ib_immediate_take(const weft_net_conn_t *conn, uint32_t qp, const struct ibv_wc *wc,
+weft_status_t ib_immediate_take(weft_net_conn_t *conn, uint32_t qp, const struct ibv_wc *wc,
                                 uint32_t *value_p);
 
 #endif

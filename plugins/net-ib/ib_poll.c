@@ -15,6 +15,7 @@
 #include "ib_immediate.h"
 #include "ib_qp.h"
 #include "ib_rail.h"
+#include "ib_refusal.h"
 
 #define BATCH 16
 #define EVENTS 16
@@ -23,13 +24,13 @@
 #define REFILL (IB_OPS / 2) /* receives are posted again in groups */
 
 /* Completions of a queue pair come in order; one that does not would end the wrong operation. */
-static weft_status_t ib_completion_out_of_order(const weft_net_conn_t *conn, const ib_qp_t *qp)
+static weft_status_t ib_completion_out_of_order(weft_net_conn_t *conn, const ib_qp_t *qp)
 {
     const ib_port_t *port = conn->rails[qp->rail].port;
-    return conn->host->set_error(conn->host, WEFT_ERR_LINK, 0,
-                                 "adapter %s:%u completed a request for peer %s twice or out of "
-                                 "order; update driver and firmware",
-                                 port->hca->name, port->number, conn->info.peer);
+    return ib_blame(conn, WEFT_ERR_LINK, 0,
+                    "adapter %s:%u completed a request for peer %s twice or out of "
+                    "order; update driver and firmware",
+                    port->hca->name, port->number, conn->info.peer);
 }
 
 static weft_status_t ib_completion_sent(weft_net_conn_t *conn, ib_qp_t *qp, uint64_t id)
@@ -82,9 +83,8 @@ static weft_status_t ib_rail_drain(weft_net_conn_t *conn, ib_rail_t *rail, bool 
     do {
         count = ibv_poll_cq(rail->cq, BATCH, list);
         if (count < 0) {
-            return conn->host->set_error(conn->host, WEFT_ERR_LINK, 0,
-                                         "the completion queue for peer %s failed",
-                                         conn->info.peer);
+            return ib_blame(conn, WEFT_ERR_LINK, 0, "the completion queue for peer %s failed",
+                            conn->info.peer);
         }
         for (int i = 0; i < count; i++) {
             weft_status_t status = ib_completion_take(conn, &list[i]);
@@ -189,11 +189,31 @@ static void ib_device_sweep(weft_net_device_t *device)
     }
 }
 
+/* A thread has one reason of failure at a time, and several connections may have failed: after an
+ * operation that failed with its connection no other is given out. The reason is that of its
+ * connection then. */
+static uint32_t ib_device_take_failing(weft_net_device_t *device,
+                                       weft_net_completion_t *completions, uint32_t max)
+{
+    uint32_t count = 0;
+    bool failed = false;
+    while (!failed && count < max && weft_op_done_take(&device->done, &completions[count], 1) > 0) {
+        const weft_net_completion_t *last = &completions[count++];
+        failed = last->status != WEFT_OK && last->status == last->conn->failed;
+        if (failed && last->conn->reason[0] != '\0') {
+            (void)ib_conn_unusable(last->conn);
+        }
+    }
+    device->failing = device->done.first != NULL;
+    return count;
+}
+
 weft_status_t ib_poll(weft_net_device_t *device, weft_net_completion_t *completions, uint32_t max,
                       uint32_t *count_p)
 {
     ib_device_sweep(device);
-    *count_p = weft_op_done_take(&device->done, completions, max);
+    *count_p = device->failing ? ib_device_take_failing(device, completions, max)
+                               : weft_op_done_take(&device->done, completions, max);
     device->quiet = *count_p > 0 ? 0 : device->quiet + 1;
     device->polls++;
     if (device->quiet >= QUIET_POLLS || device->polls >= BUSY_POLLS) {

@@ -53,11 +53,11 @@ static weft_status_t ib_qp_create(weft_net_conn_t *conn, uint32_t index)
     int ours = hca->iwarp ? 0 : IBV_QP_PKEY_INDEX | IBV_QP_PORT;
     int cause = ibv_modify_qp(qp->handle, &init, IBV_QP_STATE | IBV_QP_ACCESS_FLAGS | ours);
     if (cause != 0) {
-        return ib_refuse(conn, WEFT_ERR_LINK, cause,
-                         "queue pair on %s:%u does not start; does index pkey = %u "
-                         "exist in its P_Key table?",
-                         hca->name, rail->port->number,
-                         (unsigned)conn->device->net->config.path.pkey);
+        return ib_blame(conn, WEFT_ERR_LINK, cause,
+                        "queue pair on %s:%u does not start; does index pkey = %u "
+                        "exist in its P_Key table?",
+                        hca->name, rail->port->number,
+                        (unsigned)conn->device->net->config.path.pkey);
     }
     qp->unfilled = IB_RECV_DEPTH;
     return ib_qp_fill(conn, qp);
@@ -157,8 +157,8 @@ weft_status_t ib_qp_fill(weft_net_conn_t *conn, ib_qp_t *qp)
             return WEFT_OK;
         }
         if (cause != 0) {
-            return conn->host->set_error(conn->host, WEFT_ERR_LINK, cause,
-                                         "cannot post a receive for peer %s", conn->info.peer);
+            return ib_blame(conn, WEFT_ERR_LINK, cause, "cannot post a receive for peer %s",
+                            conn->info.peer);
         }
         qp->filled++;
         qp->unfilled--;
@@ -243,7 +243,7 @@ weft_status_t ib_qp_connect(weft_net_conn_t *conn, uint32_t index, const ib_hell
     ib_gid_text(&rail->gid.gid, here);
     ib_gid_text(&gid, there);
     const char *lost = ib_rail_lost_now(rail);
-    return ib_refuse(
+    return ib_blame(
         conn, WEFT_ERR_LINK, cause, "no path from %s:%u, GID %u %s, to peer %s, GID %s%s%s",
         rail->port->hca->name, rail->port->number, rail->gid.index, here, conn->info.peer, there,
         lost != NULL ? ": " : "; check routes between them, or choose another gid_index",
@@ -262,7 +262,7 @@ static weft_status_t ib_rails_check(weft_net_conn_t *conn, const ib_hello_t *pee
         if ((up & 1u << i) != 0 && (!alike || !ib_gid_same_subnet(&rail->gid, &gid))) {
             char text[IB_GID_TEXT];
             ib_gid_text(&gid.gid, text);
-            return ib_refuse(
+            return ib_blame(
                 conn, WEFT_ERR_LINK, 0, "%s:%u, rail %u, does not reach GID %s (%s) of peer %s: %s",
                 rail->port->hca->name, rail->port->number, i, text, ib_gid_type_text(gid.type),
                 conn->info.peer,
@@ -277,8 +277,8 @@ weft_status_t ib_qps_connect(weft_net_conn_t *conn, const ib_hello_t *peer)
 {
     weft_status_t status = ib_hello_check(conn, peer);
     if (status == WEFT_OK && !ib_rails_agree(conn, le32toh(peer->lost))) {
-        status = ib_refuse(conn, WEFT_ERR_PROTO, 0,
-                           "peer %s goes over other rails than were agreed", conn->info.peer);
+        status = ib_blame(conn, WEFT_ERR_PROTO, 0, "peer %s goes over other rails than were agreed",
+                          conn->info.peer);
     }
     status = status == WEFT_OK ? ib_rails_check(conn, peer) : status;
     conn->credits.peer_ring = le64toh(peer->credits);

@@ -33,15 +33,15 @@ weft_status_t ib_rail_short_of(weft_net_conn_t *conn, const ib_rail_t *rail, con
     const struct ibv_device_attr *attr = &rail->port->hca->attr;
     const char *lost = ib_rail_lost_now(rail);
     if (lost != NULL) {
-        return ib_refuse(conn, WEFT_ERR_LINK, cause, "cannot make %s for peer %s on %s:%u: %s",
-                         what, conn->info.peer, rail->port->hca->name, rail->port->number, lost);
+        return ib_blame(conn, WEFT_ERR_LINK, cause, "cannot make %s for peer %s on %s:%u: %s", what,
+                        conn->info.peer, rail->port->hca->name, rail->port->number, lost);
     }
-    return ib_refuse(conn, WEFT_ERR_RESOURCE, cause,
-                     "cannot make %s for peer %s on %s:%u (the adapter has at most %d queue pairs "
-                     "of %d requests, %d completion queues, %d registrations; locked memory is "
-                     "limited by ulimit -l)",
-                     what, conn->info.peer, rail->port->hca->name, rail->port->number, attr->max_qp,
-                     attr->max_qp_wr, attr->max_cq, attr->max_mr);
+    return ib_blame(conn, WEFT_ERR_RESOURCE, cause,
+                    "cannot make %s for peer %s on %s:%u (the adapter has at most %d queue pairs "
+                    "of %d requests, %d completion queues, %d registrations; locked memory is "
+                    "limited by ulimit -l)",
+                    what, conn->info.peer, rail->port->hca->name, rail->port->number, attr->max_qp,
+                    attr->max_qp_wr, attr->max_cq, attr->max_mr);
 }
 
 /* Completion queues of one vector interrupt one processor, for all ranks of the host. */
@@ -61,9 +61,9 @@ weft_status_t ib_rail_open(weft_net_conn_t *conn, uint32_t index, const ib_gid_t
         if (ib_rail_lost_now(rail) != NULL) {
             return ib_rail_short_of(conn, rail, "a rail", 0);
         }
-        return ib_refuse(conn, WEFT_ERR_LINK, 0,
-                         "%s:%u has no GID of the kind that peer %s uses (%s)", hca->name,
-                         rail->port->number, conn->info.peer, ib_gid_type_text(peer->type));
+        return ib_blame(conn, WEFT_ERR_LINK, 0,
+                        "%s:%u has no GID of the kind that peer %s uses (%s)", hca->name,
+                        rail->port->number, conn->info.peer, ib_gid_type_text(peer->type));
     }
     rail->channel = ibv_create_comp_channel(hca->context);
     if (rail->channel == NULL) {
@@ -89,7 +89,7 @@ weft_status_t ib_rail_open(weft_net_conn_t *conn, uint32_t index, const ib_gid_t
         char text[IB_MEMORY_TEXT];
         int cause = errno;
         ib_memory_reason(hca, ring, cause, text, sizeof text);
-        return ib_refuse(conn, WEFT_ERR_RESOURCE, cause, "%s", text);
+        return ib_blame(conn, WEFT_ERR_RESOURCE, cause, "%s", text);
     }
     return ib_immediate_create(conn, rail);
 }
@@ -289,9 +289,9 @@ weft_status_t ib_rails_leave(weft_net_conn_t *conn, uint32_t mask)
     }
     char names[IB_RAILS_TEXT] = "none";
     ib_rails_name(conn, ib_rails_lost(conn), names, sizeof names);
-    return ib_refuse(conn, WEFT_ERR_LINK, 0,
-                     "no rail to peer %s is left: lost are here %s, there the others",
-                     conn->info.peer, names);
+    return ib_blame(conn, WEFT_ERR_LINK, 0,
+                    "no rail to peer %s is left: lost are here %s, there the others",
+                    conn->info.peer, names);
 }
 
 bool ib_rails_agree(const weft_net_conn_t *conn, uint32_t lost)

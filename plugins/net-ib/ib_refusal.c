@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-weft_status_t ib_refuse(weft_net_conn_t *conn, weft_status_t status, int cause, const char *format,
-                        ...)
+weft_status_t ib_blame(weft_net_conn_t *conn, weft_status_t status, int cause, const char *format,
+                       ...)
 {
     va_list args;
     va_start(args, format);

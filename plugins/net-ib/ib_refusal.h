@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Why a connection does not come about. The acceptor tells an authenticated connector, so that the
- * user of either end reads the cause. Thread: [progress]. */
+ * Why a connection does not come about, or ended. The acceptor tells an authenticated connector
+ * why it refuses, so that the user of either end reads the cause. Thread: [progress]. */
 #ifndef WEFT_PLUGINS_NET_IB_REFUSAL_H
 #define WEFT_PLUGINS_NET_IB_REFUSAL_H
 
@@ -16,9 +16,10 @@ typedef struct ib_refusal {
     char text[440];
 } ib_refusal_t;
 
-/* Sets an error as weft_host_t.set_error, and keeps its text in conn->reason. Returns `status`. */
-weft_status_t ib_refuse(weft_net_conn_t *conn, weft_status_t status, int cause, const char *format,
-                        ...) WEFT_PRINTF(4, 5);
+/* Sets an error as weft_host_t.set_error, and keeps its text in conn->reason, for whoever asks
+ * later why the connection failed. Returns `status`. */
+weft_status_t ib_blame(weft_net_conn_t *conn, weft_status_t status, int cause, const char *format,
+                       ...) WEFT_PRINTF(4, 5);
 
 /* Tells the connector the reason, at most once and without waiting. */
 void ib_refusal_send(weft_net_conn_t *conn, weft_status_t status);

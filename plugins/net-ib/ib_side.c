@@ -11,6 +11,8 @@
 
 #include <weft/sdk/acceptor.h>
 
+#include "ib_refusal.h"
+
 void ib_side_await(weft_net_conn_t *conn, uint32_t events)
 {
     ib_side_t *side = &conn->side;
@@ -51,8 +53,8 @@ weft_status_t ib_side_send(weft_net_conn_t *conn, ib_control_t *control)
     if (sent == (ssize_t)sizeof *control || (sent < 0 && (errno == EPIPE || errno == ECONNRESET))) {
         return WEFT_OK;
     }
-    return conn->host->set_error(conn->host, WEFT_ERR_LINK, sent < 0 ? errno : 0,
-                                 "cannot tell peer %s of a lost rail", conn->info.peer);
+    return ib_blame(conn, WEFT_ERR_LINK, sent < 0 ? errno : 0, "cannot tell peer %s of a lost rail",
+                    conn->info.peer);
 }
 
 static void ib_side_end(weft_net_conn_t *conn)

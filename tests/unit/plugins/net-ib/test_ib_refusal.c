@@ -42,7 +42,7 @@ static void the_reason_travels(void **state)
 {
     ib_refusal_t record;
     (void)state;
-    assert_int_equal(ib_refuse(&bed.acceptor, WEFT_ERR_PROTO, ENODEV, "%s of %d", "two", 7),
+    assert_int_equal(ib_blame(&bed.acceptor, WEFT_ERR_PROTO, ENODEV, "%s of %d", "two", 7),
                      WEFT_ERR_PROTO);
     assert_int_equal(bed.fake.error_status, WEFT_ERR_PROTO);
     ib_refusal_send(&bed.acceptor, WEFT_ERR_PROTO);
@@ -70,7 +70,7 @@ static void a_long_reason_is_cut(void **state)
     (void)state;
     memset(text, 'x', sizeof text - 1);
     text[sizeof text - 1] = '\0';
-    ib_refuse(&bed.acceptor, WEFT_ERR_LINK, 0, "%s", text);
+    ib_blame(&bed.acceptor, WEFT_ERR_LINK, 0, "%s", text);
     assert_true(strlen(bed.acceptor.reason) == sizeof bed.acceptor.reason - 1);
     close(bed.connector.side.fd);
     bed.connector.side.fd = -1;

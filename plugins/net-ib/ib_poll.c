@@ -174,6 +174,9 @@ static void ib_device_events(weft_net_device_t *device)
     }
     for (weft_net_conn_t *conn = device->conns, *next; conn != NULL; conn = next) {
         next = conn->next;
+        if (!conn->side.watched) { /* the system refused to watch it: no event tells of it */
+            ib_health_side(conn);
+        }
         ib_conn_examine(conn);
     }
 }

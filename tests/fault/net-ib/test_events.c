@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Events of adapters and ports: errors within two seconds, and ports that come back. */
+#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/syscall.h>
 
+#include "tests/support/denied.h"
 #include "tests/support/unit.h"
 #include "traffic.h"
 
@@ -289,6 +292,34 @@ static void a_port_that_comes_back_loses_nothing(void **state)
     }
 }
 
+/* The last test of this program: what the system refuses once, it refuses until the end. */
+static void an_end_is_noticed_where_the_system_watches_nothing(void **state)
+{
+    static const char *const settings[] = {NULL};
+    traffic_t traffic = {.wait = false};
+    weft_net_completion_t completion = {.status = WEFT_OK};
+    uint8_t byte;
+    uint32_t count = 0;
+    (void)state;
+    if (!denied_call(SYS_epoll_ctl, ENOSPC)) {
+        skip();
+    }
+    fake_setup(1);
+    assert_int_equal(traffic_begin(&traffic, settings), WEFT_OK);
+    traffic_side_t *side = &traffic.sides[0];
+    const weft_net_op_t op = {.kind = WEFT_NET_RECV, .buffer = &byte, .bytes = 1};
+    assert_int_equal(traffic.ops->post(side->conn, &op, 1, &count), WEFT_OK);
+    traffic.ops->conn_close(traffic.sides[1].conn);
+    traffic.sides[1].conn = NULL;
+    count = 0;
+    for (double start = traffic_now(); count == 0 && traffic_now() - start < 2;) {
+        assert_int_equal(traffic.ops->poll(side->device, &completion, 1, &count), WEFT_OK);
+    }
+    assert_int_equal(count, 1);
+    assert_int_equal(completion.status, WEFT_ERR_PEER_DEAD);
+    traffic_end(&traffic);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -297,6 +328,7 @@ int main(void)
         cmocka_unit_test(a_lid_that_changes_is_a_warning),
         cmocka_unit_test(failures_are_noticed_beside_a_busy_connection),
         cmocka_unit_test(a_port_that_comes_back_loses_nothing),
+        cmocka_unit_test(an_end_is_noticed_where_the_system_watches_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -260,11 +260,14 @@ static weft_status_t ib_rails_check(weft_net_conn_t *conn, const ib_hello_t *pee
         ib_hello_gid(peer, i, &gid);
         bool alike = ib_gid_compatible(rail->gid.type, &rail->gid.gid, &gid);
         if ((up & 1u << i) != 0 && (!alike || !ib_gid_same_subnet(&rail->gid, &gid))) {
-            char text[IB_GID_TEXT];
-            ib_gid_text(&gid.gid, text);
+            char here[IB_GID_TEXT], there[IB_GID_TEXT];
+            ib_gid_text(&rail->gid.gid, here);
+            ib_gid_text(&gid.gid, there);
             return ib_blame(
-                conn, WEFT_ERR_LINK, 0, "%s:%u, rail %u, does not reach GID %s (%s) of peer %s: %s",
-                rail->port->hca->name, rail->port->number, i, text, ib_gid_type_text(gid.type),
+                conn, WEFT_ERR_LINK, 0,
+                "%s:%u, rail %u, GID %s (%s), does not reach GID %s (%s) of peer %s: %s",
+                rail->port->hca->name, rail->port->number, i, here,
+                ib_gid_type_text(rail->gid.type), there, ib_gid_type_text(gid.type),
                 conn->info.peer,
                 alike ? "it is in another subnet of InfiniBand; choose devices of one"
                       : "it is of another kind; set devices in the same order on all hosts");

@@ -204,7 +204,8 @@ static void a_rail_in_another_subnet_is_refused(void **state)
     fake_setup(3);
     fake_device(2)->ports[0].gids[0].gid.raw[3] ^= 1;
     assert_int_not_equal(traffic_begin_sides(&traffic, first, second), WEFT_OK);
-    assert_non_null(strstr(traffic.sides[1].fake.error, "fake2:1, rail 1, does not reach GID"));
+    assert_non_null(strstr(traffic.sides[1].fake.error, "fake2:1, rail 1, GID "));
+    assert_non_null(strstr(traffic.sides[1].fake.error, " (InfiniBand), does not reach GID "));
     assert_non_null(strstr(traffic.sides[1].fake.error, "another subnet of InfiniBand"));
     traffic_end(&traffic);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What an all-reduce of two ranks takes that see nothing of each other but slots: each copies its
- * input into slots in chunks, and adds what the other put into its slots. Nothing is checked,
- * chosen or called, and nobody sleeps. The fastest of several lengths of chunks counts.
+ * input into slots in chunks, and adds what the other put into its slots; or each adds one half,
+ * and the sums go through slots, too. Nothing is checked, chosen or called, and nobody sleeps. The
+ * faster way counts, with the fastest of several lengths of chunks.
  *
  *   memory_exchange SPAN SECONDS BYTES…
  *
@@ -37,6 +38,7 @@ typedef struct exchange_fifo {
 typedef struct exchange_rank {
     exchange_fifo_t *mine, *theirs;
     char *in, *out;
+    bool first, halves;
     size_t span, bytes, chunk;
     long calls;
     unsigned long put, got; /* chunks, since the beginning */
@@ -59,34 +61,75 @@ static void exchange_add(float *restrict sum, const float *restrict a, const flo
     }
 }
 
-/* Puts chunks while there are slots, `sent` of the call's bytes so far. */
-static size_t exchange_put(exchange_rank_t *me, const char *in, size_t sent)
+static void exchange_put(exchange_rank_t *me, const char *from, size_t bytes)
 {
-    while (sent < me->bytes &&
-           me->put - atomic_load_explicit(&me->mine->taken, memory_order_acquire) < SLOTS) {
-        size_t part = me->bytes - sent < me->chunk ? me->bytes - sent : me->chunk;
-        unsigned long at = me->put++ % SLOTS;
-        memcpy(me->mine->slot[at], in + sent, part);
-        atomic_store_explicit(&me->mine->flag[at].put, me->put, memory_order_release);
-        sent += part;
+    unsigned long at = me->put++ % SLOTS;
+    while (me->put - atomic_load_explicit(&me->mine->taken, memory_order_acquire) > SLOTS) {
     }
-    return sent;
+    memcpy(me->mine->slot[at], from, bytes);
+    atomic_store_explicit(&me->mine->flag[at].put, me->put, memory_order_release);
+}
+
+/* Adds the next chunk to `in`; NULL: copies it. */
+static void exchange_get(exchange_rank_t *me, char *out, const char *in, size_t bytes)
+{
+    unsigned long at = me->got++ % SLOTS;
+    while (atomic_load_explicit(&me->theirs->flag[at].put, memory_order_acquire) != me->got) {
+    }
+    const char *slot = me->theirs->slot[at];
+    if (in == NULL) {
+        memcpy(out, slot, bytes);
+    } else {
+        exchange_add((float *)(void *)out, (const float *)(const void *)in,
+                     (const float *)(const void *)slot, bytes / sizeof(float));
+    }
+    atomic_store_explicit(&me->theirs->taken, me->got, memory_order_release);
+}
+
+static size_t exchange_part(const exchange_rank_t *me, size_t at, size_t end)
+{
+    return end - at < me->chunk ? end - at : me->chunk;
+}
+
+/* Both add all. A chunk is put before the one in front of it is awaited. */
+static void exchange_whole(exchange_rank_t *me, const char *in, char *out)
+{
+    exchange_put(me, in, exchange_part(me, 0, me->bytes));
+    for (size_t at = 0, next = me->chunk; at < me->bytes; at = next, next += me->chunk) {
+        if (next < me->bytes) {
+            exchange_put(me, in + next, exchange_part(me, next, me->bytes));
+        }
+        exchange_get(me, out + at, in + at, exchange_part(me, at, me->bytes));
+    }
+}
+
+/* Each adds one half, and gives it to the other, a chunk after that was added. */
+static void exchange_halves(exchange_rank_t *me, const char *in, char *out)
+{
+    const size_t half = me->bytes / 2, mine = me->first ? 0 : half, other = half - mine;
+    for (size_t at = 0; at < half + me->chunk; at += me->chunk) {
+        const size_t before = at - me->chunk;
+        if (at < half) {
+            exchange_put(me, in + other + at, exchange_part(me, at, half));
+        }
+        if (at > 0) {
+            exchange_put(me, out + mine + before, exchange_part(me, before, half));
+        }
+        if (at < half) {
+            exchange_get(me, out + mine + at, in + mine + at, exchange_part(me, at, half));
+        }
+        if (at > 0) {
+            exchange_get(me, out + other + before, NULL, exchange_part(me, before, half));
+        }
+    }
 }
 
 static void exchange_call(exchange_rank_t *me, size_t offset)
 {
-    const char *in = me->in + offset;
-    size_t sent = 0;
-    for (size_t done = 0; done < me->bytes; done += me->chunk) {
-        size_t part = me->bytes - done < me->chunk ? me->bytes - done : me->chunk;
-        unsigned long at = me->got++ % SLOTS;
-        sent = exchange_put(me, in, sent);
-        while (atomic_load_explicit(&me->theirs->flag[at].put, memory_order_acquire) != me->got) {
-        }
-        exchange_add((float *)(void *)(me->out + offset + done),
-                     (const float *)(const void *)(in + done),
-                     (const float *)(const void *)me->theirs->slot[at], part / sizeof(float));
-        atomic_store_explicit(&me->theirs->taken, me->got, memory_order_release);
+    if (me->halves) {
+        exchange_halves(me, me->in + offset, me->out + offset);
+    } else {
+        exchange_whole(me, me->in + offset, me->out + offset);
     }
 }
 
@@ -113,8 +156,8 @@ static int ascending(const void *a, const void *b)
 }
 
 /* Median time of one iteration on each rank. */
-static void exchange_run(exchange_rank_t *ranks, size_t bytes, size_t chunk, long calls,
-                         double medians[RANKS])
+static void exchange_run(exchange_rank_t *ranks, size_t bytes, size_t chunk, bool halves,
+                         long calls, double medians[RANKS])
 {
     pthread_barrier_t barrier;
     pthread_t other;
@@ -122,6 +165,7 @@ static void exchange_run(exchange_rank_t *ranks, size_t bytes, size_t chunk, lon
     for (int r = 0; r < RANKS; r++) {
         ranks[r].bytes = bytes;
         ranks[r].chunk = chunk;
+        ranks[r].halves = halves;
         ranks[r].calls = calls;
         ranks[r].barrier = &barrier;
     }
@@ -147,15 +191,16 @@ static void exchange_run(exchange_rank_t *ranks, size_t bytes, size_t chunk, lon
 static void exchange_size(exchange_rank_t *ranks, size_t bytes, double seconds)
 {
     const size_t chunks[] = {1024, 4096, 16384, SLOT};
-    const size_t kinds = sizeof chunks / sizeof *chunks;
+    const size_t kinds = 2 * sizeof chunks / sizeof *chunks;
     double best[RANKS] = {0}, found[RANKS];
     for (size_t k = 0; k < kinds; k++) {
-        if (k > 0 && chunks[k - 1] >= bytes) {
+        const bool halves = k % 2 != 0;
+        if (k > 1 && chunks[k / 2 - 1] >= bytes) {
             continue; /* a call is one chunk already */
         }
-        exchange_run(ranks, bytes, chunks[k], TRY, found);
+        exchange_run(ranks, bytes, chunks[k / 2], halves, TRY, found);
         double fit = seconds * 1e6 / (double)kinds / (found[0] > 0.1 ? found[0] : 0.1);
-        exchange_run(ranks, bytes, chunks[k],
+        exchange_run(ranks, bytes, chunks[k / 2], halves,
                      fit < TRY    ? TRY
                      : fit > MOST ? MOST
                                   : (long)fit,
@@ -191,6 +236,7 @@ int main(int argc, char **argv)
     exchange_rank_t *ranks = exchange_alloc(RANKS * sizeof *ranks);
     exchange_fifo_t *fifo = exchange_alloc(RANKS * sizeof *fifo);
     for (int r = 0; r < RANKS; r++) {
+        ranks[r].first = r == 0;
         ranks[r].mine = &fifo[r];
         ranks[r].theirs = &fifo[1 - r];
         ranks[r].in = exchange_alloc(span);
@@ -202,7 +248,7 @@ int main(int argc, char **argv)
     }
     for (int i = 3; i < argc; i++) {
         size_t bytes = (size_t)atoll(argv[i]);
-        if (bytes < sizeof(float) || bytes > span) {
+        if (bytes < RANKS * sizeof(float) || bytes > span) {
             fprintf(stderr, "memory_exchange: %s bytes do not fit into a span of %zu\n", argv[i],
                     span);
             return 2;

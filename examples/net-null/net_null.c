@@ -124,16 +124,16 @@ static void null_move(weft_net_conn_t *from, weft_net_conn_t *to) {
 }
 static weft_status_t null_poll(weft_net_device_t *device, weft_net_completion_t *completions,
                                uint32_t max, uint32_t *count_p) {
+    weft_status_t last = WEFT_OK; /* of connections that failed one is told at a time */
     *count_p = 0;
-    for (weft_net_conn_t *conn = device->net->conns; conn != NULL; conn = conn->next) {
-        if (conn->peer != NULL) { null_move(conn->peer, conn); }
-        if (conn->peer == NULL && conn->status == WEFT_OK) { (void)null_check(conn); }
+    for (weft_net_conn_t *c = device->net->conns; c != NULL && last == WEFT_OK; c = c->next) {
+        if (c->peer != NULL) { null_move(c->peer, c); }
+        if (c->peer == NULL && c->status == WEFT_OK) { (void)null_check(c); }
         for (uint32_t kind = 1; kind < 3 && *count_p < max; kind++) {
-            if (conn->state[kind] != DONE) { continue; }
-            completions[(*count_p)++] = conn->done[kind]; conn->state[kind] = FREE;
+            if (c->state[kind] != DONE) { continue; }
+            completions[(*count_p)++] = c->done[kind]; c->state[kind] = FREE; last = c->status;
         }
-    }
-    return WEFT_OK;
+    } return WEFT_OK;
 }
 static weft_status_t null_cancel(weft_net_conn_t *conn) {
     (void)null_fail(conn, WEFT_ERR_ABORTED, "cancelled"); return WEFT_OK;

@@ -10,7 +10,8 @@
 
 #define VISITS_PER_LOOK 256u /* a look at the control stream is a system call */
 
-static void ncclnet_conn_visit(weft_net_conn_t *conn)
+/* Returns false if the connection has failed. */
+static bool ncclnet_conn_visit(weft_net_conn_t *conn)
 {
     weft_status_t status = ncclnet_conn_advance(conn);
     /* A library need not notice that a peer is gone. */
@@ -20,14 +21,17 @@ static void ncclnet_conn_visit(weft_net_conn_t *conn)
     if (status != WEFT_OK) {
         ncclnet_conn_fail(conn, status);
     }
+    return status == WEFT_OK;
 }
 
+/* Of connections that have failed each has a poll of its own, since a thread has one reason. */
 weft_status_t ncclnet_poll(weft_net_device_t *device, weft_net_completion_t *completions,
                            uint32_t max, uint32_t *count_p)
 {
-    for (weft_net_conn_t *conn = device->conns; conn != NULL; conn = conn->next) {
+    bool whole = true;
+    for (weft_net_conn_t *conn = device->conns; conn != NULL && whole; conn = conn->next) {
         if (conn->failed == WEFT_OK && (conn->ops.send.open > 0 || conn->ops.recv.open > 0)) {
-            ncclnet_conn_visit(conn);
+            whole = ncclnet_conn_visit(conn);
         }
     }
     *count_p = weft_op_done_take(&device->done, completions, max);

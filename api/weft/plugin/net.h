@@ -220,7 +220,7 @@ typedef struct weft_net_ops {
 
     /* Makes progress on all connections of the device and stores up to `max` completions; *count_p
      * is their number and may be 0. The completions of its operations report the failure of a
-     * connection.
+     * connection; a call gives those of one that failed, and its reason is the thread's error.
      * Errors: any error of the device itself.
      * Blocking: no. Thread: [progress]. */
     weft_status_t (*poll)(weft_net_device_t *device, weft_net_completion_t *completions,

@@ -139,14 +139,15 @@ static bool tune_state_put_aside(const char *path)
     char old[PATH_MAX + sizeof ".old"], there[PATH_MAX];
     const char *file = path;
     struct stat info;
-    if (!tune_state_has_lines(path)) {
-        return true;
-    }
     if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode)) {
         file = realpath(path, there);
     }
-    snprintf(old, sizeof old, "%s.old", file != NULL ? file : path);
-    if (file == NULL || rename(file, old) != 0) {
+    /* A file without a name, as one behind /proc/self/fd may be, cannot have another one. */
+    if (file == NULL || !tune_state_has_lines(path)) {
+        return true;
+    }
+    snprintf(old, sizeof old, "%s.old", file);
+    if (rename(file, old) != 0) {
         (void)tool_usage("cannot rename %s, to keep it: %s", path, strerror(errno));
         return false;
     }

@@ -80,3 +80,14 @@ uint32_t weft_op_done_take_some(weft_op_done_t *list, weft_net_completion_t *com
     }
     return count;
 }
+
+uint32_t weft_op_done_take_failing(weft_op_done_t *list, weft_net_completion_t *completions,
+                                   uint32_t max, weft_op_tell_t tell)
+{
+    uint32_t count = 0;
+    bool failed = false;
+    while (!failed && count < max && weft_op_done_take(list, &completions[count], 1) > 0) {
+        failed = tell(&completions[count++]);
+    }
+    return count;
+}

@@ -128,23 +128,15 @@ static void sock_device_events(weft_net_device_t *device)
     }
 }
 
-/* A thread has one reason of failure at a time, and several connections may have failed: after an
- * operation that failed with its connection no other is given out. The reason is that of its
- * connection then. */
-static uint32_t sock_device_take_failing(weft_net_device_t *device,
-                                         weft_net_completion_t *completions, uint32_t max)
+/* See weft_op_tell_t. */
+static bool sock_completion_tell(const weft_net_completion_t *completion)
 {
-    uint32_t count = 0;
-    bool failed = false;
-    while (!failed && count < max && weft_op_done_take(&device->done, &completions[count], 1) > 0) {
-        const weft_net_completion_t *last = &completions[count++];
-        failed = last->status != WEFT_OK && last->status == last->conn->failed;
-        if (failed && last->conn->loss.text[0] != '\0') {
-            (void)sock_conn_unusable(last->conn);
-        }
+    weft_net_conn_t *conn = completion->conn;
+    const bool failed = completion->status != WEFT_OK && completion->status == conn->failed;
+    if (failed && conn->loss.text[0] != '\0') {
+        (void)sock_conn_unusable(conn);
     }
-    device->failing = device->done.first != NULL;
-    return count;
+    return failed;
 }
 
 weft_status_t sock_poll(weft_net_device_t *device, weft_net_completion_t *completions, uint32_t max,
@@ -168,8 +160,10 @@ weft_status_t sock_poll(weft_net_device_t *device, weft_net_completion_t *comple
     } else if (device->busy > 0) {
         sock_device_sweep(device);
     }
-    *count_p = device->failing ? sock_device_take_failing(device, completions, max)
+    *count_p = device->failing ? weft_op_done_take_failing(&device->done, completions, max,
+                                                           sock_completion_tell)
                                : weft_op_done_take(&device->done, completions, max);
+    device->failing = device->failing && device->done.first != NULL;
     return WEFT_OK;
 }
 

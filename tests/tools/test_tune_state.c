@@ -154,15 +154,16 @@ static void a_point_that_was_cut_is_not_there(void **state)
     }
 }
 
+static const tune_result_t one = {.coll = WEFT_ALL_REDUCE,
+                                  .bytes = 64,
+                                  .algo = "algo-ring",
+                                  .seconds = 1,
+                                  .low = 1,
+                                  .high = 1,
+                                  .model = 1};
+
 static void what_is_begun_anew_keeps_the_results_that_were_there(void **state)
 {
-    const tune_result_t one = {.coll = WEFT_ALL_REDUCE,
-                               .bytes = 64,
-                               .algo = "algo-ring",
-                               .seconds = 1,
-                               .low = 1,
-                               .high = 1,
-                               .model = 1};
     char path[512], old[520];
     (void)state;
     snprintf(path, sizeof path, "%s", scratch_path("anew"));
@@ -185,13 +186,6 @@ static void what_is_begun_anew_keeps_the_results_that_were_there(void **state)
 static void a_state_behind_a_link_is_put_aside(void **state)
 {
     char there[512], link[512], old[sizeof there + 8], text[256] = "";
-    const tune_result_t one = {.coll = WEFT_ALL_REDUCE,
-                               .bytes = 64,
-                               .algo = "algo-ring",
-                               .seconds = 1,
-                               .low = 1,
-                               .high = 1,
-                               .model = 1};
     (void)state;
     snprintf(there, sizeof there, "%s",
              scratch_write("there", JOB "\n" GOOD, strlen(JOB "\n" GOOD)));

@@ -146,6 +146,16 @@ static inline uint32_t weft_op_done_take(weft_op_done_t *list, weft_net_completi
     return list->first == NULL ? 0 : weft_op_done_take_some(list, completions, max);
 }
 
+/* If the operation failed with its connection: makes the reason of that the thread's error, and
+ * returns true. */
+typedef bool (*weft_op_tell_t)(const weft_net_completion_t *completion);
+
+/* As weft_op_done_take(), for when connections have failed: a thread has one reason of failure at a
+ * time, so nothing is given out behind an operation of which `tell` says that it failed with its
+ * connection. */
+uint32_t weft_op_done_take_failing(weft_op_done_t *list, weft_net_completion_t *completions,
+                                   uint32_t max, weft_op_tell_t tell);
+
 #ifdef __cplusplus
 }
 #endif

@@ -141,6 +141,37 @@ static void what_does_not_fit_comes_with_the_next_call(void **state)
     assert_ptr_equal(list[0].conn, &bed.conns[1]);
 }
 
+static uint32_t told;
+
+static bool tell_of_links(const weft_net_completion_t *completion)
+{
+    told += completion->status == WEFT_ERR_LINK;
+    return completion->status == WEFT_ERR_LINK;
+}
+
+static void nothing_follows_what_failed_with_its_connection(void **state)
+{
+    weft_net_completion_t list[2 * CONNS];
+    uint32_t count, calls = 0;
+    (void)state;
+    told = 0;
+    for (int i = 0; i < CONNS; i++) {
+        post(&bed.conns[i].ops.send, WEFT_NET_SEND);
+        post(&bed.conns[i].ops.send, WEFT_NET_SEND);
+        finish(i, &bed.conns[i].ops.send, 0, WEFT_OK);
+        finish(i, &bed.conns[i].ops.send, 1, WEFT_ERR_LINK);
+    }
+    while ((count = weft_op_done_take_failing(&bed.done, list, 2 * CONNS, tell_of_links)) > 0) {
+        assert_int_equal(count, 2);
+        assert_int_equal(list[0].status, WEFT_OK);
+        assert_int_equal(list[1].status, WEFT_ERR_LINK);
+        assert_ptr_equal(list[0].conn, list[1].conn);
+        assert_int_equal(told, ++calls);
+    }
+    assert_int_equal(calls, CONNS);
+    assert_null(bed.done.first);
+}
+
 static void a_detached_connection_gives_out_nothing(void **state)
 {
     weft_net_completion_t list[4];
@@ -203,6 +234,7 @@ int main(void)
         cmocka_unit_test_setup(a_full_queue_takes_no_more_until_completions_leave, bed_init),
         cmocka_unit_test_setup(counters_wrap, bed_init),
         cmocka_unit_test_setup(what_does_not_fit_comes_with_the_next_call, bed_init),
+        cmocka_unit_test_setup(nothing_follows_what_failed_with_its_connection, bed_init),
         cmocka_unit_test_setup(a_detached_connection_gives_out_nothing, bed_init),
         cmocka_unit_test_setup(every_open_operation_is_found_once, bed_init),
         cmocka_unit_test_setup(operations_are_checked_against_net_h, bed_init),

@@ -494,9 +494,14 @@ weft_status_t weft_stream_net_post(weft_net_conn_t *conn, const weft_net_op_t *o
 weft_status_t weft_stream_net_poll(weft_net_device_t *device, weft_net_completion_t *completions,
                                    uint32_t max, uint32_t *count_p)
 {
-    for (weft_net_conn_t *conn = device->conns; conn != NULL; conn = conn->next) {
-        if (weft_message_stream_events(&conn->messages) != 0) {
+    /* Of connections that fail each has a poll of its own, since a thread has one reason. */
+    bool fails = false;
+    for (weft_net_conn_t *conn = device->conns; conn != NULL && !fails; conn = conn->next) {
+        const weft_message_stream_t *stream = &conn->messages;
+        const weft_status_t sends = stream->send_failed;
+        if (weft_message_stream_events(stream) != 0) {
             weft_message_stream_progress(&conn->messages);
+            fails = stream->failed != WEFT_OK || stream->send_failed != sends;
         }
     }
     *count_p = weft_op_done_take(&device->done, completions, max);

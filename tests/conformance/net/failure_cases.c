@@ -278,7 +278,7 @@ static void each_failure_has_the_reason_of_its_connection(const kit_t *kit)
     side_open(kit, &side);
     for (uint32_t i = 0; i < CONNS; i++) {
         infos[i] = (weft_net_conn_info_t){.size = sizeof infos[i]};
-        pair_connect(&side, &side, &a[i], &b[i]);
+        pair_connect(&side, &side, &b[i], &a[i]); /* who accepts names each peer apart */
         REQUIRE(kit->ops->conn_info(a[i].conn, &infos[i]) == WEFT_OK);
         end_receive(&a[i], &in[i], 1, &r[i]);
     }

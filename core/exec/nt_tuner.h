@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Tuning of non-temporal stores: payloads for shared slots, and results, are written through the
- * caches or past them. Where two cores share a cache, slots are up to 1.5 times faster the cached
+ * caches or past them. Where two cores share a cache, slots are up to twice as fast the cached
  * way; where they do not, the line transfers make it 4 times slower (bench/results). Results that
  * will come from memory anyway are cheaper to store past the caches, which saves a read; results
  * that stay in a cache are not. Virtual machines move between the cases while a job runs, so the
@@ -14,7 +14,7 @@
 #include "core/os/os.h"
 
 /* Smaller slices are always written through the caches. */
-#define WEFT_NT_STORE_BYTES 4096u
+#define WEFT_NT_STORE_BYTES 1024u
 
 /* What is written past the caches. */
 #define WEFT_NT_SLOTS 1u

@@ -17,7 +17,7 @@
 #define VEC_GROUP 4u /* vectors of each operand in flight: enough to hide latencies */
 
 /* Below this, going past the caches costs more than it saves. */
-#define STREAM_MIN 4096u
+#define STREAM_MIN 1024u
 
 /* Defined with the bodies: a copy that goes past the caches is a one-source sum of bytes. */
 static void vec_copy(const weft_combine_t *c, size_t bytes, uint32_t stream);

@@ -20,11 +20,13 @@
 #include "core/comm/stream_prepare.h"
 #include "core/comm/streams.h"
 
-/* Extents of the buffers that are fetched ahead (decision 144). Copies of less than this have their
- * few misses at once; more than that, and the processor's own prefetcher has seen the stream. An
- * output of CALL_FETCH_MOST and more may be written by its peers (core/exec/landing.h). */
+/* Short calls fetch the beginnings of their buffers ahead (decision 144). Copies of less than
+ * CALL_FETCH_LEAST have their few misses at once; behind CALL_FETCH_BYTES the processor's own
+ * prefetcher has seen the stream. An output of CALL_FETCH_MOST and more may be written by its peers
+ * (core/exec/landing.h). */
 #define CALL_FETCH_LEAST 512u
 #define CALL_FETCH_MOST (8u << 10)
+#define CALL_FETCH_BYTES 1024u
 
 weft_status_t weft_api_error(const char *object, weft_status_t status)
 {
@@ -123,7 +125,13 @@ static weft_status_t call_start_in_stream(weft_comm_state_t *state, const weft_a
     return status;
 }
 
-/* Fetches the buffers of a short call while it is prepared and waits for its peers. */
+static uint64_t call_fetch_bytes(uint64_t bytes)
+{
+    return bytes < CALL_FETCH_BYTES ? bytes : CALL_FETCH_BYTES;
+}
+
+/* Fetches the beginnings of the buffers of a short call while it is prepared and waits for its
+ * peers. */
 static void call_fetch_buffers(const weft_comm_state_t *state, const weft_args_t *args)
 {
     if (args->send_bytes < CALL_FETCH_LEAST && args->recv_bytes < CALL_FETCH_LEAST) {
@@ -133,10 +141,10 @@ static void call_fetch_buffers(const weft_comm_state_t *state, const weft_args_t
         return; /* the buffers may be in a device */
     }
     if (args->send_bytes <= CALL_FETCH_MOST) {
-        weft_prefetch_to_read(args->send, args->send_bytes);
+        weft_prefetch_to_read(args->send, call_fetch_bytes(args->send_bytes));
     }
     if (args->recv_bytes < CALL_FETCH_MOST) {
-        weft_prefetch_to_write(args->recv, args->recv_bytes);
+        weft_prefetch_to_write(args->recv, call_fetch_bytes(args->recv_bytes));
     }
 }
 

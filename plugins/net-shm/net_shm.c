@@ -96,7 +96,7 @@ static weft_status_t shm_device_props(weft_net_t *net, uint32_t index, weft_net_
         .size = props->size,
         .name = "host",
         .memory_kinds = WEFT_MEMORY_HOST,
-        .latency_ns = 200,
+        .latency_ns = 400,
         .bandwidth = UINT64_C(8000000000),
         .ordering_bytes = 8,
         .max_outstanding = (uint32_t)net->config.slots,

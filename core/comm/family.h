@@ -19,6 +19,7 @@
 #include "core/comm/figures.h"
 #include "core/comm/flight.h"
 #include "core/comm/wanted_table.h"
+#include "core/exec/combiner.h"
 #include "core/exec/transports.h"
 #include "core/os/os.h"
 #include "core/os/os_host_memory.h"
@@ -64,6 +65,7 @@ typedef struct weft_family_kernel {
     const weft_kernel_ops_t *ops;
     weft_kernel_t *instance;
     weft_kernel_props_t props;
+    weft_combiner_t copy; /* of bytes of host memory; fn NULL: it has no such function */
     const weft_kernel_lanes_t *lanes;      /* NULL: it does not run plans */
     const weft_kernel_memory_t *memory;    /* NULL: it computes on host memory */
     const weft_kernel_ipc_t *share;        /* NULL: its memory cannot be exported */

@@ -117,6 +117,15 @@ static weft_status_t family_plugins_check_tuner(const weft_family_t *family)
                               ops->check(family->tuner.instance, names, family->algos.count));
 }
 
+/* A kernel of the host need not know bytes. */
+static void family_plugins_find_copy(weft_family_kernel_t *kernel)
+{
+    if (kernel->memory != NULL || weft_combiner_select(kernel->loaded, kernel->instance, WEFT_UINT8,
+                                                       WEFT_SUM, &kernel->copy) != WEFT_OK) {
+        kernel->copy.fn = NULL;
+    }
+}
+
 weft_status_t weft_family_create_plugins(weft_family_t *family)
 {
     weft_status_t status =
@@ -149,6 +158,9 @@ weft_status_t weft_family_create_plugins(weft_family_t *family)
             family->kernel.direct =
                 family->kernel.ops->get_extension(family->kernel.instance, WEFT_KERNEL_GPUDIRECT);
         }
+    }
+    if (status == WEFT_OK) {
+        family_plugins_find_copy(&family->kernel);
     }
     if (status == WEFT_OK) {
         const weft_loaded_t *tuner = family->tuner.loaded;

@@ -13,6 +13,7 @@
 #include "core/comm/p2p_stripes.h"
 #include "core/comm/wanted_links.h"
 #include "core/comm/watchdog.h"
+#include "core/exec/nt_tuner.h"
 #include "core/exec/zero_copy.h"
 
 static weft_signature_t p2p_signature_of(const weft_p2p_queue_t *queue)
@@ -60,6 +61,65 @@ static weft_status_t p2p_copy(const weft_comm_state_t *state, void *to, const vo
     return WEFT_OK;
 }
 
+static weft_status_t p2p_store(const weft_comm_state_t *state, weft_store_t way, void *to,
+                               const void *from, uint64_t bytes)
+{
+    if (way == WEFT_STORE_CACHED) {
+        return p2p_copy(state, to, from, bytes);
+    }
+    const weft_combine_t c = {
+        .src = {from}, .dst = {to}, .count = bytes, .nsrc = 1, .ndst = 1, .nt_mask = 1};
+    return weft_combiner_run(&state->self.family->kernel.copy, &c);
+}
+
+/* Copies a timed payload into the next slot. */
+static weft_status_t p2p_try(const weft_comm_state_t *state, weft_mapped_port_t *mapped, void *to,
+                             const void *from, uint64_t bytes)
+{
+    const uint64_t number = mapped->port.next, began = weft_os_clock_ns();
+    const uint64_t report = atomic_load_explicit(&mapped->control->report, memory_order_relaxed);
+    const weft_store_t way = weft_store_trials_begin(&mapped->trials, number, bytes, report);
+    weft_status_t status = p2p_store(state, way, to, from, bytes);
+    weft_os_drain_stores(); /* they may still wait for lines of the other core */
+    weft_store_trials_end(&mapped->trials, number, weft_os_clock_ns() - began);
+    return status;
+}
+
+/* Returns whether payloads may go past the caches, and some of them are timed. */
+static bool p2p_has_trials(const weft_comm_state_t *state, const weft_port_t *port, uint64_t bytes)
+{
+    return bytes >= WEFT_NT_STORE_BYTES && port->kind == WEFT_PORT_MAPPED &&
+           state->self.family->kernel.copy.fn != NULL;
+}
+
+/* Copies a payload into the next slot. */
+static weft_status_t p2p_fill(const weft_comm_state_t *state, weft_port_t *port, const void *from,
+                              uint64_t bytes)
+{
+    void *to = weft_port_payload(port, bytes);
+    if (!p2p_has_trials(state, port, bytes)) {
+        return p2p_copy(state, to, from, bytes);
+    }
+    weft_mapped_port_t *mapped = weft_mapped_port(port);
+    return weft_store_is_timed(port->next)
+               ? p2p_try(state, mapped, to, from, bytes)
+               : p2p_store(state, (weft_store_t)mapped->trials.chosen, to, from, bytes);
+}
+
+/* Copies a payload out of the next slot. */
+static weft_status_t p2p_empty(const weft_comm_state_t *state, weft_port_t *port, void *to,
+                               const void *from, uint64_t bytes)
+{
+    if (!weft_store_is_timed(port->next) || !p2p_has_trials(state, port, bytes)) {
+        return p2p_copy(state, to, from, bytes);
+    }
+    const uint64_t began = weft_os_clock_ns();
+    weft_status_t status = p2p_copy(state, to, from, bytes);
+    const uint64_t report = weft_store_report(port->next, weft_os_clock_ns() - began);
+    atomic_store_explicit(&weft_mapped_port(port)->control->report, report, memory_order_relaxed);
+    return status;
+}
+
 static weft_status_t p2p_send_slice(const weft_comm_state_t *state, weft_p2p_queue_t *queue)
 {
     weft_request_t *request = queue->first;
@@ -77,7 +137,7 @@ static weft_status_t p2p_send_slice(const weft_comm_state_t *state, weft_p2p_que
     weft_zero_copy_t where = p2p_describe(state, queue, from, bytes, elem);
     weft_status_t status = where.window == 0 ? weft_port_commit(queue->port, bytes) : WEFT_OK;
     if (where.window == 0 && status == WEFT_OK) {
-        status = p2p_copy(state, weft_port_payload(queue->port, bytes), from, bytes);
+        status = p2p_fill(state, queue->port, from, bytes);
     }
     if (status != WEFT_OK) {
         return status;
@@ -101,7 +161,9 @@ static weft_status_t p2p_take(const weft_comm_state_t *state, weft_p2p_queue_t *
         return status;
     }
     const uint8_t *payload = from != NULL ? from : weft_port_payload(port, bytes);
-    status = payload != to ? p2p_copy(state, to, payload, bytes) : WEFT_OK;
+    status = from != NULL    ? p2p_copy(state, to, from, bytes)
+             : payload != to ? p2p_empty(state, port, to, payload, bytes)
+                             : WEFT_OK;
     if (status == WEFT_OK && from != NULL && weft_zero_copy_is_withdrawn(port)) {
         status = WEFT_AGAIN;
     }

@@ -14,6 +14,7 @@
 #include "core/exec/port_base.h"
 #include "core/exec/slot.h"
 #include "core/exec/slot_store.h"
+#include "core/exec/store_trials.h"
 #include "core/os/os.h"
 
 /* What a receiving end has offered: weft_fifo_landing_t as this rank knows it. */
@@ -37,6 +38,7 @@ typedef struct weft_mapped_port {
     uint64_t small_bytes;   /* payloads up to this size are never zero-copy: they go there */
     uint64_t ready;         /* send: payloads up to this size may be written without a commit */
     weft_slot_store_t store;
+    weft_store_trials_t trials; /* send: of messages between two ranks */
     weft_windows_t *windows; /* of the communicator, or NULL */
     uint64_t answer; /* send: the peer's last answer to an offer of our arena; 0: there was none */
     weft_arena_import_t *arena;       /* the peer's, or NULL */

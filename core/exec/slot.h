@@ -94,7 +94,8 @@ typedef struct weft_fifo_landing {
 typedef struct weft_fifo_control {
     _Atomic uint64_t released; /* by the consumer */
     _Atomic uint64_t arena;    /* by the consumer: its answer to an offer (zero_copy.h) */
-    uint8_t pad0[WEFT_LINE - 16];
+    _Atomic uint64_t report;   /* by the consumer: how long it copied a message (store_trials.h) */
+    uint8_t pad0[WEFT_LINE - 24];
     weft_fifo_landing_t landing;
     _Atomic uint32_t consumer_sleeps; /* futex word: 1 while the consumer may sleep */
     uint8_t pad1[2 * WEFT_LINE - 4];

@@ -152,6 +152,15 @@ static inline void weft_os_fence_writes(void)
 #endif
 }
 
+/* Waits until what this thread has stored has left for memory, in order to measure how long that
+ * takes. No order depends on it, so it is left out under TSan, which knows no fences. */
+static inline void weft_os_drain_stores(void)
+{
+#if !defined(WEFT_TSAN)
+    atomic_thread_fence(memory_order_seq_cst);
+#endif
+}
+
 /* CPUs that a thread may run on: opaque, 1,024 at most. */
 #define WEFT_OS_CPU_SET_MAX 1024u
 typedef struct weft_os_cpu_set {

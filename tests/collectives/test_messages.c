@@ -345,6 +345,40 @@ static void large_messages_arrive_whole(void **state)
     run(3, pass_on);
 }
 
+/* Sends go into slots through the caches and past them (core/exec/store_trials.h): so many of one
+ * length that both happens, also with what is no whole vector. */
+static int send_each_way(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
+{
+    static const uint64_t lengths[] = {1024, 1037, 4096, 70001};
+    enum { EACH = 300, SPAN = 70001 + 64 };
+    uint8_t *memory = calloc(1, SPAN);
+    int wrong = 0;
+    (void)arg;
+    NEED(memory != NULL && n == 2);
+    for (uint32_t i = 0; i < 4 * EACH; i++) {
+        const uint64_t bytes = lengths[i / EACH];
+        uint8_t *at = memory + i % 64, first = (uint8_t)(i * 7), last = (uint8_t)(i * 11 + 1);
+        if (rank == 0) {
+            memset(at, first, bytes / 2);
+            memset(at + bytes / 2, last, bytes - bytes / 2);
+            NEED(weft_send(at, bytes, WEFT_UINT8, 1, comm, NULL) == WEFT_OK);
+            continue;
+        }
+        NEED(weft_recv(at, bytes, WEFT_UINT8, 0, comm, NULL) == WEFT_OK);
+        for (uint64_t b = 0; b < bytes; b++) {
+            NEED(at[b] == (b < bytes / 2 ? first : last));
+        }
+    }
+    free(memory);
+    return wrong;
+}
+
+static void messages_arrive_whole_past_the_caches_too(void **state)
+{
+    (void)state;
+    run(2, send_each_way);
+}
+
 /* One of many messages: blocking, asynchronous, or in a group with others. */
 #define MIXED 600u
 #define MIXED_LARGEST 40000u
@@ -477,6 +511,7 @@ int main(void)
         cmocka_unit_test(who_has_left_keeps_no_message_of_others_away),
         cmocka_unit_test(a_rank_that_waits_long_says_so_once),
         cmocka_unit_test(large_messages_arrive_whole),
+        cmocka_unit_test(messages_arrive_whole_past_the_caches_too),
         cmocka_unit_test(messages_of_all_calls_keep_their_order),
         cmocka_unit_test(what_is_there_and_does_not_fit_is_told),
     };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * MOVEs of the smallest calls: one slice, with payloads in the headers of slots. An aim says all
- * about them, so they need no member. Used by the interpreter only. */
+ * MOVEs of the smallest calls: one slice, with payloads in the headers of slots or, in memory that
+ * ranks share, in the areas for small payloads. An aim says all about them, so they need no member.
+ * Used by the interpreter only. */
 #ifndef WEFT_EXEC_NEAR_MOVE_H
 #define WEFT_EXEC_NEAR_MOVE_H
 

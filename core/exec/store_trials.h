@@ -2,9 +2,10 @@
  *
  * Whether messages between two ranks go into the slots of a port through the caches or past them
  * (decision 160). As with collectives (nt_tuner.h) the answer depends on how far apart two cores
- * are, which changes while a job runs. So now and then a message goes the other way, and what counts
- * is how long both copies of it took: the sender's into the slot, and the receiver's out of it, who
- * reports that in the control words of the FIFO. Who owns the communicator makes all calls. */
+ * are, which changes while a job runs. So now and then a message goes the other way, and what
+ * counts is how long both copies of it took: the sender's into the slot, and the receiver's out of
+ * it, who reports that in the control words of the FIFO. Who owns the communicator makes all
+ * calls. */
 #ifndef WEFT_EXEC_STORE_TRIALS_H
 #define WEFT_EXEC_STORE_TRIALS_H
 
@@ -43,8 +44,8 @@ typedef struct weft_store_trials {
     uint8_t chosen;                 /* weft_store_t of messages that are not timed */
 } weft_store_trials_t;
 
-/* Tells how a timed message goes, of `bytes` bytes. `report`: the receiver's last one. `trials`: all
- * zero in the beginning. */
+/* Tells how a timed message goes, of `bytes` bytes. `report`: the receiver's last one. `trials`:
+ * all zero in the beginning. */
 weft_store_t weft_store_trials_begin(weft_store_trials_t *trials, uint64_t number, uint64_t bytes,
                                      uint64_t report);
 /* Takes note how long its sender copied it. */

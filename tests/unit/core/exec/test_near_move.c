@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "core/exec/interpreter.h"
+#include "core/exec/nt_tuner.h"
 #include "core/os/os.h"
 #include "tests/support/lanes_job.h"
 #include "tests/support/unit.h"
@@ -50,6 +51,87 @@ static void runs_of_one_slice_in_a_header_take_the_near_way(void **state)
             lanes_job_fini(&job);
         }
     }
+}
+
+#define SMALL 128u /* bytes of a small payload */
+
+/* Memory for small payloads, which the sender has to ask for. */
+typedef struct small_area {
+    uint8_t payloads[LANES_SLOTS * SMALL];
+    weft_status_t answer;
+    uint32_t asked;
+} small_area_t;
+
+static small_area_t areas[2]; /* by sender */
+
+static weft_status_t commit_small(weft_mapped_port_t *mapped, uint64_t bytes)
+{
+    small_area_t *area = &areas[mapped->small != areas[0].payloads];
+    assert_in_range(bytes, WEFT_SLOT_INLINE + 1, SMALL);
+    area->asked++;
+    mapped->ready = area->answer == WEFT_OK ? SMALL : mapped->ready;
+    return area->answer;
+}
+
+static void add_small_areas(lanes_job_t *job)
+{
+    static const weft_slot_store_ops_t ops = {.commit = commit_small};
+    for (uint32_t i = 0; i < 2; i++) {
+        areas[i] = (small_area_t){.answer = WEFT_OK};
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        for (uint32_t p = 0; p < 2; p++) {
+            weft_mapped_port_t *port = &job->rank[i].ports[p];
+            port->small_bytes = SMALL;
+            port->small = areas[port->port.sends ? i : 1 - i].payloads;
+            port->ready = WEFT_SLOT_INLINE;
+            port->store.ops = &ops;
+        }
+    }
+}
+
+static void small_payloads_take_the_near_way_too(void **state)
+{
+    static const uint64_t counts[] = {NEAR_COUNT, NEAR_COUNT + 1, SMALL / 4, SMALL / 4 + 1};
+    (void)state;
+    for (uint32_t c = 0; c < 4; c++) {
+        lanes_job_t job;
+        lanes_job_init(&job, emit_exchange, 2, counts[c], 1, 1);
+        add_small_areas(&job);
+        const bool is_near = counts[c] * 4 <= SMALL;
+        for (uint32_t i = 0; i < 2 && !is_near; i++) {
+            job.rank[i].ports[0].ready = UINT64_MAX; /* in a slot */
+        }
+        for (uint32_t sequence = 1; sequence <= 3 * LANES_SLOTS; sequence++) {
+            job.rank[0].run.nt = sequence % 2 != 0 ? WEFT_NT_SLOTS : 0;
+            lanes_job_run(&job, sequence);
+            assert_true(lanes_job_is_right(&job));
+        }
+        assert_int_equal(job.rank[0].program.aims.aims[0].is_near, is_near);
+        assert_int_equal(job.rank[0].program.aims.aims[1].is_near, is_near);
+        assert_int_equal(areas[0].asked, is_near && counts[c] > NEAR_COUNT);
+        lanes_job_fini(&job);
+    }
+}
+
+static void small_payloads_without_memory_are_told(void **state)
+{
+    lanes_job_t job;
+    bool moved = false;
+    (void)state;
+    lanes_job_init(&job, emit_exchange, 2, SMALL / 4, 1, 1);
+    add_small_areas(&job);
+    lanes_job_run(&job, 1);
+    lanes_job_run(&job, 2);
+    assert_true(job.rank[0].program.aims.aims[0].is_near);
+    lanes_rank_t *r = &job.rank[0];
+    r->ports[0].ready = WEFT_SLOT_INLINE;
+    areas[0].answer = WEFT_ERR_RESOURCE;
+    lanes_job_start(r, 3);
+    assert_int_equal(weft_interpreter_step(&r->run, &moved), WEFT_ERR_RESOURCE);
+    assert_ptr_equal(r->run.blocked, &r->ports[0].port);
+    assert_int_equal(r->ports[0].port.next, 2); /* nothing was sent */
+    lanes_job_fini(&job);
 }
 
 /* A run of two elements. */
@@ -164,6 +246,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(runs_of_one_slice_in_a_header_take_the_near_way),
+        cmocka_unit_test(small_payloads_take_the_near_way_too),
+        cmocka_unit_test(small_payloads_without_memory_are_told),
         cmocka_unit_test(a_message_that_has_not_come_is_waited_for),
         cmocka_unit_test(a_message_that_comes_meanwhile_is_taken_in_the_same_step),
         cmocka_unit_test(a_slice_of_another_operation_is_a_mismatch),

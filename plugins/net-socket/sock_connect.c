@@ -317,6 +317,21 @@ static void sock_attempt_watch(weft_net_conn_t *conn)
     }
 }
 
+/* The address of the one rail that is left comes first: the others have failed, or would be waited
+ * for once more. */
+static void sock_attempt_prefer(sock_attempt_t *attempt, const weft_endpoint_t *point)
+{
+    weft_endpoint_entry_t *first = &attempt->list.entries[0], before = *first;
+    for (uint32_t i = 0; i < attempt->list.count; i++) {
+        weft_endpoint_entry_t *entry = &attempt->list.entries[i];
+        if (memcmp(&entry->point, point, weft_endpoint_bytes(point)) == 0) {
+            *first = *entry;
+            *entry = before;
+            return;
+        }
+    }
+}
+
 /* Leaves out the rail on which a stream failed, or those that are not ready when the time is over,
  * and begins anew. */
 static weft_status_t sock_attempt_leave_out(weft_net_conn_t *conn, weft_status_t why)
@@ -341,6 +356,9 @@ static weft_status_t sock_attempt_leave_out(weft_net_conn_t *conn, weft_status_t
                         why == WEFT_ERR_TIMEOUT ? "no answer in time" : strerror(attempt->cause));
     }
     attempt->npaths = kept;
+    if (kept == 1) {
+        sock_attempt_prefer(attempt, &attempt->paths[0].to);
+    }
     weft_status_t status = sock_attempt_restart(conn);
     return status == WEFT_OK ? WEFT_IN_PROGRESS : status;
 }

@@ -33,6 +33,7 @@ typedef struct fixture {
     weft_net_listener_t *listener;
     weft_net_address_t address;
     weft_acceptor_t acceptor; /* a peer in the hands of the test */
+    int silent;               /* listens, and nobody accepts */
 } fixture_t;
 
 /* Two addresses of this host, so that there is another one to go to. */
@@ -46,10 +47,21 @@ static void put_addresses(weft_endpoint_list_t *list)
     }
 }
 
+/* The addresses are those of two networks. */
+static void put_networks(weft_endpoint_list_t *list)
+{
+    put_addresses(list);
+    for (uint32_t i = 0; i < list->count; i++) {
+        list->entries[i].loopback = false;
+        list->entries[i].prefix = 32;
+    }
+}
+
 static int set_up(void **state)
 {
     fixture_t *f = calloc(1, sizeof *f);
     assert_non_null(f);
+    f->silent = -1;
     now_ns = 1000000 * MS;
     instance_begin(&f->instance);
     f->instance.fake.host.clock_ns = clock_of_the_test;
@@ -67,6 +79,9 @@ static int tear_down(void **state)
     fixture_t *f = *state;
     weft_acceptor_fini(&f->acceptor);
     sock_listener_close(f->listener);
+    if (f->silent >= 0) {
+        close(f->silent);
+    }
     device_end(&f->device);
     instance_end(&f->instance);
     free(f);
@@ -104,7 +119,8 @@ static void an_address_that_answers_late_is_kept(void **state)
     sock_conn_close(there);
 }
 
-static void listen_by_hand(fixture_t *f)
+/* `silent`: nobody accepts who comes to the first address. */
+static void listen_by_hand(fixture_t *f, bool silent)
 {
     weft_endpoint_list_t list = f->device.local;
     for (uint32_t i = 0; i < list.count; i++) {
@@ -114,13 +130,17 @@ static void listen_by_hand(fixture_t *f)
         assert_int_equal(bind(fd, &point->any, bytes), 0);
         assert_int_equal(listen(fd, 8), 0);
         assert_int_equal(getsockname(fd, &point->any, &bytes), 0);
-        weft_acceptor_add(&f->acceptor, fd);
+        if (silent && i == 0) {
+            f->silent = fd;
+        } else {
+            weft_acceptor_add(&f->acceptor, fd);
+        }
     }
     weft_endpoint_list_encode(&list, &f->address);
 }
 
 /* Takes the first streams and what they say of themselves. */
-static void take_streams(fixture_t *f, weft_net_conn_t *conn, int fds[STREAMS], uint32_t count)
+static void take_streams(fixture_t *f, weft_net_conn_t *conn, int *fds, uint32_t count)
 {
     for (uint32_t taken = 0, i = 0; taken < count; i++) {
         uint8_t label[WEFT_AUTH_LABEL];
@@ -152,7 +172,7 @@ static void who_has_joined_waits_for_the_answer(void **state)
     fixture_t *f = *state;
     int fds[STREAMS], fd = -1;
     uint8_t label[WEFT_AUTH_LABEL], byte;
-    listen_by_hand(f);
+    listen_by_hand(f, false);
     weft_net_conn_t *conn = begin(f);
     take_streams(f, conn, fds, STREAMS);
     now_ns += 5000 * MS;
@@ -183,7 +203,7 @@ static void an_end_is_seen_while_other_streams_are_under_way(void **state)
 {
     fixture_t *f = *state;
     int fds[STREAMS] = {-1, -1};
-    listen_by_hand(f);
+    listen_by_hand(f, false);
     weft_net_conn_t *conn = begin(f);
     take_streams(f, conn, fds, 1);
     assert_true(fds[0] >= 0);
@@ -203,7 +223,7 @@ static void an_address_that_refuses_holds_up_nobody(void **state)
     enum { CLOSED = 1 }; /* tcpmux */
     fixture_t *f = *state;
     weft_endpoint_list_t list;
-    listen_by_hand(f);
+    listen_by_hand(f, false);
     assert_int_equal(weft_endpoint_list_decode(&f->address, &list), WEFT_OK);
     weft_endpoint_set_port(&list.entries[0].point, CLOSED);
     weft_endpoint_list_encode(&list, &f->address);
@@ -220,7 +240,7 @@ static void an_address_that_refuses_holds_up_nobody(void **state)
 static void an_address_that_does_not_answer_is_left(void **state)
 {
     fixture_t *f = *state;
-    listen_by_hand(f);
+    listen_by_hand(f, false);
     weft_net_conn_t *conn = begin(f);
     for (uint32_t i = 0; i < 5; i++) {
         assert_int_equal(sock_connect_poll(conn), WEFT_IN_PROGRESS);
@@ -230,6 +250,27 @@ static void an_address_that_does_not_answer_is_left(void **state)
     assert_int_equal(sock_connect_poll(conn), WEFT_IN_PROGRESS);
     assert_int_equal(strncmp(conn->info.peer, "127.0.0.2:", 10), 0);
     sock_conn_close(conn);
+}
+
+/* Of two networks the first one is silent. Who has heard from the other one goes on there at
+ * once. */
+static void the_network_that_answers_is_taken(void **state)
+{
+    fixture_t *f = *state;
+    int fds[2 * STREAMS];
+    put_networks(&f->device.local);
+    listen_by_hand(f, true);
+    weft_net_conn_t *conn = begin(f);
+    assert_int_equal(conn->nstreams, 2 * STREAMS);
+    take_streams(f, conn, fds, STREAMS);
+    now_ns += 2500 * MS;
+    assert_int_equal(sock_connect_poll(conn), WEFT_IN_PROGRESS);
+    assert_int_equal(conn->nstreams, STREAMS);
+    assert_int_equal(strncmp(conn->info.peer, "127.0.0.2:", 10), 0);
+    sock_conn_close(conn);
+    for (uint32_t i = 0; i < STREAMS; i++) {
+        close(fds[STREAMS + i]);
+    }
 }
 
 static weft_status_t end_of(weft_net_conn_t *conn)
@@ -254,7 +295,7 @@ static void an_acceptor_of_another_version_is_named(void **state)
 {
     fixture_t *f = *state;
     int fds[STREAMS];
-    listen_by_hand(f);
+    listen_by_hand(f, false);
     one_address(f);
     weft_net_conn_t *conn = begin(f);
     take_streams(f, conn, fds, STREAMS);
@@ -350,6 +391,7 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(an_address_that_refuses_holds_up_nobody, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_address_that_does_not_answer_is_left, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_network_that_answers_is_taken, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_acceptor_of_another_version_is_named, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_peer_that_does_not_join_is_named, set_up, tear_down),
     };

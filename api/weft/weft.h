@@ -180,9 +180,9 @@ WEFT_EXPORT weft_status_t weft_unique_id_check(const weft_unique_id_t *id) WEFT_
  * Errors: ERR_ARG (NULL, too many ranks, rank out of range, rank already taken, ranks disagree
  * about nranks), ERR_STATE (stale id), ERR_CONFIG and ERR_MISMATCH (the text gives the first key
  * that differs and both values), ERR_PLUGIN, ERR_UNSUPPORTED (a plugin cannot do here what an
- * option asks of it), ERR_LINK (no transport of core.net reaches a rank), ERR_AUTH, ERR_TIMEOUT
- * (names the ranks that did not join), ERR_PEER_DEAD, ERR_ABORTED (options->cancel_fd),
- * ERR_RESOURCE (also more than 4,096 communicators), ERR_SYSTEM.
+ * option asks of it), ERR_LINK (no transport reaches a rank, or connections to it break again and
+ * again), ERR_AUTH, ERR_TIMEOUT (names the ranks that did not join), ERR_PEER_DEAD, ERR_ABORTED
+ * (options->cancel_fd), ERR_RESOURCE (also more than 4,096 communicators), ERR_SYSTEM.
  * Blocking: up to init_timeout. Thread: any; several ranks may be threads of one process. */
 WEFT_EXPORT weft_status_t weft_comm_init_rank(weft_comm_t **comm_p, uint32_t nranks,
                                               const weft_unique_id_t *id, uint32_t rank,

@@ -53,15 +53,13 @@ void weft_link_renewal_end(weft_tree_link_t *link)
     }
 }
 
-weft_status_t weft_link_renewal_begin(weft_tree_link_t *link)
+bool weft_link_renewal_begin(weft_tree_link_t *link)
 {
     weft_os_close(link->fd);
     link->fd = -1;
     link->seen = 0;
     link->broke = weft_os_clock_ns();
-    return link->made <= WEFT_AGAIN_MOST
-               ? WEFT_OK
-               : weft_fail(WEFT_ERR_LINK, 0, "the connection broke %u times", link->made);
+    return link->made <= WEFT_AGAIN_MOST;
 }
 
 void weft_link_renewal_attach(weft_tree_link_t *link, int fd)

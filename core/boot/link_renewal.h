@@ -18,9 +18,9 @@
 
 #define WEFT_RENEWAL_ENTRIES (1 + WEFT_TREE_LINKS)
 
-/* The connection has broken. Closes it; the next steps make it again. ERR_LINK: it has broken too
+/* The connection has broken. Closes it; the next steps make it again. False: it has broken too
  * often. */
-weft_status_t weft_link_renewal_begin(weft_tree_link_t *link);
+bool weft_link_renewal_begin(weft_tree_link_t *link);
 /* A new connection of the link. */
 void weft_link_renewal_attach(weft_tree_link_t *link, int fd);
 /* Takes a connection of the listener: that of a child, or a knock, or it is closed. */

@@ -76,6 +76,20 @@ static weft_status_t tree_link_died(const weft_boot_t *boot, uint32_t rank, cons
     return weft_boot_set_culprit(boot, rank);
 }
 
+/* A rank that died could not connect anew so often. */
+static weft_status_t tree_link_breaks(const weft_boot_t *boot, const weft_tree_link_t *link,
+                                      const char *what, int error)
+{
+    char who[128];
+    weft_boot_rank_text(boot, link->rank, who, sizeof who);
+    weft_fail(WEFT_ERR_LINK, error,
+              "the control connection to %s broke %u times during %s; a firewall swallows what is "
+              "sent or ends connections, or a network on the way has a smaller MTU than the "
+              "interface",
+              who, link->made, what);
+    return weft_boot_set_culprit(boot, link->rank);
+}
+
 static weft_status_t tree_link_unreachable(const weft_boot_t *boot, uint32_t rank, const char *what)
 {
     char who[128];
@@ -103,8 +117,7 @@ static weft_status_t tree_link_ended(weft_boot_t *boot, weft_tree_link_t *link, 
     }
     weft_log(WEFT_LOG_INFO, "boot", "rank %u: the control connection to rank %u broke: %s",
              boot->rank, link->rank, strerror(error));
-    return weft_link_renewal_begin(link) == WEFT_OK ? WEFT_OK
-                                                    : tree_link_died(boot, link->rank, what, error);
+    return weft_link_renewal_begin(link) ? WEFT_OK : tree_link_breaks(boot, link, what, error);
 }
 
 /* Receives `bytes` that are on their way. OK, and *whole says whether they came. */

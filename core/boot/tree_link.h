@@ -17,7 +17,8 @@
 
 /* Sends a record, which is kept. Blocks until the kernel has it, or the other end has asked for it
  * over a new connection and the kernel has that. `what` names the step in errors. ERR_PEER_DEAD,
- * ERR_TIMEOUT, ERR_RESOURCE, or the failure that a neighbour reports. */
+ * ERR_PEER_UNRESPONSIVE, ERR_LINK (the connection breaks again and again), ERR_TIMEOUT,
+ * ERR_RESOURCE, or the failure that a neighbour reports. */
 weft_status_t weft_tree_link_send(weft_boot_t *boot, weft_tree_link_t *link, const char *what,
                                   const weft_tree_record_t *record, uint64_t until);
 /* Receive the header of the next frame of an exchange, and `bytes` of its payload. Block until then

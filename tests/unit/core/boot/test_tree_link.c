@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "core/base/error.h"
 #include "core/boot/boot_state.h"
 #include "core/boot/link_renewal.h"
 #include "core/boot/tree_link.h"
@@ -131,12 +132,34 @@ static void a_reset_that_sending_has_found_is_not_forgotten_at_the_end_of_the_jo
     pair_end(&p);
 }
 
+/* A network that swallows large packets lets each new connection begin, and breaks it. Who comes
+ * again so often lives. */
+static void a_connection_that_breaks_again_and_again_is_no_death(void **unused)
+{
+    (void)unused;
+    uint8_t bytes[BYTES];
+    pair_t p;
+    pair_begin(&p);
+    p.link->fresh = false;
+    p.link->made = WEFT_AGAIN_MOST + 1;
+    assert_int_equal(send(p.link->fd, bytes, 1, 0), 1); /* unread: the end becomes a reset */
+    weft_os_close(p.child);
+    p.child = -1;
+    assert_int_equal(
+        weft_tree_link_recv(&p.boot, p.link, "a test", bytes, sizeof bytes, weft_os_deadline(10)),
+        WEFT_ERR_LINK);
+    assert_says(weft_error_record()->text, "broke 17 times during a test; a firewall");
+    assert_int_equal(weft_error_record()->peer, 1);
+    pair_end(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_child_that_joins_says_what_it_lacks),
         cmocka_unit_test(what_a_child_has_taken_is_not_sent_again),
         cmocka_unit_test(a_reset_that_sending_has_found_is_not_forgotten_at_the_end_of_the_join),
+        cmocka_unit_test(a_connection_that_breaks_again_and_again_is_no_death),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/boot/boot.h"
 #include "core/comm/question.h"
 #include "core/exec/message_port.h"
 #include "core/exec/traffic.h"
@@ -276,6 +277,15 @@ void weft_watchdog_find_absent(const weft_comm_state_t *state, const weft_progra
     }
 }
 
+/* Between ranks of one host neither has a part. */
+static const char *watchdog_connecting_hint(const weft_comm_identity_t *self, uint32_t peer)
+{
+    const weft_boot_peer_t *seats = weft_boot_peers(self->family->boot);
+    const bool one_host =
+        seats[self->family_rank[self->rank]].host == seats[self->family_rank[peer]].host;
+    return one_host ? "" : "; check interfaces and firewalls";
+}
+
 /* Checks the time for connecting. A peer that is late for the call is no connection fault: the
  * time runs only once the peer has asked for this rank, so that both are in the call. */
 static void watchdog_check_connecting(weft_comm_state_t *state, const weft_pending_t *p,
@@ -291,12 +301,10 @@ static void watchdog_check_connecting(weft_comm_state_t *state, const weft_pendi
     if (state->stall.connecting_since == 0) {
         state->stall.connecting_since = now;
     } else if (now - state->stall.connecting_since > (uint64_t)(limit * 1e9)) {
-        weft_fail(
-            WEFT_ERR_TIMEOUT, 0,
-            "rank %u and rank %u could not connect over %s within %.3g s; check interfaces and "
-            "firewalls",
-            state->self.rank, (uint32_t)p->peer,
-            weft_links_transport_name(state->links, (uint32_t)p->peer), limit);
+        weft_fail(WEFT_ERR_TIMEOUT, 0,
+                  "rank %u and rank %u could not connect over %s within %.3g s%s", state->self.rank,
+                  (uint32_t)p->peer, weft_links_transport_name(state->links, (uint32_t)p->peer),
+                  limit, watchdog_connecting_hint(&state->self, (uint32_t)p->peer));
         weft_comm_fail(state, p->peer);
     }
 }

@@ -204,12 +204,40 @@ static void the_time_for_connecting_runs_once_the_peer_is_in_the_operation(void 
     assert_int_equal(state_of_0.stall.connecting_since, LEFT + 1);
 }
 
+/* Firewalls are between hosts only. */
+static void the_network_is_suspected_between_hosts_only(void **state)
+{
+    (void)state;
+    static weft_boot_peer_t seats[3] = {{.host = 0}, {.host = 0}, {.host = 1}};
+    static weft_boot_t boot = {.nranks = 3, .peers = seats};
+    static weft_family_t family = {.boot = &boot, .settings.boot.connect_timeout = 1};
+    static uint32_t family_rank[] = {0, 1, 2};
+    for (int32_t peer = 1; peer < 3; peer++) {
+        weft_comm_state_t state_of_0 = {.peers = peers,
+                                        .self = {.family = &family, .family_rank = family_rank}};
+        weft_pending_t pending = {
+            .sequence = 7, .signature.sequence = 7, .deadline = WEFT_NEVER, .peer = peer};
+        uint32_t owner;
+        assert_true(weft_comm_own(&state_of_0, WEFT_OWNER_USER, &owner));
+        atomic_init(&peers[peer].left_at, WEFT_NOT_LEFT);
+        atomic_init(&peers[peer].met_at, 7);
+        state_of_0.stall.asked = LEFT + 2 * WEFT_NS_PER_S; /* nobody is asked */
+        state_of_0.stall.connecting_since = LEFT;
+        atomic_store(&state_of_0.failure.failed, 1); /* it has failed: nobody is told */
+        weft_watchdog_look(&state_of_0, &pending, LEFT + 2 * WEFT_NS_PER_S);
+        assert_int_equal(weft_error_record()->peer, peer);
+        assert_says(weft_error_record()->text, "could not connect over");
+        assert_int_equal(strstr(weft_error_record()->text, "firewalls") != NULL, peer == 2);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_broken_link_is_judged_when_its_peer_has_answered),
         cmocka_unit_test(a_broken_link_is_no_cause_when_its_peer_has_left),
         cmocka_unit_test(the_time_for_connecting_runs_once_the_peer_is_in_the_operation),
+        cmocka_unit_test(the_network_is_suspected_between_hosts_only),
         cmocka_unit_test(the_own_stop_is_no_waiting_for_others),
         cmocka_unit_test(a_link_that_ended_says_why_nothing_comes),
         cmocka_unit_test_setup(without_a_link_a_second_is_enough, peer_1_left),

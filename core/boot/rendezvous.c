@@ -350,6 +350,15 @@ static weft_status_t rendezvous_verdict(const meeting_t *meeting, const weft_uni
     return status;
 }
 
+/* Nobody listens at a loopback address. The root may do so on another host. */
+static bool rendezvous_is_local(const weft_unique_id_t *id)
+{
+    weft_id_t opened;
+    const bool local = weft_id_decode(id, &opened) == WEFT_OK && weft_id_is_local(&opened);
+    weft_id_wipe(&opened);
+    return local;
+}
+
 /* The connection to the root ended, or there never was one: the process that wrote the note has
  * died, or uses an id whose root has ended. */
 static weft_status_t rendezvous_root_ended(const meeting_t *meeting, const weft_unique_id_t *id,
@@ -366,9 +375,16 @@ static weft_status_t rendezvous_root_ended(const meeting_t *meeting, const weft_
         }
         weft_os_sleep_ns(LOOK_NS / 10);
     } while ((runs || !here) && weft_os_clock_ns() < until);
-    weft_status_t status = runs
-                               ? weft_fail(WEFT_ERR_STATE, 0, "stale unique id: its root has ended")
-                               : rendezvous_rank_died(meeting, writer);
+    weft_status_t status = WEFT_OK;
+    if ((runs || !here) && rendezvous_is_local(id)) {
+        status = weft_fail(WEFT_ERR_STATE, 0,
+                           "stale unique id: its root has ended, or it is on another host and the "
+                           "id leads to the loopback, because that host has no other address, or "
+                           "boot.interface chose it there");
+    } else {
+        status = runs ? weft_fail(WEFT_ERR_STATE, 0, "stale unique id: its root has ended")
+                      : rendezvous_rank_died(meeting, writer);
+    }
     rendezvous_conclude(meeting, id);
     return status;
 }

@@ -146,6 +146,15 @@ int weft_id_expired(const weft_id_t *id)
     return id->life != 0 && weft_os_wall_s() > (uint64_t)id->created + id->life;
 }
 
+bool weft_id_is_local(const weft_id_t *id)
+{
+    uint32_t i = 0;
+    while (i < id->count && weft_os_addr_is_loopback(&id->addrs[i])) {
+        i++;
+    }
+    return id->count > 0 && i == id->count;
+}
+
 void weft_id_wipe(weft_id_t *id)
 {
     sodium_memzero(id, sizeof *id);

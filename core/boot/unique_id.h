@@ -40,6 +40,8 @@ bool weft_id_from_hex(const char *hex, weft_unique_id_t *id);
 bool weft_id_is_fixed(const weft_unique_id_t *id);
 /* Tells whether its time has passed, by this host's clock. That of its maker's host may differ. */
 int weft_id_expired(const weft_id_t *id);
+/* Tells whether it has addresses that only its maker's host can use. */
+bool weft_id_is_local(const weft_id_t *id);
 /* Wipes the secret and all else. */
 void weft_id_wipe(weft_id_t *id);
 

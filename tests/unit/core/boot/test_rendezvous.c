@@ -304,6 +304,23 @@ static void a_note_of_another_host_that_is_too_old_is_named_at_the_deadline(void
     rendezvous_remove_files();
 }
 
+/* Rank 0 lives, and its host has no address but the loopback. */
+static void an_id_that_leads_to_the_loopback_of_another_host_says_so(void **unused)
+{
+    (void)unused;
+    weft_unique_id_t id = {{0}};
+    weft_launcher_t launcher = rendezvous_launcher(1, 2);
+    const char *settings[] = {"boot.init_timeout=0.3"};
+    weft_comm_options_t options = {
+        .size = sizeof options, .settings = settings, .settings_count = 1};
+    launcher_environment("PMIX_NAMESPACE=loopback", "WEFT_BOOT_INTERFACE=lo", NULL);
+    alarm(50);
+    leave_a_note_of_another_host(time(NULL));
+    assert_int_equal(weft_launcher_exchange_id(&launcher, &id, &options), WEFT_ERR_STATE);
+    assert_says(weft_error_record()->text, "on another host and the id leads to the loopback");
+    rendezvous_remove_files();
+}
+
 /* The others may look in another one: XDG_RUNTIME_DIR may differ. */
 static void rank_0_that_waits_in_vain_names_its_folder(void **unused)
 {
@@ -335,6 +352,7 @@ int main(void)
         cmocka_unit_test(an_id_from_before_the_clock_was_set_is_taken),
         cmocka_unit_test(a_note_of_another_host_whose_root_is_gone_is_not_taken),
         cmocka_unit_test(a_note_of_another_host_that_is_too_old_is_named_at_the_deadline),
+        cmocka_unit_test(an_id_that_leads_to_the_loopback_of_another_host_says_so),
         cmocka_unit_test(rank_0_that_waits_in_vain_names_its_folder),
     };
     alarm(50);

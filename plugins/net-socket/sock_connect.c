@@ -363,14 +363,19 @@ static weft_status_t sock_attempt_leave_out(weft_net_conn_t *conn, weft_status_t
     return status == WEFT_OK ? WEFT_IN_PROGRESS : status;
 }
 
+/* The system's text speaks of the address, which is that of the peer here. */
+static const char sock_no_port[] = "this host has no free port for it, by sysctl "
+                                   "net.ipv4.ip_local_port_range, or no address";
+
 /* Goes on to the next address. After the last one the caller gets its failure and all that was
  * tried. */
 static weft_status_t sock_attempt_next(weft_net_conn_t *conn, weft_status_t status)
 {
     sock_attempt_t *attempt = conn->attempt;
     size_t used = strlen(attempt->tried);
-    const char *why = status == WEFT_ERR_AUTH ? "it holds another secret"
-                      : attempt->cause != 0   ? strerror(attempt->cause)
+    const char *why = status == WEFT_ERR_AUTH           ? "it holds another secret"
+                      : attempt->cause == EADDRNOTAVAIL ? sock_no_port
+                      : attempt->cause != 0             ? strerror(attempt->cause)
                       : attempt->legs[0].step == LEG_DONE
                           ? "it closed the connection; look at its log"
                           : "closed during the handshake";

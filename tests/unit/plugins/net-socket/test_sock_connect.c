@@ -3,6 +3,7 @@
  * Unit tests of connecting: networks on which every answer takes long. The clock is the test's. */
 #include <arpa/inet.h>
 #include <endian.h>
+#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,15 @@
 enum { STREAMS = 2, ROUNDS = 60, POLLS = 2000 };
 
 static uint64_t now_ns;
+static int refusal; /* errno of every connect(); 0: it is the system's */
+
+int __real_connect(int fd, const struct sockaddr *to, socklen_t bytes);
+int __wrap_connect(int fd, const struct sockaddr *to, socklen_t bytes);
+int __wrap_connect(int fd, const struct sockaddr *to, socklen_t bytes)
+{
+    errno = refusal;
+    return refusal != 0 ? -1 : __real_connect(fd, to, bytes);
+}
 
 static uint64_t clock_of_the_test(const weft_host_t *host)
 {
@@ -291,6 +301,19 @@ static void one_address(fixture_t *f)
     weft_endpoint_list_encode(&list, &f->address);
 }
 
+/* Each connection that was made and closed keeps its port for a minute. */
+static void a_host_without_free_ports_says_so(void **state)
+{
+    fixture_t *f = *state;
+    listen_by_hand(f, false);
+    refusal = EADDRNOTAVAIL;
+    weft_net_conn_t *conn = begin(f);
+    assert_int_equal(end_of(conn), WEFT_ERR_LINK);
+    refusal = 0;
+    assert_says(f->instance.fake.error, "this host has no free port for it, by sysctl net.ipv4");
+    sock_conn_close(conn);
+}
+
 static void an_acceptor_of_another_version_is_named(void **state)
 {
     fixture_t *f = *state;
@@ -392,6 +415,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_address_that_refuses_holds_up_nobody, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_address_that_does_not_answer_is_left, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_network_that_answers_is_taken, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_host_without_free_ports_says_so, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_acceptor_of_another_version_is_named, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_peer_that_does_not_join_is_named, set_up, tear_down),
     };

@@ -111,6 +111,54 @@ static void a_claim_that_is_reset_has_a_little_more_time(void **state)
     close(listener);
 }
 
+/* What the far end says instead of a release, in bytes. */
+static void say(uint16_t type, uint32_t length, const uint8_t *payload, size_t bytes)
+{
+    uint8_t frame[WEFT_WIRE_MOST];
+    weft_frame_encode(&(weft_frame_t){.type = type, .bytes = length, .comm_id = COMM}, frame);
+    if (bytes > 0) {
+        memcpy(frame + WEFT_WIRE_HEADER, payload, bytes);
+    }
+    assert_int_equal(send(far, frame, WEFT_WIRE_HEADER + bytes, 0), WEFT_WIRE_HEADER + bytes);
+}
+
+static void expect_refused(const char *what)
+{
+    assert_int_equal(weft_claim_release(&claim, weft_os_clock_ns() + WEFT_NS_PER_S),
+                     WEFT_ERR_PROTO);
+    assert_says(weft_error_record()->text, what);
+}
+
+static void a_frame_of_a_type_that_there_is_not_is_refused(void **state)
+{
+    (void)state;
+    say(0xffff, 0, NULL, 0);
+    expect_refused("a frame with a bad type");
+}
+
+static void a_frame_that_no_claim_gets_is_refused(void **state)
+{
+    (void)state;
+    say(WEFT_FRAME_AGAIN, 0, NULL, 0);
+    expect_refused("a frame with a bad type");
+}
+
+/* The record is as long as the buffer for it. */
+static void a_failure_of_another_length_is_refused(void **state)
+{
+    (void)state;
+    say(WEFT_FRAME_FAIL, WEFT_WIRE_ERROR + 1, NULL, 0);
+    expect_refused("a frame with a bad length");
+}
+
+static void a_failure_that_is_none_is_refused(void **state)
+{
+    const uint8_t zeros[WEFT_WIRE_ERROR] = {0}; /* WEFT_OK */
+    (void)state;
+    say(WEFT_FRAME_FAIL, sizeof zeros, zeros, sizeof zeros);
+    expect_refused("a frame with a bad status");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -120,6 +168,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_claim_that_is_reset_can_be_cancelled, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_claim_that_is_reset_has_a_little_more_time, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(a_frame_of_a_type_that_there_is_not_is_refused, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_frame_that_no_claim_gets_is_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_failure_of_another_length_is_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_failure_that_is_none_is_refused, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -214,22 +214,6 @@ static uint32_t splice_write_move(const splice_t *splice, uint32_t lane, const s
     return splice->builder->move(splice->builder, splice->lanes[lane], &move);
 }
 
-/* A part of a PAR cannot wait for the whole of another member. */
-static void splice_check_cut(const splice_t *splice, uint32_t lane, uint32_t pc, uint32_t members,
-                             const spliced_t *group)
-{
-    for (uint32_t i = 0; i < members; i++) {
-        for (uint32_t w = 0; w < group[i].move.nafter; w++) {
-            const weft_after_t *after = &group[i].move.after[w];
-            if (after->lane == lane && after->pc > pc && after->pc <= pc + members) {
-                splice_mistake(splice,
-                               "members of a PAR wait for each other and wrap around; give the "
-                               "sub-plan a whole buffer");
-            }
-        }
-    }
-}
-
 /* Chunks from `from` on up to where a member wraps. */
 static uint32_t splice_until_cut(const spliced_t *group, uint32_t members, uint32_t from)
 {
@@ -266,9 +250,6 @@ static void splice_write_group(const splice_t *splice, uint32_t lane, uint32_t p
     for (uint32_t from = 0; (active = splice_count_active(group, members, from)) > 0 &&
                             splice->draft->status == WEFT_OK;) {
         uint32_t chunks = splice_until_cut(group, members, from);
-        if (par && chunks != UINT32_MAX) {
-            splice_check_cut(splice, lane, pc, members, group);
-        }
         if (par) {
             splice->builder->par(splice->builder, splice->lanes[lane], active);
         }

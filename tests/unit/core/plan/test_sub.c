@@ -298,6 +298,8 @@ static void lanes_of_a_sub_plan_begin_and_end_together(void **state)
 /* Wrapping counts ------------------------------------------------------------------------------ */
 
 /* All-gather by doubling over four ranks: blocks r−1, r … wrap around in both MOVEs of the PAR. */
+static bool doubling_waits; /* what a PAR takes waits for what it sends: it never begins */
+
 static weft_status_t doubling(weft_algo_t *algo, const weft_algo_call_t *call,
                               const weft_algo_topo_t *view, weft_plan_builder_t *b)
 {
@@ -314,7 +316,9 @@ static weft_status_t doubling(weft_algo_t *algo, const weft_algo_call_t *call,
             .dst = {to}, .src = {weft_out(r, 0)}, .ndst = 1, .nsrc = 1, .cnt = have};
         weft_move_t take = {
             .dst = {weft_out((r + have) % n, 0)}, .src = {from}, .ndst = 1, .nsrc = 1, .cnt = have};
-        b->par(b, lane, 2);
+        uint32_t par = b->par(b, lane, 2);
+        take.nafter = doubling_waits;
+        take.after[0] = (weft_after_t){lane, par + 1};
         b->move(b, lane, &send);
         b->move(b, lane, &take);
     }
@@ -360,6 +364,22 @@ static void counts_that_wrap_in_a_window_are_cut(void **state)
     /* Rank 0 sends blocks 0 and 1, takes 2 and 3: nothing wraps. */
     assert_int_equal(plans[0]->nmoves, 1 + 2 + 2 + 2);
     plan_subs_expect_right(plans, 8);
+}
+
+/* Whether the PAR is cut or whole: the members of a PAR begin together. */
+static void a_par_that_waits_for_itself_is_refused_in_a_part_too(void **state)
+{
+    (void)state;
+    plan_subs_own = (weft_algo_ops_t){
+        .size = sizeof plan_subs_own, .supports = plan_subs_serves, .emit = doubling};
+    doubling_waits = true;
+    weft_plan_t **plans = plan_subs_emit(halves, WEFT_ALL_GATHER, 8);
+    doubling_waits = false;
+    assert_non_null(plans);
+    weft_verify_report_t report = plan_fixture_verify(plans, 8, 4, 1, 0);
+    plan_fixture_free(plans, 8);
+    assert_int_equal(report.verdict, WEFT_VERDICT_DEADLOCK);
+    assert_says(report.text, "waits for itself");
 }
 
 /* Nesting -------------------------------------------------------------------------------------- */
@@ -441,6 +461,7 @@ int main(void)
         cmocka_unit_test(a_part_has_the_parameters_of_the_configuration),
         cmocka_unit_test(lanes_of_a_sub_plan_begin_and_end_together),
         cmocka_unit_test(counts_that_wrap_in_a_window_are_cut),
+        cmocka_unit_test(a_par_that_waits_for_itself_is_refused_in_a_part_too),
         cmocka_unit_test(a_sub_plan_may_have_sub_plans),
         cmocka_unit_test(plans_in_plans_without_end_are_refused),
         cmocka_unit_test(without_other_algorithms_the_reason_is_said),

@@ -69,7 +69,7 @@ static weft_status_t near_combine(const weft_interpreter_t *run, const weft_plan
     for (uint32_t i = 0; i < ndst; i++) {
         void *to = near_payload(&at[i], ports >> i & 1, bytes);
         if (!shape->copies || to != c.src[0]) {
-            c.nt_mask |= (past_slots ? shape->sends >> i & 1 : 0u) << c.ndst;
+            c.nt_mask |= (past_slots ? shape->sends >> i & 1u : 0u) << c.ndst;
             c.dst[c.ndst++] = to; /* no copy goes onto itself */
         }
     }

@@ -57,7 +57,7 @@ static void a_path_costs_what_the_kernel_says(void **state)
      * device. */
     expect(3, 7 + 4.9, NULL, apart);
     expect(2, 7 + 29, NULL, alone);
-    expect(2, 7 + 0.2, NULL, none);
+    expect(2, 7 + 0.4, NULL, none);
 }
 
 static void lines_take_the_place_of_what_it_says(void **state)

@@ -22,7 +22,7 @@ static uint64_t near_most(const weft_program_t *program, const weft_aim_t *aim)
                                    : program->memory.near_bytes;
         most = bytes < most ? bytes : most;
     }
-    return most > program->memory.near_bytes && ports != 0 ? most : program->memory.near_bytes;
+    return ports != 0 ? most : program->memory.near_bytes;
 }
 
 bool weft_near_move_is_one(const weft_interpreter_t *run, const weft_plan_move_t *move,

@@ -149,22 +149,28 @@ static void rank_0_sweeps_what_dead_jobs_left(void **unused)
     munmap(shared, sizeof *shared);
 }
 
-/* The note may be an older job's, so the rank waits; whose it is stands in the error. */
-static void a_note_that_may_be_ours_is_named_at_the_deadline(void **unused)
+/* Rank 1 of 2 waits for the id 0.3 s at most. */
+static weft_status_t rank_1_exchanges(void)
 {
-    (void)unused;
     weft_unique_id_t id = {{0}};
     weft_launcher_t launcher = rendezvous_launcher(1, 2);
     const char *settings[] = {"boot.init_timeout=0.3"};
     weft_comm_options_t options = {
         .size = sizeof options, .settings = settings, .settings_count = 1};
+    return weft_launcher_exchange_id(&launcher, &id, &options);
+}
+
+/* The note may be an older job's, so the rank waits; whose it is stands in the error. */
+static void a_note_that_may_be_ours_is_named_at_the_deadline(void **unused)
+{
+    (void)unused;
     launcher_environment("PMIX_NAMESPACE=older", NULL);
     rendezvous_leave_a_dead_note();
     assert_int_equal(rendezvous_files_left(), 1);
     weft_os_sleep_ns(50 * WEFT_NS_PER_MS);
     pid_t late = fork(); /* started after the writer of the note */
     if (late == 0) {
-        weft_status_t status = weft_launcher_exchange_id(&launcher, &id, &options);
+        weft_status_t status = rank_1_exchanges();
         const char *text = weft_error_record()->text;
         bool right = status == WEFT_ERR_TIMEOUT && strstr(text, "which has ended") != NULL;
         fprintf(stderr, "%s", right ? "" : text);
@@ -291,15 +297,10 @@ static void a_note_of_another_host_whose_root_is_gone_is_not_taken(void **unused
 static void a_note_of_another_host_that_is_too_old_is_named_at_the_deadline(void **unused)
 {
     (void)unused;
-    weft_unique_id_t id = {{0}};
-    weft_launcher_t launcher = rendezvous_launcher(1, 2);
-    const char *settings[] = {"boot.init_timeout=0.3"};
-    weft_comm_options_t options = {
-        .size = sizeof options, .settings = settings, .settings_count = 1};
     launcher_environment("PMIX_NAMESPACE=elsewhere", NULL);
     leave_a_note_of_another_host(1000000000);
     alarm(50);
-    assert_int_equal(weft_launcher_exchange_id(&launcher, &id, &options), WEFT_ERR_TIMEOUT);
+    assert_int_equal(rank_1_exchanges(), WEFT_ERR_TIMEOUT);
     assert_says(weft_error_record()->text, " s before this rank came");
     rendezvous_remove_files();
 }
@@ -308,15 +309,10 @@ static void a_note_of_another_host_that_is_too_old_is_named_at_the_deadline(void
 static void an_id_that_leads_to_the_loopback_of_another_host_says_so(void **unused)
 {
     (void)unused;
-    weft_unique_id_t id = {{0}};
-    weft_launcher_t launcher = rendezvous_launcher(1, 2);
-    const char *settings[] = {"boot.init_timeout=0.3"};
-    weft_comm_options_t options = {
-        .size = sizeof options, .settings = settings, .settings_count = 1};
     launcher_environment("PMIX_NAMESPACE=loopback", "WEFT_BOOT_INTERFACE=lo", NULL);
     alarm(50);
     leave_a_note_of_another_host(time(NULL));
-    assert_int_equal(weft_launcher_exchange_id(&launcher, &id, &options), WEFT_ERR_STATE);
+    assert_int_equal(rank_1_exchanges(), WEFT_ERR_STATE);
     assert_says(weft_error_record()->text, "on another host and the id leads to the loopback");
     rendezvous_remove_files();
 }

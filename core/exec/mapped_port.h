@@ -39,7 +39,7 @@ typedef struct weft_mapped_port {
     uint64_t ready;         /* send: payloads up to this size may be written without a commit */
     weft_slot_store_t store;
     weft_store_trials_t trials; /* send: of messages between two ranks */
-    weft_windows_t *windows; /* of the communicator, or NULL */
+    weft_windows_t *windows;    /* of the communicator, or NULL */
     uint64_t answer; /* send: the peer's last answer to an offer of our arena; 0: there was none */
     weft_arena_import_t *arena;       /* the peer's, or NULL */
     uint64_t refused;                 /* send: token of an arena that could not be mapped */

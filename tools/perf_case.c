@@ -14,8 +14,20 @@
 #include "tools/perf_stream.h"
 #include "tools/perf_sync.h"
 
-/* M operations started together; the time to start them is added to *started. */
-static weft_status_t perf_case_iterate_group(perf_rank_t *rank, const perf_case_t *test, uint64_t i,
+/* M operations as one group. */
+static weft_status_t perf_case_iterate_group(perf_rank_t *rank, const perf_case_t *test, uint64_t i)
+{
+    uint32_t count = (uint32_t)rank->options->loop.agg_iters;
+    weft_status_t status = weft_group_start();
+    for (uint32_t k = 0; k < count && status == WEFT_OK; k++) {
+        status = perf_call_issue(rank, test, i * count + k, NULL);
+    }
+    weft_status_t ended = weft_group_end();
+    return status != WEFT_OK ? status : ended;
+}
+
+/* M operations started as requests; the time to start them is added to *started. */
+static weft_status_t perf_case_iterate_apart(perf_rank_t *rank, const perf_case_t *test, uint64_t i,
                                              weft_request_t **requests, double *started)
 {
     uint32_t count = (uint32_t)rank->options->loop.agg_iters;
@@ -37,13 +49,17 @@ static weft_status_t perf_case_iterate(perf_rank_t *rank, const perf_case_t *tes
                                        weft_request_t **requests, perf_lap_t *lap)
 {
     const perf_options_t *o = rank->options;
-    bool group = o->loop.agg_iters > 1 || o->output.cpu_time != 0;
     uint64_t untimed = 0;
     weft_status_t status = perf_barrier(rank);
     uint64_t begin = weft_os_clock_ns();
     for (int64_t i = 0; i < o->loop.iters && status == WEFT_OK; i++) {
-        status = group ? perf_case_iterate_group(rank, test, (uint64_t)i, requests, &lap->issue)
-                       : perf_call_issue(rank, test, (uint64_t)i, NULL);
+        if (o->output.cpu_time != 0) {
+            status = perf_case_iterate_apart(rank, test, (uint64_t)i, requests, &lap->issue);
+        } else if (o->loop.agg_iters > 1) {
+            status = perf_case_iterate_group(rank, test, (uint64_t)i);
+        } else {
+            status = perf_call_issue(rank, test, (uint64_t)i, NULL);
+        }
         if (o->loop.blocking == 1 && status == WEFT_OK) {
             status = perf_barrier(rank);
         }

@@ -570,13 +570,13 @@ WEFT_EXPORT weft_status_t weft_group_start(void);
 
 /* Starts all recorded operations and lets them progress together, so that no order of sends,
  * receives and communicators can deadlock. The sends and receives of a communicator all run at
- * once; its collectives run one after the other beside them. The call returns when all operations
- * without request_p, queue and stream are complete. It returns the first failure, in the order of
- * the calls; operations that can complete do so. If a call fails inside the group, nothing of the
- * group is started and the failure is returned here again. Factors and vectors are read during the
- * calls; buffers must stay valid until the operations complete. If the group fails, operations with
- * request_p or queue that were not started end with its failure: their requests are tested or
- * waited for as ever, and their entries are in the queues. Nothing writes to a request_p later.
+ * once; its collectives run one after the other beside them. Short ones of one kind in a row run as
+ * one, on host memory (exec.fuse_bytes): so the groups of all ranks are alike. The call returns
+ * when all operations without request_p, queue and stream are complete, with the first failure in
+ * the order of the calls; operations that can complete do so. If a call fails inside the group,
+ * nothing of it is started and the failure is returned here again. Factors and vectors are read
+ * during the calls; buffers must stay valid until the operations complete. If the group fails,
+ * requests and entries in queues of what was not started end with its failure.
  * Errors: ERR_ARG (no open group), ERR_STATE (a communicator of the group was destroyed inside it,
  * or another thread is inside a call of one), ERR_RESOURCE, and those of the operations.
  * Blocking: until the operations are complete. Thread: the one that opened the group. */

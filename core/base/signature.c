@@ -120,9 +120,9 @@ static void signature_diff_plans(const weft_signature_t *here, const weft_signat
     snprintf(
         text, bytes,
         "plan %08" PRIx32 " here, %08" PRIx32
-        " there: weft_comm_set_channels() had another limit there, or the plugin of the tuner or "
-        "of the algorithm is of another build, or what it answers is not a function of its "
-        "arguments",
+        " there: weft_comm_set_channels() had another limit there, or a group other calls, or the "
+        "plugin of the tuner or of the algorithm is of another build, or what it answers is not a "
+        "function of its arguments",
         here->plan, there->plan);
 }
 

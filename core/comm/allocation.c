@@ -73,18 +73,26 @@ weft_status_t weft_allocation_init(const weft_family_t *family, const char *purp
                : weft_fail(WEFT_ERR_RESOURCE, ENOMEM, "%s: no %" PRIu64 " bytes", purpose, bytes);
 }
 
-weft_status_t weft_allocations_stage(weft_allocations_t *allocations, const weft_family_t *family,
-                                     const void *in, uint64_t bytes)
+weft_status_t weft_allocations_reserve(weft_allocations_t *allocations, const weft_family_t *family,
+                                       uint64_t bytes)
 {
     weft_allocation_t *staging = &allocations->staging;
     weft_status_t status = WEFT_OK;
     if (staging->bytes < bytes) {
         weft_allocation_fini(family, staging);
-        status = weft_allocation_init(family, "copy of an in-place input", bytes,
+        status = weft_allocation_init(family, "copy of an input", bytes,
                                       family->kernel.memory != NULL, staging);
         staging->bytes = status == WEFT_OK ? staging->bytes : 0;
     }
-    return status == WEFT_OK ? weft_memory_copy(family, staging->memory, in, bytes) : status;
+    return status;
+}
+
+weft_status_t weft_allocations_stage(weft_allocations_t *allocations, const weft_family_t *family,
+                                     const void *in, uint64_t bytes)
+{
+    weft_status_t status = weft_allocations_reserve(allocations, family, bytes);
+    return status == WEFT_OK ? weft_memory_copy(family, allocations->staging.memory, in, bytes)
+                             : status;
 }
 
 weft_status_t weft_allocations_add(weft_allocations_t *allocations, const weft_family_t *family,

@@ -15,8 +15,10 @@ typedef struct weft_allocation {
 
 /* The allocations of one communicator. */
 typedef struct weft_allocations {
-    weft_allocation_t *list;   /* the user's */
-    weft_allocation_t staging; /* copy of the input, for plans that cannot run in place */
+    weft_allocation_t *list; /* the user's */
+    weft_allocation_t
+        staging; /* input of the collective that runs, if its plan cannot run in place;
+                                * both buffers of fused calls */
 } weft_allocations_t;
 
 /* Allocates memory of the host or, with `device`, of the kernel. `purpose` begins the error text.
@@ -38,6 +40,10 @@ weft_allocation_t *weft_allocations_remove(weft_allocations_t *allocations, cons
 /* Frees everything that the user did not free. */
 void weft_allocations_fini(weft_allocations_t *allocations, const weft_family_t *family);
 
+/* Makes allocations->staging that large at least; what is in it is lost. ERR_RESOURCE, or the
+ * kernel's failure. */
+weft_status_t weft_allocations_reserve(weft_allocations_t *allocations, const weft_family_t *family,
+                                       uint64_t bytes);
 /* Copies an input to allocations->staging. ERR_RESOURCE, or the kernel's failure. */
 weft_status_t weft_allocations_stage(weft_allocations_t *allocations, const weft_family_t *family,
                                      const void *in, uint64_t bytes);

@@ -3,6 +3,14 @@
  * From a request to the input of its program. */
 #include "core/comm/binding.h"
 
+#include "core/comm/fusion.h"
+
+/* Returns what tells a fusion from other calls of the same sum. */
+static uint32_t binding_fused(const weft_request_t *request)
+{
+    return request->fusion != NULL ? (uint32_t)request->fusion->counts : 0;
+}
+
 weft_signature_t weft_request_signature(const weft_prepared_t *prepared,
                                         const weft_request_t *request)
 {
@@ -12,6 +20,7 @@ weft_signature_t weft_request_signature(const weft_prepared_t *prepared,
         signature.count = request->vectors->total;
         signature.plan += request->vectors->hash;
     }
+    signature.plan += binding_fused(request);
     return signature;
 }
 
@@ -41,6 +50,7 @@ void weft_request_bind(const weft_prepared_t *prepared, const weft_request_t *re
                                 .out = request->args.recv,
                                 .scalar = request->scalar,
                                 .in_place = weft_request_overlaps(request),
+                                .plan = binding_fused(request),
                                 .sequence = (uint32_t)request->sequence};
     if (vectors != NULL) {
         binding_cut_vectors(&prepared->program, vectors, segmentation);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/error.h"
+#include "core/comm/fusion.h"
 
 void weft_comm_fail_missing(weft_comm_state_t *state, int32_t peer, const weft_missing_t *missing)
 {
@@ -51,12 +52,28 @@ static void comm_name_block(const weft_comm_state_t *state, const weft_signature
     }
 }
 
+/* Adds that this rank's operation stands for several calls: the others' groups may have others. */
+static void comm_name_fused(const weft_comm_state_t *state, const weft_signature_t *mine,
+                            char *text, size_t bytes)
+{
+    const weft_request_t *request = state->queue.first;
+    const size_t used = strlen(text);
+    if (request != NULL && request->fusion != NULL && mine->coll == request->args.coll &&
+        mine->sequence == (uint32_t)request->sequence) {
+        snprintf(text + used, bytes - used,
+                 "; here it is %" PRIu32 " calls of a group, fused: groups have to be alike, or "
+                 "exec.fuse_bytes=1",
+                 request->fusion->members);
+    }
+}
+
 void weft_comm_mismatch(weft_comm_state_t *state, uint32_t peer, const weft_signature_t *mine,
                         const weft_signature_t *theirs)
 {
     char field[WEFT_SIGNATURE_DIFF];
     weft_signature_diff(mine, theirs, field, sizeof field);
     comm_name_block(state, mine, theirs, field, sizeof field);
+    comm_name_fused(state, mine, field, sizeof field);
     weft_fail(WEFT_ERR_MISMATCH, 0,
               "operation %" PRIu32 " differs between rank %u (here) and rank %u (there): %s",
               mine->sequence, state->self.rank, peer, field);

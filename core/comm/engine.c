@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/comm/binding.h"
 #include "core/comm/engine_look.h"
+#include "core/comm/fusion.h"
 #include "core/comm/holdings.h"
 #include "core/comm/p2p.h"
 #include "core/comm/puts.h"
@@ -82,9 +83,23 @@ static void engine_finish(weft_comm_state_t *state, weft_status_t status)
     weft_queue_finish(&state->queue, status);
 }
 
-/* Reads a factor that the call left to its run. */
-static weft_status_t engine_read_scalar(const weft_comm_state_t *state, weft_request_t *request)
+/* Gathers the input of fused calls. */
+static weft_status_t engine_pack(weft_comm_state_t *state, weft_fusion_t *fusion)
 {
+    weft_status_t status = weft_allocations_reserve(&state->allocations, state->self.family,
+                                                    weft_fusion_bytes(fusion));
+    if (status == WEFT_OK) {
+        weft_fusion_pack(fusion, state->allocations.staging.memory);
+    }
+    return status;
+}
+
+/* Reads what the call left to its run. */
+static weft_status_t engine_read_late(weft_comm_state_t *state, weft_request_t *request)
+{
+    if (request->fusion != NULL) {
+        return engine_pack(state, request->fusion);
+    }
     return request->late_scalar == NULL
                ? WEFT_OK
                : weft_memory_copy(state->self.family, request->scalar, request->late_scalar,
@@ -94,7 +109,7 @@ static weft_status_t engine_read_scalar(const weft_comm_state_t *state, weft_req
 /* Starts the operation at the head of the queue. AGAIN: it is over already, and may be gone. */
 static weft_status_t engine_begin(weft_comm_state_t *state, weft_request_t *request)
 {
-    weft_status_t status = engine_read_scalar(state, request);
+    weft_status_t status = engine_read_late(state, request);
     if (state->self.nranks == 1) {
         status = status == WEFT_OK ? engine_run_alone(state, request) : status;
         if (status == WEFT_OK || !request->in_stream) {

@@ -156,7 +156,8 @@ weft_status_t weft_group_note(weft_comm_state_t *state, const weft_args_t *args,
     note->op = group_hold_op(state, args);
     note->head = NULL;
     note->row = NULL;
-    note->started = false;
+    note->started = note->fused = false;
+    note->fusion = NULL;
     note->error = NULL;
     if (note->owner == WEFT_GROUP_OWN_REQUEST && call->request_p != NULL) {
         *call->request_p = note->request;
@@ -182,6 +183,7 @@ static void group_release_op(weft_group_note_t *note)
 /* Frees the request of a note that goes, if the group still has it. */
 static void group_free_request(weft_group_note_t *note)
 {
+    weft_os_free(note->fusion);
     if (note->request == &note->own) {
         weft_os_free(note->own.vectors);
     } else if (!note->started && note->owner != WEFT_GROUP_REQUEST) {

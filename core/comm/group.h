@@ -6,6 +6,7 @@
 #define WEFT_COMM_GROUP_H
 
 #include "core/comm/comm.h"
+#include "core/comm/fusion.h"
 
 /* Who has a noted operation until it ends. */
 typedef enum weft_group_owner {
@@ -29,7 +30,9 @@ typedef struct weft_group_note {
     const struct weft_group_note *head;
     weft_request_t *row;
     bool started;
-    weft_error_t *error; /* why it failed, if the group waits for it; NULL: not known */
+    bool fused;            /* its call runs in the fusion of a note before it */
+    weft_fusion_t *fusion; /* of this call and others, until it is started; or NULL */
+    weft_error_t *error;   /* why it failed, if the group waits for it; NULL: not known */
 } weft_group_note_t;
 
 typedef struct weft_group {

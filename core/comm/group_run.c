@@ -10,6 +10,7 @@
 #include "core/comm/args_check.h"
 #include "core/comm/call.h"
 #include "core/comm/engine.h"
+#include "core/comm/group_fusion.h"
 #include "core/comm/group_members.h"
 #include "core/comm/progress.h"
 #include "core/comm/puts.h"
@@ -172,6 +173,18 @@ static void group_prepare(const weft_group_t *group, weft_group_member_t *member
     }
 }
 
+/* A fused call is submitted with the first of its fusion. */
+static void group_submit(weft_group_note_t *note, uint64_t now)
+{
+    if (note->fusion != NULL) {
+        weft_request_begin(&note->fusion->request, now);
+        weft_submit(note->state, &note->fusion->request);
+        note->fusion = NULL;
+    } else if (!note->fused) {
+        weft_submit(note->state, note->request);
+    }
+}
+
 static weft_status_t group_append_all(const weft_group_t *group)
 {
     uint64_t now = weft_os_clock_ns();
@@ -179,10 +192,10 @@ static weft_status_t group_append_all(const weft_group_t *group)
     for (weft_group_note_t *note = group->first; note != NULL && status == WEFT_OK;
          note = note->next) {
         if (note->owner != WEFT_GROUP_STREAM) {
-            note->started = true;
+            note->started = note->request->appended = true;
             note->request->error_p = note->owner == WEFT_GROUP_WAITS ? &note->error : NULL;
             weft_request_begin(note->request, now);
-            weft_submit(note->state, note->request);
+            group_submit(note, now);
         } else if (!note->started) { /* not with the head of its row */
             status = group_put_in_stream(note);
         }
@@ -352,6 +365,9 @@ static weft_status_t group_start(weft_group_t *group, weft_group_member_t *membe
 {
     weft_status_t status = group_bind_parts(group, whole);
     status = status == WEFT_OK ? group_make_ready(group) : status;
+    if (status == WEFT_OK && group->notes > count) { /* a communicator has several calls */
+        status = weft_group_fuse(group);
+    }
     if (status != WEFT_OK) {
         return status;
     }

@@ -11,13 +11,14 @@
 
 typedef struct weft_queue {
     weft_request_t *first, *last;
-    weft_prepared_t *current;    /* program of `first`; NULL: it has not begun */
-    uint64_t sequence;           /* of the last operation called */
-    uint64_t completed;          /* of the last one completed */
-    uint64_t made;               /* of the last one by which the communicator itself was made */
-    uint32_t steps;              /* idle steps since the clock was read */
-    weft_args_memo_t checked[2]; /* of the last operation called, and of the last send */
-    weft_flight_comm_t *flight;  /* constant: both numbers stand there too */
+    weft_prepared_t *current;      /* program of `first`; NULL: it has not begun */
+    uint64_t sequence;             /* of the last operation called */
+    uint64_t completed;            /* of the last one completed */
+    uint64_t made;                 /* of the last one by which the communicator itself was made */
+    uint32_t steps;                /* idle steps since the clock was read */
+    struct weft_group_note *fuses; /* while a group fuses its calls: whom the next one may join */
+    weft_args_memo_t checked[2];   /* of the last operation called, and of the last send */
+    weft_flight_comm_t *flight;    /* constant: both numbers stand there too */
 } weft_queue_t;
 
 /* Notes that the operation of that number is called. */

@@ -56,8 +56,11 @@ void weft_request_tell(const weft_request_t *request, weft_status_t status)
         *request->error_p = weft_async_keep_error(status);
         weft_error_record()->status = WEFT_OK;
     }
+    /* The request is gone after either; a fusion is not asynchronous, only its members are. */
     if (request->async != NULL) {
         weft_async_end(request->async, status);
+    } else if (request->end_members != NULL) {
+        request->end_members(request->fusion, status);
     }
 }
 
@@ -99,6 +102,8 @@ weft_status_t weft_request_fill(const weft_comm_identity_t *self, weft_request_t
     request->async = NULL;
     request->flight = NULL;
     request->error_p = NULL;
+    request->fusion = NULL;
+    request->end_members = NULL;
     if (call != NULL && call->scalar != NULL && call->scalar_read == WEFT_SCALAR_AT_RUN) {
         request->late_scalar = call->scalar;
     } else if (call != NULL && call->scalar != NULL) {

@@ -39,6 +39,9 @@ struct weft_request {
     weft_async_t *async;           /* NULL: its caller waits for it */
     weft_flight_entry_t *flight;   /* of this operation; NULL: none */
     weft_error_t **error_p;        /* where a copy of its error is put if it fails, or NULL */
+    /* Calls of a group that it stands for (fusion.h), and what ends them with it; or NULL. */
+    struct weft_fusion *fusion;
+    void (*end_members)(struct weft_fusion *fusion, weft_status_t status);
 };
 
 /* Fills a request from checked arguments, ready to be submitted. ERR_ARG (vectors),
@@ -73,8 +76,9 @@ static inline weft_async_group_t *weft_request_group(const weft_request_t *reque
 }
 
 /* Tells those that want to hear of its end: the flight record, a caller that asked for the source
- * or for the error, the owner of an asynchronous one. A caller that gets the error takes it from
- * the thread's record, so that it is not taken for that of the next request. */
+ * or for the error, the owner of an asynchronous one, the members of a fusion. A caller that gets
+ * the error takes it from the thread's record, so that it is not taken for that of the next
+ * request. */
 void weft_request_tell(const weft_request_t *request, weft_status_t status);
 
 /* Marks the request as done with `status`; a failure is the calling thread's error. Its owner may
@@ -83,10 +87,10 @@ static inline void weft_request_complete(weft_request_t *request, weft_status_t 
 {
     request->status = status;
     request->state = WEFT_OP_DONE;
-    /* A short blocking call has nobody to tell: one branch in place of three, and one that is
+    /* A short blocking call has nobody to tell: one branch in place of four, and one that is
      * never taken. */
-    if (((uintptr_t)request->flight | (uintptr_t)request->source_p | (uintptr_t)request->async) !=
-            0 ||
+    if (((uintptr_t)request->flight | (uintptr_t)request->source_p | (uintptr_t)request->async |
+         (uintptr_t)request->end_members) != 0 ||
         status < 0) {
         weft_request_tell(request, status);
     }

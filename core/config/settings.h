@@ -59,6 +59,7 @@ typedef struct weft_exec_settings {
     uint64_t pool_bytes;     /* of slots of mapped links, per communicator; 0 = no limit */
     int64_t gpudirect;       /* weft_gpudirect_mode_t */
     uint64_t program_memory; /* bytes of prepared programs per communicator */
+    uint64_t fuse_bytes;     /* of a call of a group that is fused with others; 0: weft chooses */
 } weft_exec_settings_t;
 
 #define WEFT_CHANNEL_BYTES (64u << 10) /* least part of a message that is worth a channel */

@@ -87,8 +87,8 @@ typedef struct weft_binding {
     void *out;
     const void *scalar;
     uint32_t sequence;
-    uint32_t plan;                           /* vectors: their hash, mixed into the signature */
-    uint64_t count;                          /* vectors: total for the signature */
+    uint32_t plan;  /* mixed into the signature's: hash of vectors, or of fused counts */
+    uint64_t count; /* vectors: total for the signature */
     const weft_vectors_t *vectors;           /* NULL: all blocks are equal */
     const weft_segmentation_t *segmentation; /* NULL: the program's */
     bool in_place;                           /* `in` and `out` are the same memory */
@@ -100,9 +100,9 @@ static inline weft_signature_t weft_binding_signature(const weft_program_t *prog
 {
     weft_signature_t signature = program->signature;
     signature.sequence = binding->sequence;
+    signature.plan += binding->plan;
     if (binding->vectors != NULL) {
         signature.count = binding->count;
-        signature.plan += binding->plan;
     }
     return signature;
 }

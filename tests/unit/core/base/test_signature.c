@@ -50,7 +50,8 @@ static void each_field_that_differs_is_named_with_both_values(void **state)
     check(
         &s,
         "plan 0000004d here, 0000004e there: weft_comm_set_channels() had another limit there, or "
-        "the plugin of the tuner or of the algorithm is of another build, or what it answers is "
+        "a group other calls, or the plugin of the tuner or of the algorithm is of another build, "
+        "or what it answers is "
         "not a function of its arguments");
     s = base, s.greets = 1;
     check(&s, "greeting 0 here, 1 there: the message was changed on its way");

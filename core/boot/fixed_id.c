@@ -275,13 +275,17 @@ static weft_status_t fixed_id_claim(weft_id_t *id, uint32_t nranks, uint32_t ran
         snprintf(why, sizeof why, "%.290s", weft_error_record()->text);
         fixed_id_say(&search, id, why);
         status = fixed_id_unreached(&search, id, absent ? WEFT_ERR_TIMEOUT : status, why);
-        if (now + PAUSE_NS >= until) {
+        const weft_status_t cancelled = weft_os_cancelled();
+        if (cancelled != WEFT_OK) {
+            return cancelled;
+        }
+        if (now + PAUSE_NS < until) {
+            weft_os_sleep_ns(PAUSE_NS);
+        }
+        /* An attempt that has no time would say less than this one did. */
+        if (weft_os_clock_ns() + PAUSE_NS >= until) {
             return rank == 0 ? fixed_id_stay(id, status) : status;
         }
-        if ((status = weft_os_cancelled()) != WEFT_OK) {
-            return status;
-        }
-        weft_os_sleep_ns(PAUSE_NS);
     }
 }
 

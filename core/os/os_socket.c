@@ -132,11 +132,33 @@ weft_status_t weft_os_connect(const weft_os_addr_t *addr, int *fd_p)
     return WEFT_OK;
 }
 
+/* Where nobody listens at a port of this host, the system may choose the same one for the end that
+ * connects, and connect it to itself. */
+static bool os_socket_is_its_own_peer(int fd)
+{
+    struct sockaddr_storage own, peer;
+    socklen_t bytes = sizeof own, of_peer = sizeof peer;
+    memset(&own, 0, sizeof own);
+    memset(&peer, 0, sizeof peer);
+    return getsockname(fd, (struct sockaddr *)&own, &bytes) == 0 &&
+           getpeername(fd, (struct sockaddr *)&peer, &of_peer) == 0 && bytes == of_peer &&
+           memcmp(&own, &peer, bytes) == 0;
+}
+
 int weft_os_connect_result(int fd)
 {
     int error = 0;
     socklen_t bytes = sizeof error;
-    return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &bytes) != 0 ? errno : error;
+    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &bytes) != 0 || error != 0) {
+        return error != 0 ? error : errno;
+    }
+    if (os_socket_is_its_own_peer(fd)) {
+        /* Closed in the ordinary way it would keep the port from its listener for a minute. */
+        const struct linger at_once = {.l_onoff = 1};
+        (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+        return ECONNREFUSED;
+    }
+    return 0;
 }
 
 bool weft_os_own_addr(int fd, weft_os_addr_t *addr)

@@ -18,7 +18,7 @@ weft_status_t weft_os_listen(int backlog, int *fd_p, uint16_t *port_p);
 /* Starts to connect; children of fork() keep no copy of the descriptor, and weft_os_close() ends
  * that. Once the descriptor is writable, weft_os_connect_result() returns the outcome. */
 weft_status_t weft_os_connect(const weft_os_addr_t *addr, int *fd_p);
-/* Returns 0, or the errno of the attempt. */
+/* Returns 0, or the errno of the attempt. A socket that was connected to itself is refused. */
 int weft_os_connect_result(int fd);
 /* Gives out the address of this end of a connection, with its port. False: there is none. */
 bool weft_os_own_addr(int fd, weft_os_addr_t *addr);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Waiting for descriptors, whatever the limit of open files is. */
+#include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -224,9 +227,28 @@ static void a_child_keeps_what_took_the_number_of_a_closed_connection(void **unu
     close(other);
 }
 
+/* As the system does now and then where nobody listens: the end that connects has the same port. */
+static void a_socket_is_not_its_own_peer(void **unused)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t bytes = sizeof at;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), listener = -1;
+    uint16_t port;
+    (void)unused;
+    assert_int_equal(bind(fd, (struct sockaddr *)&at, bytes), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &bytes), 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&at, bytes), 0);
+    assert_int_equal(weft_os_connect_result(fd), ECONNREFUSED);
+    close(fd);
+    port = ntohs(at.sin_port); /* is free at once */
+    assert_int_equal(weft_os_listen(1, &listener, &port), WEFT_OK);
+    close(listener);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_socket_is_not_its_own_peer),
         cmocka_unit_test(descriptors_are_waited_for_when_the_limit_is_lowered_below_them),
         cmocka_unit_test(the_soft_limit_is_raised_when_that_suffices),
         cmocka_unit_test(a_hard_limit_that_is_too_low_is_named_with_what_is_needed),

@@ -5,17 +5,21 @@
 
 #include "core/base/coll.h"
 
-/* Returns the longest payload of a call that is fused: what is copied in and out within the time
- * that a message takes. */
+/* A call costs several times what the model counts for a message: measured, copying in and out costs
+ * less up to FUSION_MESSAGES such times, and never much more up to FUSION_LONGEST (decision 162). */
+#define FUSION_MESSAGES 8
+#define FUSION_LONGEST (64u << 10)
+
+/* Returns the longest payload of a call that is fused. All ranks come to the same. */
 static uint64_t fusion_limit(const weft_comm_state_t *state)
 {
     const weft_family_t *family = state->self.family;
     const weft_level_t level = state->self.nhosts > 1 ? WEFT_LEVEL_BETWEEN : WEFT_LEVEL_INSIDE;
     const double copies = 2 * family->gamma[WEFT_FIGURES_COPY];
-    const double most = family->model.level[level].alpha / copies;
+    const double most = FUSION_MESSAGES * family->model.level[level].alpha / copies;
     return family->settings.exec.fuse_bytes != 0 ? family->settings.exec.fuse_bytes
-           : most < WEFT_FUSION_MOST             ? (uint64_t)most
-                                                 : WEFT_FUSION_MOST;
+           : most < FUSION_LONGEST               ? (uint64_t)most
+                                                 : FUSION_LONGEST;
 }
 
 /* A factor is each call's own. A device has its own ways: group_link_row(). */

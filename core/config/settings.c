@@ -141,7 +141,7 @@ const weft_option_t weft_exec_options[] = {
      NULL, 0, 1 << 30, WEFT_OPTION_LOCAL, 0},
     {"fuse_bytes", WEFT_OPT_SIZE, EXEC(fuse_bytes), "0",
      "collectives of a group up to this length that are alike and follow each other run as one, on "
-     "host memory; 0: as long as copying twice is faster than a message; 1: none",
+     "host memory; 0: while copies are faster than calls; 1: none",
      NULL, 0, 1 << 20, 0, 0},
     {"direct", 0, 0, "gpudirect", "0.3", NULL, 0, 0, WEFT_OPTION_ALIAS, 0},
     {NULL, 0, 0, NULL, NULL, NULL, 0, 0, 0, 0},

@@ -19,6 +19,8 @@
 #include "tools/tool.h"
 
 #define FILE_MAX (UINT64_C(16) << 20)
+#define BLIND                                                                                      \
+    "/proc shows no processes: it is not mounted here, or is that of another PID namespace"
 
 /* Checking ------------------------------------------------------------------------------------- */
 
@@ -428,11 +430,21 @@ static uint32_t read_process(const char *pid, flight_sources_t *sources)
     return found;
 }
 
+/* Whether /proc shows processes: it may not be mounted, or be that of another PID namespace. */
+static bool read_sees(void)
+{
+    char self[32];
+    return readlink("/proc/self", self, sizeof self) > 0;
+}
+
 /* Why the records of a process cannot be read. Where /proc hides the processes of others, it is the
  * kernel that knows of them. */
 static const char *read_why_not(const char *pid)
 {
     char place[64], folder[80];
+    if (!read_sees()) {
+        return BLIND;
+    }
     const read_holder_t holder = read_holder(pid);
     read_place(pid, &holder, place);
     snprintf(folder, sizeof folder, "%s/fd", place);
@@ -471,8 +483,11 @@ bool flight_read(const char *what, flight_sources_t *sources)
     return read_file(what, what, NULL, sources, &why) || tool_usage("%s: %s", what, why) == TOOL_OK;
 }
 
-void flight_read_all(flight_sources_t *sources)
+bool flight_read_all(flight_sources_t *sources)
 {
+    if (!read_sees()) {
+        return tool_usage("cannot see which processes run: %s", BLIND) == TOOL_OK;
+    }
     DIR *dir = opendir("/proc");
     for (const struct dirent *entry; dir != NULL && (entry = readdir(dir)) != NULL;) {
         if (read_is_number(entry->d_name)) {
@@ -482,6 +497,7 @@ void flight_read_all(flight_sources_t *sources)
     if (dir != NULL) {
         closedir(dir);
     }
+    return true;
 }
 
 void flight_free(flight_sources_t *sources)

@@ -38,8 +38,9 @@ typedef struct flight_sources {
 /* Adds the records of `what`: the number of a process, a file, or a folder with files. Returns
  * false and prints why if there is none. */
 bool flight_read(const char *what, flight_sources_t *sources);
-/* Adds the records of all processes of this host that may be read. */
-void flight_read_all(flight_sources_t *sources);
+/* Adds the records of all processes of this host that may be read. Returns false and prints why if
+ * no processes can be seen at all. */
+bool flight_read_all(flight_sources_t *sources);
 void flight_free(flight_sources_t *sources);
 
 /* Takes a copy of the bytes of a record. Returns NULL, and why in *why_p, if they are none. Free it

@@ -217,10 +217,10 @@ int tool_trace(int argc, char **argv)
     trace_request_t request = {.json = NULL};
     bool good = trace_parse(argc, argv, &request);
     if (good && !request.named && !request.help) {
-        flight_read_all(&request.sources);
-        good = request.sources.count > 0 ||
-               tool_usage("no process here has a flight record that may be read; name a process, "
-                          "a file, or the folder of [core] flight") == TOOL_OK;
+        good = flight_read_all(&request.sources) &&
+               (request.sources.count > 0 ||
+                tool_usage("no process here has a flight record that may be read; name a process, "
+                           "a file, or the folder of [core] flight") == TOOL_OK);
     }
     int code = !good          ? TOOL_USAGE
                : request.help ? trace_help()
@@ -357,7 +357,9 @@ static void status_put_json(const flight_jobs_t *jobs)
 static int status_report(bool as_json)
 {
     flight_sources_t sources = {.count = 0};
-    flight_read_all(&sources);
+    if (!flight_read_all(&sources)) {
+        return TOOL_USAGE; /* no list is not an empty one */
+    }
     flight_jobs_t jobs = flight_jobs_make(&sources);
     if (as_json) {
         status_put_json(&jobs);

@@ -173,6 +173,21 @@ else
     echo "skipped: no namespace of processes can be made here"
 fi
 
+# Where no process can be seen, nobody is told that none runs.
+if unshare -m true 2>/dev/null; then
+    # shellcheck disable=SC2016
+    unseen=(unshare -m bash -c 'mount -t tmpfs none /proc && exec "$@"' -)
+    expect 6 "${unseen[@]}" "$weft" status --json
+    says err "^weft: cannot see which processes run: /proc shows no processes: it is not mounted here"
+    [ ! -s "$work/out" ] || die "a list where no process can be seen"
+    expect 6 "${unseen[@]}" "$weft" trace
+    says err "^weft: cannot see which processes run: /proc shows no processes"
+    expect 6 "${unseen[@]}" "$weft" trace $$
+    says err "^weft: process $$: /proc shows no processes"
+else
+    echo "skipped: a system without /proc: no namespace of mounts can be made here"
+fi
+
 # In files, which outlive the process.
 start --set core.flight="$records"
 kill -STOP "${pid[2]}"

@@ -67,7 +67,8 @@ static weft_status_t ib_cache_grow(ib_cache_t *cache)
     return WEFT_OK;
 }
 
-static weft_status_t ib_cache_add(ib_cache_t *cache, const ib_pin_t *wish, ib_pin_t **pin_p)
+static weft_status_t ib_cache_add(ib_cache_t *cache, const ib_pin_t *wish, ib_pin_t **pin_p,
+                                  int *cause_p)
 {
     weft_status_t status = ib_cache_grow(cache);
     if (status != WEFT_OK) {
@@ -78,10 +79,11 @@ static weft_status_t ib_cache_add(ib_cache_t *cache, const ib_pin_t *wish, ib_pi
         return WEFT_AGAIN;
     }
     *pin = *wish;
-    status = cache->pinner.pin(cache->pinner.owner, pin);
-    if (status != WEFT_OK) {
+    int cause = cache->pinner.pin(cache->pinner.owner, pin);
+    if (cause != 0) {
         cache->host->free(cache->host, pin);
-        return status;
+        *cause_p = cause;
+        return WEFT_ERR_RESOURCE;
     }
     uint32_t at = ib_cache_after(cache, pin->start);
     memmove(&cache->pins[at + 1], &cache->pins[at], (cache->count - at) * sizeof(ib_pin_t *));
@@ -92,7 +94,7 @@ static weft_status_t ib_cache_add(ib_cache_t *cache, const ib_pin_t *wish, ib_pi
 }
 
 weft_status_t ib_cache_get(ib_cache_t *cache, const void *memory, uint64_t bytes, uint32_t access,
-                           ib_pin_t **pin_p)
+                           ib_pin_t **pin_p, int *cause_p)
 {
     ib_pin_t wish = {
         .start = (uintptr_t)memory, .end = (uintptr_t)memory + (uintptr_t)bytes, .access = access};
@@ -104,7 +106,7 @@ weft_status_t ib_cache_get(ib_cache_t *cache, const void *memory, uint64_t bytes
             wish.start &= ~(PAGE - 1);
             wish.end = (wish.end + PAGE - 1) & ~(PAGE - 1);
         }
-        status = ib_cache_add(cache, &wish, &pin);
+        status = ib_cache_add(cache, &wish, &pin, cause_p);
     }
     if (status == WEFT_OK) {
         pin->users++;

@@ -25,9 +25,10 @@ typedef struct ib_pin {
     uint32_t local_key, remote_key;
 } ib_pin_t;
 
-/* Makes the registration of [pin->start, pin->end), filling `memory` and the keys, and ends it. */
+/* Makes the registration of [pin->start, pin->end), filling `memory` and the keys, and ends it.
+ * pin() returns 0 or an errno. */
 typedef struct ib_pinner {
-    weft_status_t (*pin)(void *owner, ib_pin_t *pin);
+    int (*pin)(void *owner, ib_pin_t *pin);
     void (*unpin)(void *owner, ib_pin_t *pin);
     void *owner;
 } ib_pinner_t;
@@ -45,10 +46,10 @@ void ib_cache_fini(ib_cache_t *cache);
 
 /* Finds or makes a registration that covers the memory. Memory that only our adapter reads is
  * registered by whole pages; memory that the peer may write is registered to the byte. Returns
- * OK, AGAIN (the host has no memory now), or the pinner's failure. The caller returns it with
- * ib_cache_put(). */
+ * OK, AGAIN (the host has no memory now), or ERR_RESOURCE, and then the pinner's errno in *cause_p:
+ * the caller sets the error. The caller returns the registration with ib_cache_put(). */
 weft_status_t ib_cache_get(ib_cache_t *cache, const void *memory, uint64_t bytes, uint32_t access,
-                           ib_pin_t **pin_p);
+                           ib_pin_t **pin_p, int *cause_p);
 /* Takes over a registration that was made elsewhere and is not shared. On failure it is ended. */
 weft_status_t ib_cache_adopt(ib_cache_t *cache, void *memory, uint32_t local_key,
                              uint32_t remote_key, ib_pin_t **pin_p);

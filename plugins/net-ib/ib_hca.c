@@ -65,18 +65,18 @@ void ib_port_path(const ib_port_t *port, uint32_t *lid_p, uint32_t *mtu_p)
     *mtu_p = (uint32_t)attr->active_mtu;
 }
 
-static weft_status_t ib_hca_pin(void *owner, ib_pin_t *pin)
+static int ib_hca_pin(void *owner, ib_pin_t *pin)
 {
     ib_hca_t *hca = owner;
     unsigned flags = pin->access == IB_PIN_WRITE ? ib_access_write(hca) : 0;
     struct ibv_mr *mr = ibv_reg_mr(hca->pd, (void *)pin->start, pin->end - pin->start, flags);
     if (mr == NULL) {
-        return ib_memory_refused(hca, pin->end - pin->start, errno);
+        return errno;
     }
     pin->memory = mr;
     pin->local_key = mr->lkey;
     pin->remote_key = mr->rkey;
-    return WEFT_OK;
+    return 0;
 }
 
 static void ib_hca_unpin(void *owner, ib_pin_t *pin)

@@ -32,10 +32,7 @@ weft_status_t ib_immediate_create(weft_net_conn_t *conn, ib_rail_t *rail)
     }
     rail->immediates = ibv_reg_mr(hca->pd, conn->immediates, bytes, flags);
     if (rail->immediates == NULL) {
-        char text[IB_MEMORY_TEXT];
-        int cause = errno;
-        ib_memory_reason(hca, bytes, cause, text, sizeof text);
-        return ib_blame(conn, WEFT_ERR_RESOURCE, cause, "%s", text);
+        return ib_memory_blame(conn, hca, bytes, errno);
     }
     return WEFT_OK;
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "ib_event.h"
+#include "ib_refusal.h"
 
 unsigned ib_access_write(const ib_hca_t *hca)
 {
@@ -65,12 +66,11 @@ void ib_memory_reason(const ib_hca_t *hca, uint64_t bytes, int cause, char *text
     }
 }
 
-weft_status_t ib_memory_refused(const ib_hca_t *hca, uint64_t bytes, int cause)
+weft_status_t ib_memory_blame(weft_net_conn_t *conn, const ib_hca_t *hca, uint64_t bytes, int cause)
 {
-    const weft_host_t *host = hca->net->host;
     char text[IB_MEMORY_TEXT];
     ib_memory_reason(hca, bytes, cause, text, sizeof text);
-    return host->set_error(host, WEFT_ERR_RESOURCE, cause, "%s", text);
+    return ib_blame(conn, WEFT_ERR_RESOURCE, cause, "%s", text);
 }
 
 void ib_region_fini(weft_net_region_t *region)
@@ -90,9 +90,15 @@ typedef struct ib_wish {
     const weft_net_dmabuf_range_t *dmabuf; /* NULL: host memory */
 } ib_wish_t;
 
+/* Who refused it, for the caller to tell. No adapter: another error, which is set. */
+typedef struct ib_refuser {
+    const ib_hca_t *hca;
+    int cause;
+} ib_refuser_t;
+
 /* A dma-buf is never shared in the cache: an address does not tell which buffer it belongs to. */
 static weft_status_t ib_dmabuf_pin(ib_hca_t *hca, const weft_net_dmabuf_range_t *range,
-                                   ib_pin_t **pin_p)
+                                   ib_pin_t **pin_p, int *cause_p)
 {
     const weft_host_t *host = hca->net->host;
     struct ibv_mr *mr = ibv_reg_dmabuf_mr(hca->pd, range->offset, range->bytes, range->address,
@@ -104,19 +110,22 @@ static weft_status_t ib_dmabuf_pin(ib_hca_t *hca, const weft_net_dmabuf_range_t 
         return host->set_error(host, WEFT_ERR_UNSUPPORTED, errno, "adapter %s registers no dma-buf",
                                hca->name);
     }
-    return ib_memory_refused(hca, range->bytes, errno);
+    *cause_p = errno;
+    return WEFT_ERR_RESOURCE;
 }
 
 /* Nothing is sent over a failed adapter any longer. It refuses before anybody has taken the event
  * which says that it failed. */
-static weft_status_t ib_wish_pin(const ib_wish_t *wish, ib_hca_t *hca, ib_pin_t **pin_p)
+static weft_status_t ib_wish_pin(const ib_wish_t *wish, ib_hca_t *hca, ib_pin_t **pin_p,
+                                 int *cause_p)
 {
     if (atomic_load(&hca->fatal)) {
         return WEFT_OK;
     }
-    weft_status_t status = wish->dmabuf != NULL ? ib_dmabuf_pin(hca, wish->dmabuf, pin_p)
-                                                : ib_cache_get(&hca->cache, wish->memory,
-                                                               wish->bytes, wish->access, pin_p);
+    weft_status_t status =
+        wish->dmabuf != NULL
+            ? ib_dmabuf_pin(hca, wish->dmabuf, pin_p, cause_p)
+            : ib_cache_get(&hca->cache, wish->memory, wish->bytes, wish->access, pin_p, cause_p);
     if (status != WEFT_OK && status != WEFT_AGAIN) {
         ib_events_take(hca);
         status = atomic_load(&hca->fatal) ? WEFT_OK : status;
@@ -125,13 +134,17 @@ static weft_status_t ib_wish_pin(const ib_wish_t *wish, ib_hca_t *hca, ib_pin_t 
 }
 
 static weft_status_t ib_region_fill(weft_net_device_t *device, const ib_wish_t *wish,
-                                    weft_net_region_t *region)
+                                    weft_net_region_t *region, ib_refuser_t *refuser)
 {
     weft_status_t status = WEFT_OK;
     *region = (weft_net_region_t){.net = device->net, .nrails = device->nrails};
     for (uint32_t i = 0; i < device->nrails && status == WEFT_OK; i++) {
+        int cause = 0;
         region->hcas[i] = device->rails[i]->hca;
-        status = ib_wish_pin(wish, region->hcas[i], &region->pins[i]);
+        status = ib_wish_pin(wish, region->hcas[i], &region->pins[i], &cause);
+        if (status == WEFT_ERR_RESOURCE && cause != 0) {
+            *refuser = (ib_refuser_t){.hca = region->hcas[i], .cause = cause};
+        }
     }
     if (status != WEFT_OK) {
         ib_region_fini(region);
@@ -139,11 +152,14 @@ static weft_status_t ib_region_fill(weft_net_device_t *device, const ib_wish_t *
     return status;
 }
 
-weft_status_t ib_region_init(weft_net_device_t *device, const void *memory, uint64_t bytes,
+weft_status_t ib_region_init(weft_net_conn_t *conn, const weft_posted_op_t *op,
                              uint32_t access_kind, weft_net_region_t *region)
 {
-    const ib_wish_t wish = {.memory = memory, .bytes = bytes, .access = access_kind};
-    return ib_region_fill(device, &wish, region);
+    const ib_wish_t wish = {.memory = op->buffer, .bytes = op->bytes, .access = access_kind};
+    ib_refuser_t refuser = {.hca = NULL};
+    weft_status_t status = ib_region_fill(conn->device, &wish, region, &refuser);
+    return refuser.hca == NULL ? status
+                               : ib_memory_blame(conn, refuser.hca, op->bytes, refuser.cause);
 }
 
 /* Makes a region of the caller's, which is freed by ib_dereg(). */
@@ -155,9 +171,15 @@ static weft_status_t ib_region_create(weft_net_device_t *device, const ib_wish_t
     if (region == NULL) {
         return WEFT_ERR_RESOURCE;
     }
-    weft_status_t status = ib_region_fill(device, wish, region);
+    ib_refuser_t refuser = {.hca = NULL};
+    weft_status_t status = ib_region_fill(device, wish, region, &refuser);
     if (status != WEFT_OK) {
         host->free(host, region);
+        if (refuser.hca != NULL) {
+            char text[IB_MEMORY_TEXT];
+            ib_memory_reason(refuser.hca, wish->bytes, refuser.cause, text, sizeof text);
+            return host->set_error(host, status, refuser.cause, "%s", text);
+        }
         return status == WEFT_AGAIN ? WEFT_ERR_RESOURCE : status;
     }
     region->on_device = on_device;
@@ -185,7 +207,7 @@ weft_status_t ib_reg(weft_net_device_t *device, void *memory, uint64_t bytes, ui
 weft_status_t ib_reg_dmabuf(weft_net_device_t *device, const weft_net_dmabuf_range_t *range,
                             weft_net_region_t **region_p)
 {
-    const ib_wish_t wish = {.dmabuf = range};
+    const ib_wish_t wish = {.bytes = range->bytes, .dmabuf = range};
     return ib_region_create(device, &wish, true, region_p);
 }
 

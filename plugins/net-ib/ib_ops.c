@@ -19,8 +19,7 @@ weft_status_t ib_op_register_own(weft_net_conn_t *conn, const weft_op_queue_t *q
     weft_net_region_t *own = ib_op_own(conn, queue, op);
     op->region = own;
     op->flags |= IB_OP_OWN;
-    return ib_region_init(conn->device, op->buffer, op->bytes,
-                          queue == &conn->ops.send ? IB_PIN_READ : IB_PIN_WRITE, own);
+    return ib_region_init(conn, op, queue == &conn->ops.send ? IB_PIN_READ : IB_PIN_WRITE, own);
 }
 
 void ib_op_unregister(weft_net_conn_t *conn, const weft_op_queue_t *queue, weft_posted_op_t *op)

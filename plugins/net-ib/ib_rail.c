@@ -86,10 +86,7 @@ weft_status_t ib_rail_open(weft_net_conn_t *conn, uint32_t index, const ib_gid_t
     rail->credits_out =
         rail->credits_in == NULL ? NULL : ibv_reg_mr(hca->pd, conn->credits.out, ring, 0);
     if (rail->credits_out == NULL) {
-        char text[IB_MEMORY_TEXT];
-        int cause = errno;
-        ib_memory_reason(hca, ring, cause, text, sizeof text);
-        return ib_blame(conn, WEFT_ERR_RESOURCE, cause, "%s", text);
+        return ib_memory_blame(conn, hca, ring, errno);
     }
     return ib_immediate_create(conn, rail);
 }

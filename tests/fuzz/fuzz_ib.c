@@ -73,13 +73,13 @@ void ib_conn_set_busy(weft_net_conn_t *conn)
     (void)conn;
 }
 
-void ib_memory_reason(const ib_hca_t *hca, uint64_t bytes, int cause, char *text, size_t room)
+weft_status_t ib_memory_blame(weft_net_conn_t *conn, const ib_hca_t *hca, uint64_t bytes, int cause)
 {
+    (void)conn;
     (void)hca;
     (void)bytes;
     (void)cause;
-    (void)room;
-    *text = '\0';
+    return WEFT_ERR_RESOURCE;
 }
 
 bool ib_rail_refused(weft_net_conn_t *conn, ib_qp_t *qp, int cause)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Unit tests of the cache of registrations, with a pinner that only counts. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,15 +16,15 @@ typedef struct pinner {
     uint32_t fail_at; /* pin() with this number fails */
 } pinner_t;
 
-static weft_status_t count_pin(void *owner, ib_pin_t *pin)
+static int count_pin(void *owner, ib_pin_t *pin)
 {
     pinner_t *pinner = owner;
     if (++pinner->pins == pinner->fail_at) {
-        return WEFT_ERR_RESOURCE;
+        return ENOMEM;
     }
     pin->local_key = pinner->pins;
     pin->remote_key = 1000 + pinner->pins;
-    return WEFT_OK;
+    return 0;
 }
 
 static void count_unpin(void *owner, ib_pin_t *pin)
@@ -52,7 +53,9 @@ static ib_pin_t *get(pinner_t *pinner, uintptr_t at, uint64_t bytes, uint32_t ac
 {
     ib_pin_t *pin = NULL;
     /* Addresses are only compared. */
-    assert_int_equal(ib_cache_get(&pinner->cache, (void *)at, bytes, access, &pin), WEFT_OK);
+    int cause = 0;
+    assert_int_equal(ib_cache_get(&pinner->cache, (void *)at, bytes, access, &pin, &cause),
+                     WEFT_OK);
     return pin;
 }
 
@@ -139,8 +142,11 @@ static void refused_registration_leaves_nothing(void **state)
     pinner_init(&p);
     p.fail_at = 2;
     ib_pin_t *one = get(&p, 0x10000, 100, IB_PIN_WRITE), *none = NULL;
-    assert_int_equal(ib_cache_get(&p.cache, (void *)(uintptr_t)0x20000, 8, IB_PIN_WRITE, &none),
-                     WEFT_ERR_RESOURCE);
+    int cause = 0;
+    assert_int_equal(
+        ib_cache_get(&p.cache, (void *)(uintptr_t)0x20000, 8, IB_PIN_WRITE, &none, &cause),
+        WEFT_ERR_RESOURCE);
+    assert_int_equal(cause, ENOMEM);
     assert_null(none);
     assert_int_equal(p.cache.count, 1);
     ib_cache_put(&p.cache, one);
@@ -152,11 +158,14 @@ static void no_memory_now_is_again(void **state)
     (void)state;
     pinner_t p;
     ib_pin_t *none = NULL;
+    int cause = 0;
     pinner_init(&p);
     for (uint64_t n = 1; n <= 2; n++) {
         atomic_store(&p.fake.fail_at, n);
-        assert_int_equal(ib_cache_get(&p.cache, (void *)(uintptr_t)0x20000, 8, IB_PIN_READ, &none),
-                         WEFT_AGAIN);
+        assert_int_equal(
+            ib_cache_get(&p.cache, (void *)(uintptr_t)0x20000, 8, IB_PIN_READ, &none, &cause),
+            WEFT_AGAIN);
+        assert_int_equal(cause, 0);
     }
     assert_int_equal(p.pins, 0);
     pinner_fini(&p);

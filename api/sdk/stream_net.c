@@ -25,6 +25,7 @@ struct weft_net_device {
     const weft_stream_medium_t *medium;
     uint32_t index;
     int epoll;
+    int blind;              /* errno of the newest watch of them that the system refused */
     weft_net_conn_t *conns; /* ready ones */
     weft_op_done_t done;
 };
@@ -267,8 +268,11 @@ static void stream_conn_watch(weft_net_conn_t *conn, uint32_t events)
     struct epoll_event event = {.events = events, .data = {.ptr = conn}};
     if (events != conn->events) {
         int how = conn->events == 0 ? EPOLL_CTL_ADD : events == 0 ? EPOLL_CTL_DEL : EPOLL_CTL_MOD;
-        epoll_ctl(conn->device->epoll, how, conn->messages.fd, &event);
-        conn->events = events;
+        if (epoll_ctl(conn->device->epoll, how, conn->messages.fd, &event) == 0 || events == 0) {
+            conn->events = events;
+        } else {
+            conn->device->blind = errno; /* fs.epoll.max_user_watches, or no memory */
+        }
     }
 }
 
@@ -519,12 +523,20 @@ weft_status_t weft_stream_net_cancel(weft_net_conn_t *conn)
 weft_status_t weft_stream_net_wait_fd(weft_net_device_t *device, int *fd_p)
 {
     bool something = device->done.first != NULL;
+    device->blind = 0;
     for (weft_net_conn_t *conn = device->conns; conn != NULL; conn = conn->next) {
         stream_conn_watch(conn, weft_message_stream_events(&conn->messages));
         something = something || weft_message_stream_goes_on(&conn->messages);
     }
     *fd_p = device->epoll;
-    return something ? WEFT_AGAIN : WEFT_OK;
+    if (something) {
+        return WEFT_AGAIN;
+    }
+    return device->blind == 0
+               ? WEFT_OK
+               : device->host->set_error(
+                     device->host, WEFT_ERR_RESOURCE, device->blind, "cannot watch a connection%s",
+                     device->blind == ENOSPC ? " (see fs.epoll.max_user_watches)" : "");
 }
 
 const void *weft_stream_net_get_extension(weft_net_t *net, const char *name)

@@ -122,6 +122,7 @@ struct weft_net_device {
     uint32_t polls; /* since the descriptors were looked at */
     uint32_t quiet; /* the newest of them that found nothing */
     int epoll;
+    int unwatched; /* errno of a descriptor that the system did not let it watch, or 0 */
     ib_watch_t async[IB_RAILS_MAX];
 };
 

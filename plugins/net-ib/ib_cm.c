@@ -20,6 +20,7 @@
 #include "ib_rail.h"
 #include "ib_refusal.h"
 #include "ib_side.h"
+#include "ib_watch.h"
 
 /* The connection manager and the TCP stack choose ports independently, so a port of either end
  * may turn out to be in use. */
@@ -85,8 +86,7 @@ static weft_status_t ib_cm_open(weft_net_conn_t *conn)
         fcntl(cm->channel->fd, F_SETFD, FD_CLOEXEC) != 0) {
         return ib_cm_failed(conn, 0, errno, "no event channel of librdmacm");
     }
-    struct epoll_event event = {.events = EPOLLIN, .data = {.ptr = NULL}};
-    bool watched = epoll_ctl(conn->device->epoll, EPOLL_CTL_ADD, cm->channel->fd, &event) == 0;
+    bool watched = ib_device_watch(conn->device, EPOLL_CTL_ADD, cm->channel->fd, EPOLLIN, NULL);
     cm->watch = watched ? conn->device->epoll : -1;
     return WEFT_OK;
 }

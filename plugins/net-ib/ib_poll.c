@@ -5,6 +5,7 @@
 #include "ib_poll.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <sys/epoll.h>
 
 #include "ib_conn.h"
@@ -172,6 +173,9 @@ static void ib_device_events(weft_net_device_t *device)
             break;
         }
     }
+    if (device->unwatched != 0) {
+        ib_device_events_take(device);
+    }
     for (weft_net_conn_t *conn = device->conns, *next; conn != NULL; conn = next) {
         next = conn->next;
         if (!conn->side.watched) { /* the system refused to watch it: no event tells of it */
@@ -236,7 +240,15 @@ weft_status_t ib_wait_fd(weft_net_device_t *device, int *fd_p)
     }
     /* Completions that came before the notification was armed raise no event. */
     ib_device_sweep(device);
-    return waiting || device->done.first != NULL ? WEFT_AGAIN : WEFT_OK;
+    if (waiting || device->done.first != NULL) {
+        return WEFT_AGAIN;
+    }
+    return device->unwatched == 0
+               ? WEFT_OK
+               : device->host->set_error(
+                     device->host, WEFT_ERR_RESOURCE, device->unwatched,
+                     "cannot watch the descriptors of adapter %s%s", device->rails[0]->hca->name,
+                     device->unwatched == ENOSPC ? " (see fs.epoll.max_user_watches)" : "");
 }
 
 weft_status_t ib_conn_check(weft_net_conn_t *conn)

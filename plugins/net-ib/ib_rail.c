@@ -15,6 +15,7 @@
 #include "ib_immediate.h"
 #include "ib_memory.h"
 #include "ib_refusal.h"
+#include "ib_watch.h"
 
 #define FLUSH_WAIT_NS                                                                              \
     UINT64_C(20000000) /* how long the cause of a flushed request may take to show */
@@ -95,11 +96,10 @@ void ib_rails_watch(weft_net_conn_t *conn)
 {
     for (uint32_t i = 0; i < conn->nrails; i++) {
         ib_rail_t *rail = &conn->rails[i];
-        struct epoll_event event = {.events = EPOLLIN,
-                                    .data = {.ptr = conn->ready ? &rail->watch : NULL}};
         int verb = rail->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
         if (rail->channel != NULL && rail->state != IB_RAIL_LOST &&
-            epoll_ctl(conn->device->epoll, verb, rail->channel->fd, &event) == 0) {
+            ib_device_watch(conn->device, verb, rail->channel->fd, EPOLLIN,
+                            conn->ready ? &rail->watch : NULL)) {
             rail->watched = true;
         }
     }

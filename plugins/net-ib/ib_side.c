@@ -12,6 +12,7 @@
 #include <weft/sdk/acceptor.h>
 
 #include "ib_refusal.h"
+#include "ib_watch.h"
 
 void ib_side_await(weft_net_conn_t *conn, uint32_t events)
 {
@@ -19,9 +20,8 @@ void ib_side_await(weft_net_conn_t *conn, uint32_t events)
     if (events == side->awaits) {
         return;
     }
-    struct epoll_event event = {.events = events, .data = {.ptr = NULL}};
     int verb = events == 0 ? EPOLL_CTL_DEL : side->awaits == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
-    if (epoll_ctl(conn->device->epoll, verb, side->fd, &event) == 0 || events == 0) {
+    if (ib_device_watch(conn->device, verb, side->fd, events, NULL)) {
         side->awaits = events;
     }
 }
@@ -34,8 +34,8 @@ bool ib_side_is_closed(const weft_net_conn_t *conn)
 
 void ib_side_watch(weft_net_conn_t *conn)
 {
-    struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP, .data = {.ptr = &conn->side.watch}};
-    conn->side.watched = epoll_ctl(conn->device->epoll, EPOLL_CTL_ADD, conn->side.fd, &event) == 0;
+    conn->side.watched = ib_device_watch(conn->device, EPOLL_CTL_ADD, conn->side.fd,
+                                         EPOLLIN | EPOLLRDHUP, &conn->side.watch);
 }
 
 void ib_side_unwatch(weft_net_conn_t *conn)

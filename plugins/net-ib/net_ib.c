@@ -18,6 +18,7 @@
 #include "ib_memory.h"
 #include "ib_poll.h"
 #include "ib_sysfs.h"
+#include "ib_watch.h"
 
 /* Whether one connection may use both ports. */
 static bool ib_ports_alike(const ib_port_t *one, const ib_port_t *two)
@@ -218,8 +219,8 @@ static weft_status_t ib_device_open(weft_net_t *net, uint32_t index, weft_net_de
         ib_port_t *port = ib_device_port(net, index, i);
         device->rails[i] = port;
         device->async[i] = (ib_watch_t){.kind = IB_WATCH_ASYNC, .owner = port->hca};
-        struct epoll_event event = {.events = EPOLLIN, .data = {.ptr = &device->async[i]}};
-        epoll_ctl(device->epoll, EPOLL_CTL_ADD, port->hca->context->async_fd, &event);
+        ib_device_watch(device, EPOLL_CTL_ADD, port->hca->context->async_fd, EPOLLIN,
+                        &device->async[i]);
     }
     *device_p = device;
     return WEFT_OK;

@@ -152,10 +152,10 @@ struct weft_net_device {
     weft_endpoint_list_t local; /* its part of net->local, or all */
     weft_net_conn_t *conns;     /* ready ones */
     weft_op_done_t done;
-    uint32_t busy;       /* streams of connections with something open */
-    bool many;           /* so many are busy that poll() asks epoll which to try */
-    bool blind;          /* … which the system did not let watch one of them: all are tried */
-    uint32_t timed;      /* connections that poll() visits without an event: conn->timed */
+    uint32_t busy;  /* streams of connections with something open */
+    bool many;      /* so many are busy that poll() asks epoll which to try */
+    int blind;      /* errno of the watch of one of them that the system refused: all are tried */
+    uint32_t timed; /* connections that poll() visits without an event: conn->timed */
     uint32_t unanswered; /* connections with rails->unanswered */
     uint64_t watched_ns; /* when rails were looked at */
     uint64_t silence_ns; /* … and silence (sock_silence.h) */

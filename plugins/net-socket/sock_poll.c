@@ -5,6 +5,7 @@
  * epoll set is updated only where it is going to be used. */
 #include "sock_poll.h"
 
+#include <errno.h>
 #include <sys/epoll.h>
 
 #include "sock_conn.h"
@@ -21,7 +22,7 @@
 
 static void sock_device_arm(weft_net_device_t *device)
 {
-    device->blind = false;
+    device->blind = 0;
     for (weft_net_conn_t *conn = device->conns; conn != NULL; conn = conn->next) {
         sock_conn_arm(conn);
     }
@@ -155,7 +156,7 @@ weft_status_t sock_poll(weft_net_device_t *device, weft_net_completion_t *comple
         sock_device_arm(device);
     }
     device->many = many;
-    if (many && !device->blind) {
+    if (many && device->blind == 0) {
         sock_device_events(device);
     } else if (device->busy > 0) {
         sock_device_sweep(device);
@@ -175,5 +176,12 @@ weft_status_t sock_wait_fd(weft_net_device_t *device, int *fd_p)
     for (weft_net_conn_t *conn = device->conns; !something && conn != NULL; conn = conn->next) {
         something = sock_conn_goes_on(conn);
     }
-    return something ? WEFT_AGAIN : WEFT_OK;
+    if (something) {
+        return WEFT_AGAIN;
+    }
+    return device->blind == 0
+               ? WEFT_OK
+               : device->host->set_error(
+                     device->host, WEFT_ERR_RESOURCE, device->blind, "cannot watch a connection%s",
+                     device->blind == ENOSPC ? " (see fs.epoll.max_user_watches)" : "");
 }

@@ -3,6 +3,7 @@
  * Events that the device's epoll set watches for. */
 #include "sock_watch.h"
 
+#include <errno.h>
 #include <sys/epoll.h>
 
 static uint32_t sock_stream_interest(const sock_stream_t *stream)
@@ -35,7 +36,7 @@ void sock_stream_watch(sock_stream_t *stream, uint32_t events)
     if (epoll_ctl(stream->conn->device->epoll, verb, stream->fd, &event) == 0 || events == 0) {
         stream->armed = events;
     } else {
-        stream->conn->device->blind = true; /* fs.epoll.max_user_watches, or no memory */
+        stream->conn->device->blind = errno; /* fs.epoll.max_user_watches, or no memory */
     }
 }
 

@@ -237,6 +237,8 @@ typedef struct weft_net_ops {
     /* Arms a notification and stores a file descriptor that becomes readable when poll() or
      * accept() may have something, or connect_poll() of a connection of the device can go on.
      * Returns AGAIN if there is something already. The plugin owns the descriptor.
+     * Errors: ERR_RESOURCE (the system does not watch all that there is: the caller looks now and
+     * then instead of sleeping on the descriptor).
      * Blocking: no. Thread: [progress]. */
     weft_status_t (*wait_fd)(weft_net_device_t *device, int *fd_p);
 

@@ -308,6 +308,13 @@ static void an_end_is_noticed_where_the_system_watches_nothing(void **state)
     assert_int_equal(traffic_begin(&traffic, settings), WEFT_OK);
     traffic_side_t *side = &traffic.sides[0];
     const weft_net_op_t op = {.kind = WEFT_NET_RECV, .buffer = &byte, .bytes = 1};
+    int fd = -1;
+    /* Nobody sleeps on it, and what no event tells of is looked for. */
+    assert_int_equal(traffic.ops->wait_fd(side->device, &fd), WEFT_ERR_RESOURCE);
+    assert_non_null(strstr(side->fake.error, "fs.epoll.max_user_watches"));
+    fake_port_state(0, 1, IBV_PORT_ACTIVE);
+    traffic_poll(&traffic, 1000);
+    assert_true(traffic_log_says(&traffic, "the port is up again"));
     assert_int_equal(traffic.ops->post(side->conn, &op, 1, &count), WEFT_OK);
     traffic.ops->conn_close(traffic.sides[1].conn);
     traffic.sides[1].conn = NULL;

@@ -5,11 +5,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "ends.h"
 #include "sock_op.h"
 #include "sock_poll.h"
+#include "tests/support/denied.h"
 #include "tests/support/unit.h"
 
 enum { CONNS = 2, RECVS = 3 };
@@ -145,6 +147,22 @@ static void a_connection_that_was_lost_keeps_its_reason(void **state)
     close(f->there[1]);
 }
 
+/* The last test of this program: what the system refuses once, it refuses until the end. */
+static void nobody_sleeps_where_the_system_watches_nothing(void **state)
+{
+    fixture_t *f = *state;
+    int fd = -1;
+    if (!denied_call(SYS_epoll_ctl, ENOSPC)) {
+        close(f->there[0]);
+        close(f->there[1]);
+        skip();
+    }
+    assert_int_equal(sock_wait_fd(&f->device, &fd), WEFT_ERR_RESOURCE);
+    assert_non_null(strstr(f->instance.fake.error, "fs.epoll.max_user_watches"));
+    close(f->there[0]);
+    close(f->there[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -154,6 +172,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(each_failure_has_the_reason_of_its_connection, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_connection_that_was_lost_keeps_its_reason, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(nobody_sleeps_where_the_system_watches_nothing, set_up,
                                         tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

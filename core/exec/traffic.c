@@ -128,6 +128,7 @@ static void traffic_watch_add(weft_links_t *links, const weft_transport_t *trans
         return;
     }
     bool shared = device == transport->adapter;
+    const weft_error_t kept = *weft_error_record();
     if (shared) {
         weft_transports_lock(links->setup.transports);
     }
@@ -136,7 +137,10 @@ static void traffic_watch_add(weft_links_t *links, const weft_transport_t *trans
         weft_transports_unlock(links->setup.transports);
     }
     watch->ready |= status == WEFT_AGAIN;
-    watch->cannot |= status != WEFT_OK && status != WEFT_AGAIN;
+    if (status < 0) { /* which fails nothing: the sleep is short */
+        watch->cannot = true;
+        *weft_error_record() = kept;
+    }
     watch->fds[watch->count++] = (struct pollfd){.fd = fd, .events = POLLIN};
 }
 

@@ -16,9 +16,9 @@ typedef struct weft_allocation {
 /* The allocations of one communicator. */
 typedef struct weft_allocations {
     weft_allocation_t *list; /* the user's */
-    weft_allocation_t
-        staging; /* input of the collective that runs, if its plan cannot run in place;
-                                * both buffers of fused calls */
+    /* Of the collective that runs: its input, if the plan cannot run in place, or both buffers of
+     * fused calls. */
+    weft_allocation_t staging;
 } weft_allocations_t;
 
 /* Allocates memory of the host or, with `device`, of the kernel. `purpose` begins the error text.

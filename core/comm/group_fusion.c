@@ -5,8 +5,9 @@
 
 #include "core/base/coll.h"
 
-/* A call costs several times what the model counts for a message: measured, copying in and out costs
- * less up to FUSION_MESSAGES such times, and never much more up to FUSION_LONGEST (decision 162). */
+/* A call costs several times what the model counts for a message. As measured, copying in and out
+ * costs less up to FUSION_MESSAGES such times, and hardly more up to FUSION_LONGEST (decision
+ * 162). */
 #define FUSION_MESSAGES 8
 #define FUSION_LONGEST (64u << 10)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # ranks: 4
-"""More of what is built on torch.distributed: sharded optimizers, checkpoints, pipelines, tensor parallelism."""
+"""More of what is built on torch.distributed: sharded optimizers, checkpoints, pipelines."""
 
 import copy
 import shutil
@@ -132,7 +132,8 @@ def case_pipelines_equal_one_process():
 
 def case_tensor_parallel_equals_one_process():
     from torch.distributed.device_mesh import init_device_mesh
-    from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+    from torch.distributed.tensor.parallel import (ColwiseParallel, RowwiseParallel,
+                                                   parallelize_module)
 
     net = model()
     alone = copy.deepcopy(net)

@@ -20,6 +20,10 @@ says out '^ +65536 +16384 +float +none +-1 .* N/A +N/A +N/A +N/A$'
 all_right 1
 expect 0 "$build/bin/alltoallv_perf" -P 4 -b 64K -e 64K -n 2
 all_right 1
+# Short calls of a group are fused; with -C 1 they are requests.
+expect 0 "$build/bin/all_gather_perf" -P 3 -b 96 -e 9600 -f 10 -n 2 -m 5
+all_right 3
+expect 0 "$build/bin/all_reduce_perf" -P 3 -b 96 -e 96 -n 2 -m 5 -C 1
 for collective in gather scatter; do
     expect 0 "$build/bin/${collective}_perf" -P 3 -b 4K -e 64K -f 16 -n 2 -r -1
     all_right 6

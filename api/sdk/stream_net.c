@@ -16,6 +16,7 @@
 #include <weft/sdk/acceptor.h>
 #include <weft/sdk/endpoint.h>
 #include <weft/sdk/message_stream.h>
+#include <weft/sdk/watch.h>
 
 #define STREAM_WAY_PATIENCE_NS UINT64_C(5000000000) /* for connect() before the next way is tried */
 
@@ -532,11 +533,8 @@ weft_status_t weft_stream_net_wait_fd(weft_net_device_t *device, int *fd_p)
     if (something) {
         return WEFT_AGAIN;
     }
-    return device->blind == 0
-               ? WEFT_OK
-               : device->host->set_error(
-                     device->host, WEFT_ERR_RESOURCE, device->blind, "cannot watch a connection%s",
-                     device->blind == ENOSPC ? " (see fs.epoll.max_user_watches)" : "");
+    return device->blind == 0 ? WEFT_OK
+                              : weft_watch_refused(device->host, "a connection", device->blind);
 }
 
 const void *weft_stream_net_get_extension(weft_net_t *net, const char *name)

@@ -5,8 +5,9 @@
 #include "ib_poll.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <sys/epoll.h>
+
+#include <weft/sdk/watch.h>
 
 #include "ib_conn.h"
 #include "ib_event.h"
@@ -245,10 +246,7 @@ weft_status_t ib_wait_fd(weft_net_device_t *device, int *fd_p)
     }
     return device->unwatched == 0
                ? WEFT_OK
-               : device->host->set_error(
-                     device->host, WEFT_ERR_RESOURCE, device->unwatched,
-                     "cannot watch the descriptors of adapter %s%s", device->rails[0]->hca->name,
-                     device->unwatched == ENOSPC ? " (see fs.epoll.max_user_watches)" : "");
+               : weft_watch_refused(device->host, device->rails[0]->hca->name, device->unwatched);
 }
 
 weft_status_t ib_conn_check(weft_net_conn_t *conn)

@@ -5,8 +5,9 @@
  * epoll set is updated only where it is going to be used. */
 #include "sock_poll.h"
 
-#include <errno.h>
 #include <sys/epoll.h>
+
+#include <weft/sdk/watch.h>
 
 #include "sock_conn.h"
 #include "sock_op.h"
@@ -179,9 +180,6 @@ weft_status_t sock_wait_fd(weft_net_device_t *device, int *fd_p)
     if (something) {
         return WEFT_AGAIN;
     }
-    return device->blind == 0
-               ? WEFT_OK
-               : device->host->set_error(
-                     device->host, WEFT_ERR_RESOURCE, device->blind, "cannot watch a connection%s",
-                     device->blind == ENOSPC ? " (see fs.epoll.max_user_watches)" : "");
+    return device->blind == 0 ? WEFT_OK
+                              : weft_watch_refused(device->host, "a connection", device->blind);
 }

@@ -8,30 +8,9 @@ import shutil
 import torch
 import torch.distributed as dist
 from job import join, main
+from training import difference, model, train
 
 rank, size = join()
-
-
-def model():
-    torch.manual_seed(0)
-    return torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.ReLU(), torch.nn.Linear(32, 4))
-
-
-def train(parallel, alone, steps=5, batch=4):
-    """Trains both on the same data, the parallel one on this rank's part."""
-    optimizers = [torch.optim.SGD(one.parameters(), 0.1) for one in (parallel, alone)]
-    for step in range(steps):
-        data = torch.randn(batch * size, 16, generator=torch.Generator().manual_seed(step))
-        part = data[batch * rank:batch * (rank + 1)]
-        for optimizer, one, inputs in zip(optimizers, (parallel, alone), (part, data)):
-            optimizer.zero_grad()
-            one(inputs).pow(2).mean().backward()
-            optimizer.step()
-
-
-def difference(parallel, alone):
-    return max((getattr(a, "full_tensor", lambda a=a: a)() - b).abs().max().item()
-               for a, b in zip(parallel.parameters(), alone.parameters()))
 
 
 def case_ddp_equals_one_process():

@@ -9,28 +9,9 @@ import tempfile
 import torch
 import torch.distributed as dist
 from job import join, main
+from training import difference, model, train
 
 rank, size = join()
-
-
-def model():
-    torch.manual_seed(0)
-    return torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.ReLU(), torch.nn.Linear(32, 8))
-
-
-def train(parallel, alone, optimizers, steps=4, batch=4):
-    """Trains both on the same data, the parallel one on this rank's part."""
-    for step in range(steps):
-        data = torch.randn(batch * size, 16, generator=torch.Generator().manual_seed(step))
-        part = data[batch * rank:batch * (rank + 1)]
-        for optimizer, one, inputs in zip(optimizers, (parallel, alone), (part, data)):
-            optimizer.zero_grad()
-            one(inputs).pow(2).mean().backward()
-            optimizer.step()
-
-
-def difference(some, others):
-    return max((a - b).abs().max().item() for a, b in zip(some, others))
 
 
 def case_fsdp1_equals_one_process():
@@ -39,9 +20,9 @@ def case_fsdp1_equals_one_process():
     net = model()
     alone = copy.deepcopy(net)
     sharded = FullyShardedDataParallel(net, device_id=torch.device("cpu"), use_orig_params=True)
-    train(sharded, alone, [torch.optim.SGD(one.parameters(), 0.1) for one in (sharded, alone)])
+    train(sharded, alone)
     with FullyShardedDataParallel.summon_full_params(sharded):
-        assert difference(sharded.parameters(), alone.parameters()) < 1e-6
+        assert difference(sharded, alone) < 1e-6
 
 
 def case_sharded_optimizer_equals_one_process():
@@ -51,8 +32,8 @@ def case_sharded_optimizer_equals_one_process():
     alone = copy.deepcopy(net)
     ddp = torch.nn.parallel.DistributedDataParallel(net)
     sharded = ZeroRedundancyOptimizer(ddp.parameters(), torch.optim.Adam, lr=0.01)
-    train(ddp, alone, [sharded, torch.optim.Adam(alone.parameters(), 0.01)])
-    assert difference(net.parameters(), alone.parameters()) < 1e-5
+    train(ddp, alone, optimizers=[sharded, torch.optim.Adam(alone.parameters(), 0.01)])
+    assert difference(net, alone) < 1e-5
     sharded.consolidate_state_dict(0)
     assert rank != 0 or len(sharded.state_dict()["state"]) == 4
 
@@ -66,9 +47,8 @@ def case_hybrid_shards_in_bf16():
     alone = copy.deepcopy(net)
     policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
     fully_shard(net, mesh=mesh, mp_policy=policy)
-    train(net, alone, [torch.optim.SGD(one.parameters(), 0.1) for one in (net, alone)])
-    whole = [parameter.full_tensor() for parameter in net.parameters()]
-    assert difference(whole, alone.parameters()) < 0.01
+    train(net, alone)
+    assert difference(net, alone) < 0.01
 
 
 def case_checkpoints_come_back():
@@ -79,8 +59,8 @@ def case_checkpoints_come_back():
     folder = [tempfile.mkdtemp() if rank == 0 else None]
     dist.broadcast_object_list(folder, 0)
     net = model()
+    before = copy.deepcopy(net)
     fully_shard(net)
-    before = [parameter.full_tensor().clone() for parameter in net.parameters()]
     checkpoint.save(get_model_state_dict(net), checkpoint_id=f"{folder[0]}/now")
     checkpoint.async_save(get_model_state_dict(net), checkpoint_id=f"{folder[0]}/later",
                           process_group=dist.new_group()).result()
@@ -91,7 +71,7 @@ def case_checkpoints_come_back():
         state = get_model_state_dict(net)
         checkpoint.load(state, checkpoint_id=f"{folder[0]}/{name}")
         set_model_state_dict(net, state)
-        assert difference([parameter.full_tensor() for parameter in net.parameters()], before) == 0
+        assert difference(net, before) == 0
     dist.barrier()
     if rank == 0:
         shutil.rmtree(folder[0])

@@ -135,24 +135,34 @@ bool weft_early_take_note(weft_early_t *early, weft_early_note_t *note)
     return true;
 }
 
+/* AGAIN: there is none. */
+static weft_status_t early_accept_one(weft_early_t *early, uint32_t index)
+{
+    const weft_transport_t *transport = &early->entry[index];
+    weft_net_conn_t *conn = NULL;
+    weft_call_note_t before = weft_call_enter(transport->loaded->plugin->name, "accept");
+    weft_status_t status = transport->ops->accept(transport->listener, &conn);
+    weft_call_leave(before);
+    if (status != WEFT_AGAIN) {
+        status = weft_plugin_status(transport->loaded, "accept", WEFT_RETURNS_AGAIN, status);
+    }
+    return status == WEFT_OK ? early_add(early, index, conn) : status;
+}
+
+/* All of them: several may be complete at once, and wait_fd() tells of what arrives, not of what a
+ * plugin holds. One that stayed there would wait until the next peer connects. */
 static weft_status_t early_accept_all(weft_early_t *early, uint32_t count, bool first)
 {
     for (uint32_t i = 0; i < count; i++) {
         const weft_transport_t *transport = &early->entry[i];
-        weft_net_conn_t *conn = NULL;
         if (transport->listener == NULL || !weft_transport_serves(transport, first)) {
             continue;
         }
-        weft_call_note_t before = weft_call_enter(transport->loaded->plugin->name, "accept");
-        weft_status_t status = transport->ops->accept(transport->listener, &conn);
-        weft_call_leave(before);
+        weft_status_t status = WEFT_OK;
+        while (status == WEFT_OK) {
+            status = early_accept_one(early, i);
+        }
         if (status != WEFT_AGAIN) {
-            status = weft_plugin_status(transport->loaded, "accept", WEFT_RETURNS_AGAIN, status);
-        }
-        if (status == WEFT_OK) {
-            status = early_add(early, i, conn);
-        }
-        if (status != WEFT_OK && status != WEFT_AGAIN) {
             return status;
         }
     }

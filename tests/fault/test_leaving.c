@@ -217,10 +217,10 @@ static void a_connection_that_carried_nothing_is_taken_as_it_is(void **state)
 {
     (void)state;
     _Atomic uint32_t here = 0;
-    const char *settings[] = {"core.net=net-socket", "plan.channels=2"};
+    const char *settings[] = {"core.net=net-socket", "plan.channels=2", "exec.op_timeout=60s"};
     ranks_job_t job = {.nranks = 3,
                        .settings = settings,
-                       .settings_count = 2,
+                       .settings_count = 3,
                        .work = leave_before_the_root_looks,
                        .arg = &here};
     assert_int_equal(ranks_run_threads(&job), 0);

@@ -189,7 +189,8 @@ typedef struct weft_net_ops {
     /* Stores the next connection that has finished its handshake, or returns AGAIN if there is
      * none. The core owns the connection until conn_close(). Peers that fail the handshake are
      * dropped, with a log line at most. The listener holds at most 64 pending peers, each for at
-     * most 2 s.
+     * most 2 s. The core calls it again until it returns AGAIN, so the descriptor of wait_fd() need
+     * not tell of connections that are finished and were not returned yet.
      * Errors: any error of the listener itself.
      * Blocking: no. Thread: [progress]. */
     weft_status_t (*accept)(weft_net_listener_t *listener, weft_net_conn_t **conn_p);

@@ -109,6 +109,34 @@ static weft_status_t fake_reachable(weft_net_device_t *device, const weft_net_ad
                                                                     : WEFT_ERR_UNSUPPORTED;
 }
 
+static uint32_t waiting; /* connections that are complete, at each listener */
+static uint32_t open_conns;
+
+static weft_status_t fake_accept(weft_net_listener_t *listener, weft_net_conn_t **conn_p)
+{
+    if (waiting == 0) {
+        return WEFT_AGAIN;
+    }
+    waiting--;
+    open_conns++;
+    *conn_p = (weft_net_conn_t *)listener;
+    return WEFT_OK;
+}
+
+static weft_status_t fake_conn_info(weft_net_conn_t *conn, weft_net_conn_info_t *info)
+{
+    const weft_conn_label_t label = {.comm_id = 7, .from = waiting};
+    (void)conn;
+    memcpy(info->label, &label, sizeof label);
+    return WEFT_OK;
+}
+
+static void fake_conn_close(weft_net_conn_t *conn)
+{
+    (void)conn;
+    open_conns--;
+}
+
 static const weft_net_ops_t ops = {.size = sizeof ops,
                                    .caps = WEFT_NET_CAP_MESSAGES,
                                    .create = fake_create,
@@ -119,7 +147,10 @@ static const weft_net_ops_t ops = {.size = sizeof ops,
                                    .device_close = fake_close,
                                    .listen = fake_listen,
                                    .listener_close = fake_listener_close,
-                                   .reachable = fake_reachable};
+                                   .reachable = fake_reachable,
+                                   .accept = fake_accept,
+                                   .conn_info = fake_conn_info,
+                                   .conn_close = fake_conn_close};
 
 /* A table that ends before get_extension. */
 static weft_net_ops_t short_ops(void)
@@ -449,6 +480,22 @@ static void lengths_that_no_address_has_are_refused(void **state)
     finish(transports);
 }
 
+/* Those of another communicator: nothing says a second time that they are there. */
+static void all_connections_that_came_are_taken_in(void **state)
+{
+    (void)state;
+    uint32_t used;
+    plans[0] = (plan_t){.devices = 1, .reaches = 1};
+    plans[1] = (plan_t){.devices = 0};
+    weft_transports_t *transports = make(0, &used);
+    waiting = 3;
+    assert_int_equal(weft_transports_take_in(transports, true), WEFT_OK);
+    assert_int_equal(waiting, 0);
+    assert_int_equal(open_conns, 3);
+    finish(transports);
+    assert_int_equal(open_conns, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -465,6 +512,7 @@ int main(void)
         cmocka_unit_test(who_promises_to_map_and_cannot_is_refused),
         cmocka_unit_test(no_more_than_the_limit_are_opened),
         cmocka_unit_test(lengths_that_no_address_has_are_refused),
+        cmocka_unit_test(all_connections_that_came_are_taken_in),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,7 +30,7 @@ guest() {
         shift
     done
     [ $# -eq 0 ] || shift
-    "$source_dir/tests/guest/run" --build "$build" "${options[@]}" -- bash "$(realpath "$0")" "$@"
+    "$source_dir/tests/guest/run" --timeout 600 --build "$build" "${options[@]}" -- bash "$(realpath "$0")" "$@"
     local code=$?
     [ "$code" -ne 77 ] || skip "this host runs no guest; see above"
     [ "$code" -eq 0 ] || die "in the guest, exit code $code"

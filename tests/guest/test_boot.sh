@@ -6,16 +6,16 @@
 if ! in_guest; then
     work=$(mktemp -d)
     trap 'rm -rf "$work"' EXIT
-    guest --rxe 2 --mtu 4096 --timeout 90 --out "$work" --env 'WORD=two words' 2>"$work/err"
+    guest --rxe 2 --mtu 4096 --out "$work" --env 'WORD=two words' 2>"$work/err"
     [ "$(cat "$work/result")" = 'two words' ] || die "the result did not come back"
     grep -qx 'said on stderr' "$work/err" || die "stderr did not come back"
     run=$source_dir/tests/guest/run
     start=$SECONDS
-    "$run" --build "$build" --timeout 2 -- sleep 60 2>"$work/err"
+    "$run" --build "$build" --timeout 2 -- sleep 600 2>"$work/err"
     code=$?
     [ "$code" -eq 124 ] || die "exit code $code after the time limit"
     grep -q 'killed after 2 s' "$work/err" || die "the time limit was not explained"
-    [ $((SECONDS - start)) -le 20 ] || die "a time limit of 2 s took $((SECONDS - start)) s"
+    [ $((SECONDS - start)) -le 120 ] || die "a time limit of 2 s took $((SECONDS - start)) s"
     "$run" --build "$build" --roce 1 -- true 2>"$work/err"
     code=$?
     [ "$code" -eq 77 ] && grep -q 'RoCE v2 only' "$work/err" || die "--roce 1 gave exit code $code"
@@ -31,8 +31,8 @@ for device in rxe0 rxe1; do
     says 'fd77::'
 done
 gid=$(gid_index rxe0)
-timeout 20 ibv_rc_pingpong -d rxe0 -g "$gid" -n 50 >/tmp/server &
-until_true 10 grep -q ':4853 ' /proc/net/tcp /proc/net/tcp6 || die "ibv_rc_pingpong does not listen"
+timeout "$patience" ibv_rc_pingpong -d rxe0 -g "$gid" -n 50 >/tmp/server &
+until_true grep -q ':4853 ' /proc/net/tcp /proc/net/tcp6 || die "ibv_rc_pingpong does not listen"
 expect 0 ibv_rc_pingpong -d rxe0 -g "$gid" -n 50 localhost
 says '50 iters'
 

@@ -118,12 +118,16 @@ fetch_disassemblers() {
 }
 
 # build PRESET [TARGET…]: configures and builds into build/PRESET, all or those targets; the log is
-# shown only if it fails. Whoever builds there meanwhile waits. Where `strict` is set, warnings are errors;
-# `options` are further ones of CMake.
+# shown only if it fails. Whoever builds there meanwhile waits. Where `strict` is set, warnings are errors, and the
+# hundreds of test programs are linked by mold, if it is there; `options` are further ones of CMake.
 options=()
 build() {
-    local preset=$1 log="$root/build/$1.log" lock
+    local preset=$1 log="$root/build/$1.log" lock arguments=("${options[@]}")
     shift
+    if [ -n "${strict-}" ]; then
+        arguments+=(-DWEFT_WERROR=ON)
+        ! command -v mold >/dev/null || arguments+=(-DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=mold)
+    fi
     mkdir -p "$root/build"
     exec {lock}>"$root/build/$preset.lock"
     flock -n "$lock" || {
@@ -131,7 +135,7 @@ build() {
         flock "$lock"
     }
     say "building $preset …"
-    if ! (cd "$root" && cmake --preset "$preset" ${strict:+-DWEFT_WERROR=ON} "${options[@]}" &&
+    if ! (cd "$root" && cmake --preset "$preset" "${arguments[@]}" &&
         cmake --build --preset "$preset" -j "$jobs" ${1:+--target "$@"}) >"$log" 2>&1; then
         tail -n 60 "$log" >&2
         fail "the build of $preset failed; the whole log is $log"

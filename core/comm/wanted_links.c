@@ -66,11 +66,13 @@ static bool wanted_serve_first(weft_comm_state_t *mine)
     return under_way;
 }
 
-/* Notes connections of lower ranks, too: what these send needs slots of this rank. */
+/* Notes connections of lower ranks, too: what these send needs slots of this rank. Those for which
+ * the table has no room are told of the next time. */
 static void wanted_note_accepted(weft_family_t *family)
 {
     weft_early_note_t note;
-    while (weft_transports_take_note(family->transports, &note)) {
+    while (weft_wanted_table_count(&family->members.wanted) < WEFT_WANTED_LINKS &&
+           weft_transports_take_note(family->transports, &note)) {
         weft_os_lock(&family->lock);
         weft_wanted_table_add(&family->members.wanted,
                               &(weft_wanted_link_t){.comm_id = note.comm_id,

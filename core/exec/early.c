@@ -18,6 +18,7 @@ typedef struct weft_early_conn {
     weft_net_conn_t *conn;
     uint32_t transport; /* index */
     uint64_t since;
+    bool noted; /* its communicator was told of it, or need not be */
     weft_conn_label_t label;
 } early_conn_t;
 
@@ -112,26 +113,30 @@ static weft_status_t early_add(weft_early_t *early, uint32_t index, weft_net_con
         weft_os_free(fresh);
         return status;
     }
-    *fresh = (early_conn_t){.conn = conn, .transport = index, .since = weft_os_clock_ns()};
+    *fresh = (early_conn_t){.conn = conn,
+                            .transport = index,
+                            .since = weft_os_clock_ns(),
+                            .noted = !weft_transport_needs_slots(transport)};
     memcpy(&fresh->label, info.label, sizeof fresh->label);
     early_replace(early, &fresh->label);
     fresh->next = early->conns;
     early->conns = fresh;
-    if (weft_transport_needs_slots(transport) && early->nnotes < WEFT_EARLY_NOTES) {
-        early->notes[early->nnotes++] = (weft_early_note_t){.comm_id = fresh->label.comm_id,
-                                                            .from = fresh->label.from,
-                                                            .channel = fresh->label.channel};
-    }
     return WEFT_OK;
 }
 
 bool weft_early_take_note(weft_early_t *early, weft_early_note_t *note)
 {
     weft_os_mutex_assert_held(early->lock);
-    if (early->nnotes == 0) {
+    early_conn_t *conn = early->conns;
+    while (conn != NULL && conn->noted) {
+        conn = conn->next;
+    }
+    if (conn == NULL) {
         return false;
     }
-    *note = early->notes[--early->nnotes];
+    conn->noted = true;
+    *note = (weft_early_note_t){
+        .comm_id = conn->label.comm_id, .from = conn->label.from, .channel = conn->label.channel};
     return true;
 }
 

@@ -42,16 +42,12 @@ typedef struct weft_early_note {
     uint32_t from, channel;
 } weft_early_note_t;
 
-#define WEFT_EARLY_NOTES 32u /* at once; others are taken when their communicator needs them */
-
 /* All zero but the first two: nobody expects a connection, and there is none. */
 typedef struct weft_early {
     const weft_os_mutex_t *lock;   /* what the caller holds */
     const weft_transport_t *entry; /* the transports, by index */
     weft_transports_user_t *users;
     struct weft_early_conn *conns; /* newest first */
-    weft_early_note_t notes[WEFT_EARLY_NOTES];
-    uint32_t nnotes;
 } weft_early_t;
 
 /* Keeps connections for user->comm_id until the user is removed. */
@@ -64,7 +60,8 @@ void weft_early_remove_user(weft_early_t *early, weft_transports_user_t *user);
  * plugin. */
 weft_status_t weft_early_take_in(weft_early_t *early, uint32_t count, bool first);
 
-/* Takes out the note of one connection that is kept. False: there is none. */
+/* Tells of one connection that is kept and needs slots of this rank, of each once. False: there is
+ * none of which it has not told. */
 bool weft_early_take_note(weft_early_t *early, weft_early_note_t *note);
 
 /* Accepts what has arrived at the first `count` transports, then gives out one connection for

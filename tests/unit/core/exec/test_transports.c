@@ -137,6 +137,13 @@ static void fake_conn_close(weft_net_conn_t *conn)
     open_conns--;
 }
 
+static weft_status_t fake_reg(weft_net_device_t *device, void *memory, uint64_t bytes,
+                              uint32_t memory_kind, weft_net_region_t **region_p)
+{
+    (void)device, (void)memory, (void)bytes, (void)memory_kind, (void)region_p;
+    return WEFT_ERR_UNSUPPORTED;
+}
+
 static const weft_net_ops_t ops = {.size = sizeof ops,
                                    .caps = WEFT_NET_CAP_MESSAGES,
                                    .create = fake_create,
@@ -150,7 +157,8 @@ static const weft_net_ops_t ops = {.size = sizeof ops,
                                    .reachable = fake_reachable,
                                    .accept = fake_accept,
                                    .conn_info = fake_conn_info,
-                                   .conn_close = fake_conn_close};
+                                   .conn_close = fake_conn_close,
+                                   .reg = fake_reg};
 
 /* A table that ends before get_extension. */
 static weft_net_ops_t short_ops(void)
@@ -496,6 +504,29 @@ static void all_connections_that_came_are_taken_in(void **state)
     assert_int_equal(open_conns, 0);
 }
 
+/* However many: who made one waits until this rank says where its slots are. */
+static void each_connection_that_needs_slots_is_told_of_once(void **state)
+{
+    enum { MANY = 300 };
+    (void)state;
+    uint32_t used, told[MANY] = {0};
+    weft_early_note_t note;
+    plans[0] = (plan_t){.devices = 1, .reaches = 1};
+    plans[1] = (plan_t){.devices = 0};
+    weft_transports_t *transports = make(0, &used);
+    waiting = MANY;
+    assert_int_equal(weft_transports_take_in(transports, true), WEFT_OK);
+    while (weft_transports_take_note(transports, &note)) {
+        assert_int_equal(note.comm_id, 7);
+        assert_in_range(note.from, 0, MANY - 1);
+        told[note.from]++;
+    }
+    for (uint32_t i = 0; i < MANY; i++) {
+        assert_int_equal(told[i], 1);
+    }
+    finish(transports);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -513,6 +544,7 @@ int main(void)
         cmocka_unit_test(no_more_than_the_limit_are_opened),
         cmocka_unit_test(lengths_that_no_address_has_are_refused),
         cmocka_unit_test(all_connections_that_came_are_taken_in),
+        cmocka_unit_test(each_connection_that_needs_slots_is_told_of_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -335,17 +335,19 @@ static void processes_read_windows_of_pools_that_were_made_for_them(void **state
     assert_int_equal(ranks_run_processes(&job, 60, -1), 0);
 }
 
+enum { COMINGS = 48 };
+
 /* Communicators that come and go do not pile up memory, whoever leaves first. */
 static int comes_and_goes(weft_comm_t *comm, uint32_t rank, uint32_t n, void *arg)
 {
-    int *most = arg;
+    int *held = arg;
     int bad = 0;
-    for (int round = 0; round < 24 && !bad; round++) {
+    for (int round = 0; round < COMINGS && !bad; round++) {
         weft_comm_t *child = NULL;
         bad = weft_comm_dup(comm, &child) != WEFT_OK || sums(child, rank, n) != 0;
         bad += weft_comm_destroy(child) != WEFT_OK || weft_barrier(comm, NULL) != WEFT_OK;
         if (rank == 0) {
-            most[round] = atomic_load(&fake_cuda.allocated);
+            held[round] = atomic_load(&fake_cuda.allocated);
         }
         bad += weft_barrier(comm, NULL) != WEFT_OK;
     }
@@ -354,15 +356,20 @@ static int comes_and_goes(weft_comm_t *comm, uint32_t rank, uint32_t n, void *ar
 
 static void communicators_that_come_and_go_reuse_memory(void **state)
 {
-    int most[24] = {0};
+    int held[COMINGS] = {0}, most[2] = {0};
     ranks_job_t job = job_of(3, NULL);
     (void)state;
     reset();
     job.work = comes_and_goes;
-    job.arg = most;
+    job.arg = held;
     assert_int_equal(ranks_run_threads(&job), 0);
-    if (most[23] > most[5] + 12) {
-        fail_msg("%d allocations after 6 rounds, %d after 24", most[5], most[23]);
+    /* How much waits for a peer that is late differs from round to round; a leak grows. */
+    for (int round = 0; round < COMINGS; round++) {
+        int *half = &most[2 * round / COMINGS];
+        *half = held[round] > *half ? held[round] : *half;
+    }
+    if (most[1] > most[0] + 12) {
+        fail_msg("at most %d allocations in the first half, %d later", most[0], most[1]);
     }
     assert_int_equal(atomic_load(&fake_cuda.allocated), 0);
 }
